@@ -1,0 +1,403 @@
+"""The whole configuration as typed, frozen values: every entity, attribute, default and rule.
+
+Entities and attributes carry the names of Qpid Dispatch: camelCase in the file (`maxFrameSize`),
+snake_case here (`max_frame_size`). What a field's metadata says, its kind and its description, is
+what the loader enforces, what the constructors enforce, and what the reference prints. Every
+attribute here has an effect on the router; one without would be a promise not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import attrs
+
+from router.config.kinds import (
+    AMQP_PORT,
+    AddressPattern,
+    AddressPrefix,
+    Choice,
+    FilePath,
+    Flag,
+    Mechanisms,
+    Port,
+    Properties,
+    Seconds,
+    SecretText,
+    Text,
+    WholeNumber,
+)
+from router.config.secret import Secret
+from router.config.setting import checked, setting
+
+Mode = Literal["standalone"]
+Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
+Role = Literal["normal", "route-container"]
+Mechanism = Literal["ANONYMOUS", "PLAIN"]
+AddressFamily = Literal["IPv4", "IPv6"]
+LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
+LogFormat = Literal["text", "json"]
+
+MIB: Final = 2**20
+UINT_MAX: Final = 2**32 - 1
+# idle-time-out is a uint of milliseconds (AMQP 1.0 part 2.7.1).
+LONGEST_TIMEOUT_S: Final = UINT_MAX // 1000
+
+
+def _name_from_socket(entity: str) -> Any:
+    return attrs.Factory(lambda self: f"{entity}/{self.host}:{self.port}", takes_self=True)
+
+
+def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
+    return ("ANONYMOUS",) if self.sasl_username is None else ("PLAIN",)
+
+
+_HOST: Final = Text(255, token=True)
+_NAME: Final = Text(255)
+_FRAME_SIZE: Final = WholeNumber(512, MIB, "bytes")
+_SESSIONS: Final = WholeNumber(1, 65536)
+_SESSION_FRAMES: Final = WholeNumber(1, 2**31 - 1, "frames")
+_LINK_CAPACITY: Final = WholeNumber(1, 1_000_000, "deliveries")
+_CONNECTION_BUFFER: Final = WholeNumber(64 * 1024, 2**40, "bytes")
+_MECHANISMS: Final = Mechanisms(get_args(Mechanism))
+_ROLE: Final = Choice(get_args(Role))
+_DISTRIBUTION: Final = Choice(get_args(Distribution))
+
+_ABOUT_ROLE: Final = (
+    "What the peer is: a client (normal), or a container such as a broker that this router "
+    "attaches links to (route-container)."
+)
+_ABOUT_MAX_FRAME_SIZE: Final = (
+    "The largest frame that the peer may send, announced in open as max-frame-size."
+)
+_ABOUT_MAX_SESSIONS: Final = (
+    "How many sessions the peer may begin on one connection; one less is announced in open as "
+    "channel-max."
+)
+_ABOUT_MAX_SESSION_FRAMES: Final = (
+    "How many transfer frames the peer may send on one session before the router widens the "
+    "incoming window."
+)
+_ABOUT_LINK_CAPACITY: Final = (
+    "How many deliveries a link may have on their way: the most credit a sender is given."
+)
+_ABOUT_CONNECTION_BUFFER: Final = (
+    "How many bytes of messages one connection may have waiting in the router before the router "
+    "stops reading from it; it reads on when they have left."
+)
+_ABOUT_IDLE_TIMEOUT: Final = (
+    "How long the peer may be silent before the connection is closed; half of it is announced in "
+    "open as idle-time-out."
+)
+_ABOUT_OPEN_PROPERTIES: Final = (
+    "Further properties to send in open, beside those that the router sends itself."
+)
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class RouterSettings:
+    """The router as a whole."""
+
+    id: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            Text(127, token=True),
+            "The router's own name, unlike that of any other router it will ever meet: its "
+            "container-id and a part of the addresses it makes.",
+            default="the name of the host",
+        ),
+    )
+    mode: Mode = attrs.field(
+        default="standalone",
+        metadata=setting(
+            Choice(get_args(Mode)),
+            "Whether the router works alone (standalone) or together with others.",
+        ),
+    )
+    default_distribution: Distribution = attrs.field(
+        default="balanced",
+        metadata=setting(
+            _DISTRIBUTION,
+            "How messages are spread over the receivers of an address that no address entity "
+            "covers; with unavailable, links to such an address are refused.",
+        ),
+    )
+    memory_limit_bytes: int = attrs.field(
+        default=256 * MIB,
+        metadata=setting(
+            WholeNumber(MIB, 2**50, "bytes"),
+            "How many bytes of messages the whole router may hold before it stops reading from "
+            "the connections that hold most.",
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class ListenerSettings:
+    """A socket that the router listens on, for AMQP or, with http, for metrics and health."""
+
+    host: str = attrs.field(
+        default="127.0.0.1",
+        metadata=setting(_HOST, "The address or host name to listen on."),
+    )
+    port: int = attrs.field(
+        default=AMQP_PORT,
+        metadata=setting(
+            Port(0), "The TCP port to listen on. A listener with http has to name one."
+        ),
+    )
+    name: str = attrs.field(
+        default=_name_from_socket("listener"),
+        metadata=setting(
+            _NAME,
+            "The listener's name in management, in the log and in metrics.",
+            default="listener/host:port",
+        ),
+    )
+    socket_address_family: AddressFamily | None = attrs.field(
+        default=None,
+        metadata=setting(
+            Choice(get_args(AddressFamily)),
+            "Listen on the host's addresses of this family alone.",
+            default="every family that the host has",
+        ),
+    )
+    role: Role = attrs.field(default="normal", metadata=setting(_ROLE, _ABOUT_ROLE))
+    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
+        default=("ANONYMOUS",),
+        metadata=setting(_MECHANISMS, "The SASL mechanisms to offer, in this order."),
+    )
+    authenticate_peer: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            Flag(),
+            "Whether a peer has to prove who it is. If not, it may also begin without SASL; if "
+            "so, it has to use SASL, and ANONYMOUS is not enough.",
+        ),
+    )
+    users_file: Path | None = attrs.field(
+        default=None,
+        metadata=setting(
+            FilePath(),
+            "The users and hashed passwords for PLAIN, as `trioute passwd` writes them.",
+            default="none; needed where PLAIN is offered",
+        ),
+    )
+    max_frame_size: int = attrs.field(
+        default=65536, metadata=setting(_FRAME_SIZE, _ABOUT_MAX_FRAME_SIZE)
+    )
+    max_sessions: int = attrs.field(default=32768, metadata=setting(_SESSIONS, _ABOUT_MAX_SESSIONS))
+    max_session_frames: int = attrs.field(
+        default=2048, metadata=setting(_SESSION_FRAMES, _ABOUT_MAX_SESSION_FRAMES)
+    )
+    link_capacity: int = attrs.field(
+        default=1000, metadata=setting(_LINK_CAPACITY, _ABOUT_LINK_CAPACITY)
+    )
+    connection_buffer_bytes: int = attrs.field(
+        default=8 * MIB, metadata=setting(_CONNECTION_BUFFER, _ABOUT_CONNECTION_BUFFER)
+    )
+    idle_timeout_seconds: float = attrs.field(
+        default=16.0, metadata=setting(Seconds(LONGEST_TIMEOUT_S, "never"), _ABOUT_IDLE_TIMEOUT)
+    )
+    initial_handshake_timeout_seconds: float = attrs.field(
+        default=10.0,
+        metadata=setting(
+            Seconds(LONGEST_TIMEOUT_S, "for ever"),
+            "How long a peer may take from connecting to the end of its open.",
+        ),
+    )
+    open_properties: Mapping[str, object] = attrs.field(
+        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES)
+    )
+    http: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            Flag(),
+            "Serve HTTP here instead of AMQP. Such a listener takes host, port, name, "
+            "socketAddressFamily, metrics and healthz, and nothing else.",
+        ),
+    )
+    metrics: bool = attrs.field(
+        default=True,
+        metadata=setting(Flag(), "With http: whether to serve /metrics for Prometheus."),
+    )
+    healthz: bool = attrs.field(
+        default=True,
+        metadata=setting(Flag(), "With http: whether to serve /healthz and /readyz."),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class ConnectorSettings:
+    """A connection that the router opens, and opens again whenever it is lost."""
+
+    host: str = attrs.field(
+        default="127.0.0.1",
+        metadata=setting(
+            _HOST, "The address or host name to connect to; sent in open as hostname."
+        ),
+    )
+    port: int = attrs.field(
+        default=AMQP_PORT, metadata=setting(Port(1), "The TCP port to connect to.")
+    )
+    name: str = attrs.field(
+        default=_name_from_socket("connector"),
+        metadata=setting(
+            _NAME,
+            "The connector's name in management, in the log and in metrics.",
+            default="connector/host:port",
+        ),
+    )
+    role: Role = attrs.field(default="normal", metadata=setting(_ROLE, _ABOUT_ROLE))
+    sasl_username: str | None = attrs.field(
+        default=None,
+        metadata=setting(Text(255), "The user to be, for PLAIN.", default="none"),
+    )
+    sasl_password: Secret | None = attrs.field(
+        default=None,
+        metadata=setting(
+            SecretText(),
+            "The password, for PLAIN: as it stands, or from an environment variable or a file, "
+            "which are read anew for each connection.",
+            default="none",
+        ),
+    )
+    sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
+        default=attrs.Factory(_mechanism_from_user, takes_self=True),
+        metadata=setting(
+            _MECHANISMS,
+            "The SASL mechanisms to use; the first that the peer offers is taken.",
+            default='"PLAIN" with a saslUsername, "ANONYMOUS" without',
+        ),
+    )
+    max_frame_size: int = attrs.field(
+        default=65536, metadata=setting(_FRAME_SIZE, _ABOUT_MAX_FRAME_SIZE)
+    )
+    max_sessions: int = attrs.field(default=32768, metadata=setting(_SESSIONS, _ABOUT_MAX_SESSIONS))
+    max_session_frames: int = attrs.field(
+        default=2048, metadata=setting(_SESSION_FRAMES, _ABOUT_MAX_SESSION_FRAMES)
+    )
+    link_capacity: int = attrs.field(
+        default=1000, metadata=setting(_LINK_CAPACITY, _ABOUT_LINK_CAPACITY)
+    )
+    connection_buffer_bytes: int = attrs.field(
+        default=8 * MIB, metadata=setting(_CONNECTION_BUFFER, _ABOUT_CONNECTION_BUFFER)
+    )
+    idle_timeout_seconds: float = attrs.field(
+        default=16.0, metadata=setting(Seconds(LONGEST_TIMEOUT_S, "never"), _ABOUT_IDLE_TIMEOUT)
+    )
+    open_properties: Mapping[str, object] = attrs.field(
+        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES)
+    )
+
+
+def _name_from_address(self: AddressSettings) -> str:
+    return f"router.config.address/{self.pattern if self.prefix is None else self.prefix}"
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class AddressSettings:
+    """How messages are spread over the receivers of the addresses that a prefix or a pattern
+    covers.
+    """
+
+    prefix: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            AddressPrefix(),
+            "Covers the address that is this prefix, and every address that goes on after it with "
+            "another token.",
+            default="none; one of prefix and pattern is needed",
+        ),
+    )
+    pattern: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            AddressPattern(),
+            "Covers the addresses that match, token by token. Where several entities match, the "
+            "first difference from the left decides: a token spelt out before *, * before #.",
+            default="none; one of prefix and pattern is needed",
+        ),
+    )
+    name: str = attrs.field(
+        default=attrs.Factory(_name_from_address, takes_self=True),
+        metadata=setting(
+            _NAME,
+            "The entity's name in management.",
+            default="router.config.address/prefix-or-pattern",
+        ),
+    )
+    distribution: Distribution = attrs.field(
+        default="balanced",
+        metadata=setting(
+            _DISTRIBUTION,
+            "To the nearest receivers in turn (closest), to the receiver with the least work "
+            "before it (balanced), to all of them (multicast), or to nobody: links are refused "
+            "(unavailable).",
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class LogSettings:
+    """What the router writes to its log, on standard error."""
+
+    level: LogLevel = attrs.field(
+        default="info",
+        metadata=setting(Choice(get_args(LogLevel)), "The least important level that is written."),
+    )
+    format: LogFormat = attrs.field(
+        default="text",
+        metadata=setting(
+            Choice(get_args(LogFormat)), "Lines for people (text) or one object a line (json)."
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class MetricsSettings:
+    """What the metrics show."""
+
+    address_label_limit: int = attrs.field(
+        default=100,
+        metadata=setting(
+            WholeNumber(0, 100_000, "addresses", zero="no metrics by address"),
+            "How many addresses get metrics of their own; the others are counted together.",
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Configuration:
+    """One configuration file. The tables that may stand more than once are tuples, in the order of
+    the file.
+    """
+
+    router: RouterSettings = attrs.field(factory=RouterSettings)
+    listeners: tuple[ListenerSettings, ...] = ()
+    connectors: tuple[ConnectorSettings, ...] = ()
+    addresses: tuple[AddressSettings, ...] = ()
+    log: LogSettings = attrs.field(factory=LogSettings)
+    metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
+
+
+@attrs.frozen
+class Entity:
+    """How one entity is written: `[name]`, or `[[name]]` where it may stand more than once."""
+
+    name: str
+    attribute: str
+    settings: type[attrs.AttrsInstance]
+    repeated: bool
+
+
+ENTITIES: Final = (
+    Entity("router", "router", RouterSettings, repeated=False),
+    Entity("listener", "listeners", ListenerSettings, repeated=True),
+    Entity("connector", "connectors", ConnectorSettings, repeated=True),
+    Entity("address", "addresses", AddressSettings, repeated=True),
+    Entity("log", "log", LogSettings, repeated=False),
+    Entity("metrics", "metrics", MetricsSettings, repeated=False),
+)

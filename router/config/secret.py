@@ -1,0 +1,78 @@
+"""A password of the configuration: where it comes from, and how it stays out of every log.
+
+The forms are those of Dispatch: `env:VARIABLE`, `file:PATH`, `pass:TEXT` and `literal:TEXT`; text
+with none of these in front stands for itself. A file or a variable is read when a connection needs
+it, so that a password can be changed without a restart.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, Literal
+
+import attrs
+
+from router.errors import ConfigurationError
+
+SecretKind = Literal["literal", "env", "file"]
+
+_FORMS: Final[tuple[tuple[str, SecretKind], ...]] = (
+    ("env:", "env"),
+    ("file:", "file"),
+    ("pass:", "literal"),
+    ("literal:", "literal"),
+)
+
+
+class SecretUnavailable(ConfigurationError):
+    """The variable or the file that holds a password is not there, cannot be read, or is empty."""
+
+
+@attrs.frozen
+class Secret:
+    """One password. `reference` is the text itself, a variable's name, or a file's path."""
+
+    kind: SecretKind
+    reference: str = attrs.field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Secret:
+        """Read one of the forms; never raises."""
+        for form, kind in _FORMS:
+            if text.startswith(form):
+                return cls(kind, text.removeprefix(form))
+        return cls("literal", text)
+
+    def anchored(self, folder: Path) -> Secret:
+        """The same secret, with the path of a file made relative to `folder`."""
+        if self.kind != "file":
+            return self
+        return attrs.evolve(self, reference=str(folder / self.reference))
+
+    def reveal(self) -> str:
+        """The password itself.
+
+        Raises SecretUnavailable, whose text names the variable or the file but nothing of what is
+        in it.
+        """
+        if self.kind == "literal":
+            return self.reference
+        if self.kind == "env":
+            found = os.environ.get(self.reference, "")
+            if not found:
+                raise SecretUnavailable(
+                    f"the environment variable {self.reference} is not set or empty"
+                )
+            return found
+        try:
+            # An editor leaves a line end behind; no password ends with one.
+            found = Path(self.reference).read_text(encoding="utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise SecretUnavailable(f"the file {self.reference} is not UTF-8 text") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not a path"
+            raise SecretUnavailable(f"the file {self.reference} cannot be read: {reason}") from None
+        if not found:
+            raise SecretUnavailable(f"the file {self.reference} is empty")
+        return found
