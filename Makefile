@@ -1,0 +1,117 @@
+# Everything a person or CI does with this tree. `make help` lists it.
+#
+# Environments, each holding one build of the same sources, brought up to date before use:
+#   .venv       what `make run` starts: compiled where a C compiler is found
+#   .venv-test  the suite's compiled build
+#   .venv-dev   the suite's interpreted build (straight from the tree), ruff and mypy
+#   .venv-asan  compiled with address and undefined-behaviour checks
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help run test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
+        bench fuzz sanitize docs clean env env-test env-dev env-asan interop
+
+# Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
+ARGS ?=
+PYTEST_ARGS ?=
+JOBS ?= 2
+PYTHONS ?= 3.11 3.12 3.13
+FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/properties)
+
+# Looked up only when a recipe needs it, and only once.
+PYTHON ?= $(eval PYTHON := $$(shell sh deploy/build/find-python.sh))$(PYTHON)
+ENVIRONMENT = $(PYTHON) deploy/build/environment.py
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed 's/:.*## /\t/' | expand -t 20
+
+run: env ## build the router and start it on its built-in default; ARGS are passed on
+	@.venv/bin/trioute run $(ARGS)
+
+env: ## only build the router, into .venv
+	@$(ENVIRONMENT) .venv --build auto
+
+env-test:
+	@$(ENVIRONMENT) .venv-test --build compiled --extra test
+
+env-dev:
+	@$(ENVIRONMENT) .venv-dev --build editable --extra dev
+
+env-asan:
+	@$(ENVIRONMENT) .venv-asan --build sanitized --extra test
+
+# The peers written in JavaScript that interop tests talk to.
+interop: tests/interop/node_modules/.package-lock.json
+
+tests/interop/node_modules/.package-lock.json: tests/interop/package.json tests/interop/package-lock.json
+	@sh deploy/build/require.sh node=nodejs npm=npm openssl=openssl
+	@if command -v npm >/dev/null; then \
+	    cd tests/interop && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error; fi
+
+test: env-test env-dev interop ## the whole suite on both builds, one after the other
+	@status=0; \
+	echo "== compiled =="; \
+	TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS) || status=1; \
+	echo "== interpreted =="; \
+	TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(PYTEST_ARGS) || status=1; \
+	exit $$status
+
+test-compiled: env-test interop ## the suite on the compiled build only
+	@TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+test-interpreted: env-dev interop ## the suite on the interpreted build only
+	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+test-pythons: interop ## the suite, compiled, on every Python in PYTHONS that this machine has
+	@status=0; for version in $(PYTHONS); do \
+	    python=$$(sh deploy/build/find-python.sh $$version) || continue; \
+	    echo "== Python $$version =="; \
+	    $$python deploy/build/environment.py .venv-test-$$version --build compiled --extra test && \
+	    TRIOUTE_EXPECT_BUILD=compiled .venv-test-$$version/bin/pytest -n $(JOBS) $(PYTEST_ARGS) \
+	        || status=1; \
+	done; exit $$status
+
+test-oldest: interop ## the suite, compiled, with the oldest dependencies allowed
+	@$(ENVIRONMENT) .venv-test-oldest --build compiled --extra test --oldest
+	@TRIOUTE_EXPECT_BUILD=compiled .venv-test-oldest/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+lint: env-dev ## ruff, its formatter's check, and mypy
+	@status=0; \
+	.venv-dev/bin/ruff check . || status=1; \
+	.venv-dev/bin/ruff format --check . || status=1; \
+	.venv-dev/bin/mypy || status=1; \
+	exit $$status
+
+format: env-dev ## let ruff lay out the code and mend what it safely can
+	@.venv-dev/bin/ruff check --fix .
+	@.venv-dev/bin/ruff format .
+
+coverage: env-dev interop ## which lines the suite runs (interpreted build)
+	@.venv-dev/bin/coverage erase
+	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/coverage run -m pytest $(PYTEST_ARGS)
+	@.venv-dev/bin/coverage combine --quiet
+	@.venv-dev/bin/coverage report
+
+bench: env-test ## how fast the compiled build forwards; ARGS are passed on
+	@.venv-test/bin/python -P tests/bench/run.py $(ARGS)
+
+# Python itself is not built with the sanitizers, so their run-time libraries go in first. The leak check
+# would only report Python's own arenas; PYTHONMALLOC=malloc lets every allocation be watched.
+ASAN = ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+       PYTHONMALLOC=malloc TRIOUTE_EXPECT_BUILD=compiled \
+       LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
+
+sanitize: env-asan ## the data plane's tests under the address and undefined-behaviour sanitizers
+	@$(ASAN) .venv-asan/bin/pytest -p no:cacheprovider $(FUZZ_TESTS) $(PYTEST_ARGS)
+
+fuzz: env-asan ## the same with many more generated inputs, for as long as they last
+	@HYPOTHESIS_PROFILE=fuzz $(ASAN) .venv-asan/bin/pytest --timeout=0 $(FUZZ_TESTS) $(PYTEST_ARGS)
+
+docs: env-dev ## write the generated reference pages again
+	@if [ -f docs/generate.py ]; then .venv-dev/bin/python docs/generate.py; \
+	else echo "no page is generated yet"; fi
+
+clean: ## remove every environment and cache
+	@rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \
+	    htmlcov tests/interop/node_modules
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,143 @@
+"""Compile the data plane: every `x.py` under a package that has an `x.pxd` beside it.
+
+Run by the build hook in a process of its own: `python compile.py PACKAGE_DIR OUT_DIR`. The package is copied
+aside first, so that no C file, object file or extension module ever lies in the source tree, where it would
+shadow its own source. Everything that decides how the C is made and compiled stands in this file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+DIRECTIVES: Final[dict[str, Any]] = {
+    "language_level": 3,
+    # Annotations speak to mypy, the .pxd speaks to the compiler.
+    "annotation_typing": False,
+    # What arrives from the network decides indices, so every index is checked ...
+    "boundscheck": True,
+    # ... and a negative one is not an index: nothing in the data plane counts from the end.
+    "wraparound": False,
+    "initializedcheck": True,
+    "cdivision": False,
+    "embedsignature": True,
+}
+
+OPTIMISED: Final = ["-O3"]
+
+SANITIZED: Final = [
+    "-O1",
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    # A first finding ends the process: the fuzz target must not run on with damaged memory.
+    "-fno-sanitize-recover=undefined",
+]
+
+PROBE: Final = "#include <Python.h>\nint trioute_probe(void) { return Py_IsInitialized(); }\n"
+
+SOURCES: Final = ("*.py", "*.pxd")
+
+
+def missing_tool() -> str:
+    """Say in a few words what stands in the way of compiling an extension module, or return ""."""
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+    from setuptools.extension import Extension
+
+    with tempfile.TemporaryDirectory(prefix="trioute-probe-") as scratch:
+        source = Path(scratch, "trioute_probe.c")
+        source.write_text(PROBE, encoding="ascii")
+        command = build_ext(Distribution({"ext_modules": [Extension("trioute_probe", [str(source)])]}))
+        command.build_temp = command.build_lib = scratch
+        failures = _compiler_errors()
+        try:
+            command.ensure_finalized()
+            command.run()
+        except failures:
+            header = Path(sysconfig.get_path("include"), "Python.h")
+            compilers = (os.environ.get("CC", "").split(" ")[0], "cc", "gcc", "clang", "cl")
+            if any(name and shutil.which(name) for name in compilers) and not header.is_file():
+                return "no Python headers found"
+            return "no C compiler found"
+    return ""
+
+
+def _compiler_errors() -> tuple[type[BaseException], ...]:
+    """Return what setuptools may raise where a compiler is missing or does not work."""
+    import setuptools  # noqa: F401  (it puts its own distutils in place)
+    from distutils.errors import CCompilerError, DistutilsError
+
+    return (CCompilerError, DistutilsError, OSError)
+
+
+def compile_package(package_dir: Path, out_dir: Path, *, sanitize: bool) -> list[Path]:
+    """Compile the package's hot modules into `out_dir`, laid out as the package is.
+
+    Returns the paths of the extension modules, relative to `out_dir`. Any error of Cython or of the C compiler
+    passes through: where a compiler works, code that does not compile is a fault to be seen.
+    """
+    from Cython.Build import cythonize
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+    from setuptools.extension import Extension
+
+    copy = Path(tempfile.mkdtemp(prefix="sources-", dir=out_dir.parent), package_dir.name)
+    for pattern in SOURCES:
+        for source in package_dir.rglob(pattern):
+            target = copy / source.relative_to(package_dir)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    os.chdir(copy.parent)
+
+    flags = SANITIZED if sanitize else OPTIMISED
+    windows = sys.platform == "win32"
+    extensions = [
+        Extension(
+            ".".join(pxd.with_suffix("").parts),
+            [pxd.with_suffix(".py").as_posix()],
+            extra_compile_args=[] if windows else [*flags, "-Wno-unused-function"],
+            extra_link_args=flags if sanitize and not windows else [],
+        )
+        for pxd in sorted(Path(copy.name).rglob("*.pxd"))
+        if pxd.with_suffix(".py").is_file()
+    ]
+    if not extensions:
+        return []
+    modules = cythonize(
+        extensions,
+        include_path=[str(copy.parent)],
+        compiler_directives=DIRECTIVES,
+        build_dir=str(out_dir.parent / "c"),
+        quiet=True,
+    )
+    command = build_ext(Distribution({"ext_modules": modules}))
+    command.build_temp = str(out_dir.parent / "objects")
+    command.build_lib = str(out_dir)
+    command.parallel = os.cpu_count()
+    command.ensure_finalized()
+    command.run()
+    return sorted(Path(path).relative_to(out_dir) for path in command.get_outputs())
+
+
+def main(arguments: list[str]) -> int:
+    """Compile as the command line says; return 0, or 3 where there is no working compiler."""
+    package_dir, out_dir = (Path(argument).resolve() for argument in arguments)
+    missing = missing_tool()
+    if missing:
+        print(missing)
+        return 3
+    for path in compile_package(
+        package_dir, out_dir, sanitize=os.environ.get("TRIOUTE_SANITIZE") == "1"
+    ):
+        print(f"{package_dir.name}: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

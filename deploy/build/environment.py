@@ -1,0 +1,196 @@
+"""Make sure that a virtual environment exists and holds this tree as it is now.
+
+    python3 environment.py .venv-test --build compiled --extra test
+
+Runs on a bare Python: standard library only. The environment is remade when its interpreter changes, its
+dependencies are installed again when pyproject.toml changes, and the tree is built into it again when any of
+its sources changes. Builds:
+
+    auto         compiled where that is possible, else interpreted, saying what that costs
+    compiled     compiled, or an error
+    interpreted  the same files, uncompiled
+    sanitized    compiled with address and undefined-behaviour checks
+    editable     interpreted, straight from the tree
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SWITCHES = {
+    "auto": {},
+    "compiled": {"TRIOUTE_COMPILE": "1"},
+    "interpreted": {"TRIOUTE_COMPILE": "0"},
+    "sanitized": {"TRIOUTE_COMPILE": "1", "TRIOUTE_SANITIZE": "1"},
+    "editable": {"TRIOUTE_COMPILE": "0"},
+}
+
+STATE = ".trioute.json"
+
+
+def digest(paths: list[Path]) -> str:
+    """Return one hash over the files' names and contents."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(f"{path.relative_to(ROOT)}\0".encode())
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def tree_sources() -> list[Path]:
+    """Return every file that goes into the wheel or decides how it is built."""
+    found = [path for path in (ROOT / "deploy" / "build").glob("*.py") if path != Path(__file__)]
+    for package in ("router", "plugins"):
+        found += [
+            path
+            for path in (ROOT / package).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".so", ".pyc"}
+        ]
+    return found
+
+
+def oldest() -> list[str]:
+    """Return a constraint `name==x.y` for each dependency `name>=x.y` of the project itself."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    constraints = []
+    for dependency in project["dependencies"]:
+        match = re.match(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", dependency)
+        if match:
+            constraints.append(f"{match[1]}=={match[2]}")
+    return constraints
+
+
+def apt_install(packages: list[str]) -> bool:
+    """Install Debian packages if we may; return whether that was tried and worked."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return False
+    print(f"installing {' '.join(packages)}", flush=True)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (
+        ["apt-get", "-qq", "update"],
+        ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *packages],
+    ):
+        if subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False).returncode:
+            return False
+    return True
+
+
+def need_venv() -> None:
+    """Leave with a hint where this Python cannot make virtual environments (a bare Debian python3)."""
+
+    def works() -> bool:
+        # A fresh process: what apt-get has just installed is invisible to this one's import caches.
+        check = [sys.executable, "-c", "import ensurepip, venv"]
+        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+
+    if not works() and not (apt_install(["python3-venv"]) and works()):
+        raise SystemExit(
+            f"{sys.executable} has no venv module. On Debian or Ubuntu: apt-get install python3-venv"
+        )
+
+
+def need_compiler(extra: str) -> None:
+    """Try to get a C compiler and the headers it needs where they are missing; the build says if it failed."""
+    packages = []
+    if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
+        packages += ["gcc", "libc6-dev"]
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        packages += ["python3-dev"]
+    if extra:
+        # Proton, the suite's other peer, is built from source, and without these silently lacks TLS and SASL.
+        libraries = ["pkg-config", "--exists", "openssl", "libsasl2"]
+        if (
+            shutil.which("pkg-config") is None
+            or subprocess.run(libraries, capture_output=True, check=False).returncode
+        ):
+            packages += ["pkg-config", "libssl-dev", "libsasl2-dev", "libsasl2-modules"]
+    if packages and not apt_install(packages):
+        print(f"not installed (Debian package names): {' '.join(packages)}", flush=True)
+
+
+def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
+    """Bring the environment up to date; see the module's docstring."""
+    python = venv / "bin" / "python"
+    wanted = {
+        "python": f"{sys.version} {Path(sys.base_prefix).resolve()}",
+        "dependencies": f"{extra} {use_oldest} " + digest([ROOT / "pyproject.toml"]),
+        "tree": f"{build} " + ("" if build == "editable" else digest(tree_sources())),
+    }
+    state = venv / STATE
+    found = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
+    if found == wanted:
+        return
+    state.unlink(missing_ok=True)
+
+    if found.get("python") != wanted["python"] or not python.exists():
+        need_venv()
+        if build != "auto" or extra:
+            need_compiler(extra)
+        print(f"making {venv.name} ({build})", flush=True)
+        shutil.rmtree(venv, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        found = {}
+
+    target = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
+    environment = {**os.environ, **SWITCHES[build]}
+    environment.pop("PYTHONPATH", None)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+        command = [*pip, "install"]
+        if found.get("dependencies") == wanted["dependencies"]:
+            print(f"building the tree into {venv.name} ({build})", flush=True)
+            command += ["--no-deps", "--force-reinstall"]
+            target = str(ROOT)
+        else:
+            print(f"installing the tree and what it needs into {venv.name} ({build})", flush=True)
+            if found:
+                subprocess.run([*pip, "uninstall", "--yes", "trioute"], check=True)
+            if use_oldest:
+                constraints.write("\n".join(oldest()))
+                constraints.flush()
+                command += ["--constraint", constraints.name]
+        command += ["--editable", target] if build == "editable" else [target]
+        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    state.write_text(json.dumps(wanted), encoding="utf-8")
+
+
+def main() -> None:
+    """Read the command line, prepare the environment, and say which build it holds."""
+    parser = argparse.ArgumentParser(description="Prepare a virtual environment with this tree.")
+    parser.add_argument("venv", help="its folder, under the root of the tree")
+    parser.add_argument("--build", choices=sorted(SWITCHES), default="auto")
+    parser.add_argument("--extra", default="", help="optional dependencies to install, such as: test")
+    parser.add_argument("--oldest", action="store_true", help="take the oldest dependencies allowed")
+    arguments = parser.parse_args()
+    if sys.version_info < (3, 11):
+        raise SystemExit(f"Trioute needs Python 3.11 or later; this is {sys.version.split()[0]}")
+    venv = ROOT / arguments.venv
+    handle = os.open(ROOT, os.O_RDONLY)
+    try:
+        # Two makes at once must not install into one environment.
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        prepare(venv, arguments.build, arguments.extra, use_oldest=arguments.oldest)
+    finally:
+        os.close(handle)
+    # -I keeps the tree itself off the path: what is installed shall answer, not what lies here.
+    subprocess.run([str(venv / "bin" / "python"), "-I", "-m", "router.build"], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Which of the two builds this is: the data plane compiled, or the same files interpreted.
+
+A module `x.py` with an `x.pxd` beside it belongs to the data plane and is compiled where a C compiler is at
+hand. Nothing else in the program asks which build runs; this module answers for people, for
+`trioute --version` and for the test suite. It imports the standard library only, because the build hook loads
+it before anything is installed. No section of the specification applies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import sys
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from pathlib import Path
+from typing import Any, Final, Literal
+
+RECORD_NAME: Final = "_build.json"
+"""The file, inside the installed package, in which the build hook records what it made."""
+
+COST: Final = (
+    "installed the uncompiled data plane; forwarding costs about 15 times more CPU per message"
+)
+"""What an installation without compiled modules means to its user."""
+
+DataPlane = Literal["compiled", "interpreted", "mixed"]
+
+_PACKAGE_DIR: Final = Path(__file__).resolve().parent
+
+
+def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
+    """Return the dotted names of the data plane's modules, sorted: each one with a `.pxd` beside it."""
+    found = []
+    for pxd in package_dir.rglob("*.pxd"):
+        if pxd.with_suffix(".py").is_file():
+            parts = pxd.relative_to(package_dir.parent).with_suffix("").parts
+            found.append(".".join(parts))
+    return sorted(found)
+
+
+def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
+    """Return those of `hot_modules` that an import would load as machine code.
+
+    Asks the import system which file it would take, and imports nothing.
+    """
+    compiled = []
+    for name in hot_modules(package_dir):
+        directory = package_dir.parent.joinpath(*name.split(".")[:-1])
+        spec = PathFinder.find_spec(name, [str(directory)])
+        if spec is not None and isinstance(spec.loader, ExtensionFileLoader):
+            compiled.append(name)
+    return compiled
+
+
+def data_plane(package_dir: Path = _PACKAGE_DIR) -> DataPlane:
+    """Return which build this is; "mixed" means a broken one, where only some modules are compiled."""
+    hot = hot_modules(package_dir)
+    compiled = compiled_modules(package_dir)
+    if not compiled:
+        return "interpreted"
+    return "compiled" if compiled == hot else "mixed"
+
+
+def source_hashes(package_dir: Path = _PACKAGE_DIR) -> dict[str, str]:
+    """Return the SHA-256, in hex, of every `.py` and `.pxd` under the package, by relative path."""
+    return {
+        path.relative_to(package_dir).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for pattern in ("*.py", "*.pxd")
+        for path in sorted(package_dir.rglob(pattern))
+    }
+
+
+def record(package_dir: Path = _PACKAGE_DIR) -> dict[str, Any] | None:
+    """Return what the build hook recorded, or None in a source tree, which no hook has built.
+
+    Keys: `compiled` (module names), `why` (why nothing was compiled, else empty), `sanitized` (whether
+    address and undefined-behaviour checks were compiled in), `sources` (see `source_hashes`).
+    """
+    path = package_dir / RECORD_NAME
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def version() -> str:
+    """Return the installed distribution's version, or "0+tree" where none is installed."""
+    try:
+        return importlib.metadata.version("trioute")
+    except importlib.metadata.PackageNotFoundError:
+        return "0+tree"
+
+
+def describe(package_dir: Path = _PACKAGE_DIR) -> str:
+    """Return one line for people: the version, which build runs, on which Python, and where it lies."""
+    built = record(package_dir) or {}
+    details = [f"data plane: {data_plane(package_dir)}"]
+    if built.get("sanitized"):
+        details.append("sanitized")
+    if built.get("why"):
+        details.append(str(built["why"]))
+    python = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}"
+    return f"trioute {version()} ({', '.join(details)}; {python}; {package_dir})"
+
+
+def notice(package_dir: Path = _PACKAGE_DIR) -> str:
+    """Return the line that an uncompiled installation owes its user, or "" where there is none to give."""
+    built = record(package_dir) or {}
+    if not built.get("why"):
+        return ""
+    return f"trioute: {built['why']}, {COST}"
+
+
+if __name__ == "__main__":
+    print(notice() or describe())  # noqa: T201  (`make` shows it: installers hide what a build says)
