@@ -88,7 +88,7 @@ class WholeNumber:
 
 @attrs.frozen
 class Seconds:
-    """A time in seconds, whole or not, from 0 to `high`. `zero` says what 0 means."""
+    """A time in seconds, whole or not, up to `high`. `zero` says what 0 means."""
 
     high: int
     zero: str
@@ -96,16 +96,14 @@ class Seconds:
 
     @property
     def words(self) -> str:
-        return f"a number of seconds from 0 to {self.high} (0: {self.zero})"
+        return f"a number of seconds: 0 ({self.zero}), or from 0.001 to {self.high}"
 
     def read(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Refused(self.words)
-        # The comparison is also what refuses nan.
-        if not 0 <= value <= self.high:
-            raise Refused(self.words)
-        # Milliseconds are the finest the wire knows (idle-time-out, AMQP 1.0 part 2.7.1).
-        if value and value < 0.001:
+        # Milliseconds are the finest the wire knows (idle-time-out, AMQP 1.0 part 2.7.1). The
+        # comparison is also what refuses nan.
+        if value != 0 and not 0.001 <= value <= self.high:
             raise Refused(self.words)
         return float(value)
 

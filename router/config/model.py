@@ -57,7 +57,7 @@ def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
 _HOST: Final = Text(255, token=True)
 _NAME: Final = Text(255)
 _FRAME_SIZE: Final = WholeNumber(512, MIB, "bytes")
-_SESSIONS: Final = WholeNumber(1, 65536)
+_SESSIONS: Final = WholeNumber(1, 65536, "sessions")
 _SESSION_FRAMES: Final = WholeNumber(1, 2**31 - 1, "frames")
 _LINK_CAPACITY: Final = WholeNumber(1, 1_000_000, "deliveries")
 _CONNECTION_BUFFER: Final = WholeNumber(64 * 1024, 2**40, "bytes")
@@ -209,7 +209,7 @@ class ListenerSettings:
         ),
     )
     open_properties: Mapping[str, object] = attrs.field(
-        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES)
+        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES, default="none")
     )
     http: bool = attrs.field(
         default=False,
@@ -289,7 +289,7 @@ class ConnectorSettings:
         default=16.0, metadata=setting(Seconds(LONGEST_TIMEOUT_S, "never"), _ABOUT_IDLE_TIMEOUT)
     )
     open_properties: Mapping[str, object] = attrs.field(
-        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES)
+        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES, default="none")
     )
 
 
@@ -299,9 +299,7 @@ def _name_from_address(self: AddressSettings) -> str:
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class AddressSettings:
-    """How messages are spread over the receivers of the addresses that a prefix or a pattern
-    covers.
-    """
+    """How messages are spread over the receivers of the addresses it covers."""
 
     prefix: str | None = attrs.field(
         default=None,

@@ -1,0 +1,312 @@
+"""What no single attribute can tell: duplicates, attributes that need or exclude each other, files
+to be read.
+
+Each check yields findings for one rule and looks at a configuration whose values are right one by
+one. The parsed data comes along because an attribute that was given is another thing than one left
+at its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from router.config.kinds import address_tokens
+from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
+from router.config.model import AddressSettings, Configuration
+from router.config.secret import SecretUnavailable
+from router.config.users import load_users
+
+HTTP_ATTRIBUTES: Final = (
+    "host",
+    "port",
+    "name",
+    "socketAddressFamily",
+    "http",
+    "metrics",
+    "healthz",
+)
+
+
+def find_contradictions(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Everything in `configuration` that cannot be meant. `data` is what it was made from."""
+    for check in _CHECKS:
+        yield from check(configuration, data)
+
+
+def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
+    """What is wrong inside the users files that can be read at all, each of them read once."""
+    paths = {
+        listener.users_file: None for listener in configuration.listeners if listener.users_file
+    }
+    for path in paths:
+        if _unreadable(path):
+            continue
+        try:
+            load_users(path)
+        except InvalidConfiguration as invalid:
+            yield from invalid.mistakes
+
+
+def _listener_sockets(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    sockets = [
+        (listener.host, listener.port, listener.socket_address_family) if listener.port else None
+        for listener in configuration.listeners
+    ]
+    for index, first in _repeats(sockets):
+        host, port, _family = sockets[index] or ("", 0, None)
+        yield Finding(
+            ("listener", index, "port"),
+            f"is taken: listener[{first}] listens on {host}:{port} too",
+            "give another port or another host",
+            shown=True,
+            concerns=tuple(
+                ("listener", at, key)
+                for at in (first, index)
+                for key in ("host", "port", "socketAddressFamily")
+            ),
+        )
+
+
+def _listener_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    names = [listener.name for listener in configuration.listeners]
+    for index, first in _repeats(names):
+        # On one fixed port, two listeners without names have a better finding of their own.
+        given = _given("listener", (first, index), "name", data)
+        if given or not configuration.listeners[index].port:
+            yield _same_name("listener", index, first, given=given)
+
+
+def _connector_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, first in _repeats([connector.name for connector in configuration.connectors]):
+        given = _given("connector", (first, index), "name", data)
+        yield _same_name("connector", index, first, given=given)
+
+
+def _address_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, first in _repeats([address.name for address in configuration.addresses]):
+        # Without names, two addresses are called alike because they are alike, which is found
+        # anyway.
+        if _given("address", (first, index), "name", data):
+            yield _same_name("address", index, first, given=True)
+
+
+def _given(entity: str, indices: tuple[int, int], key: str, data: Mapping[str, Any]) -> bool:
+    return any(key in data[entity][index] for index in indices)
+
+
+def _same_name(entity: str, index: int, first: int, *, given: bool) -> Finding:
+    return Finding(
+        (entity, index, "name"),
+        f"is the name of {entity}[{first}] too"
+        if given
+        else f"is missing, and {entity}[{first}] has none either on the same host and port",
+        "give each a name of its own",
+        shown=given,
+        concerns=tuple(
+            (entity, at, key) for at in (first, index) for key in ("name", "host", "port")
+        ),
+    )
+
+
+def _address_forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, address in enumerate(configuration.addresses):
+        concerns: tuple[Path, ...] = (("address", index, "prefix"), ("address", index, "pattern"))
+        if address.prefix is None and address.pattern is None:
+            yield Finding(
+                ("address", index),
+                "says not which addresses",
+                "give a prefix or a pattern",
+                concerns=concerns,
+            )
+        elif address.prefix is not None and address.pattern is not None:
+            yield Finding(
+                ("address", index, "pattern"),
+                "stands beside a prefix",
+                "give one of the two",
+                shown=True,
+                concerns=concerns,
+            )
+
+
+def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    covered = [_covered(address) for address in configuration.addresses]
+    for index, first in _repeats(covered):
+        key = "pattern" if configuration.addresses[index].prefix is None else "prefix"
+        yield Finding(
+            ("address", index, key),
+            f"covers what address[{first}] covers",
+            "give each address once",
+            shown=True,
+            concerns=tuple(
+                ("address", at, key) for at in (first, index) for key in ("prefix", "pattern")
+            ),
+        )
+
+
+def _covered(address: AddressSettings) -> tuple[str, ...] | None:
+    """The tokens that an entity matches: a prefix is a pattern that ends in #."""
+    if (address.prefix is None) == (address.pattern is None):
+        return None
+    if address.prefix is not None:
+        return (*address_tokens(address.prefix), "#")
+    return address_tokens(address.pattern or "")
+
+
+def _listener_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, listener in enumerate(configuration.listeners):
+        if listener.http:
+            continue
+        here: Path = ("listener", index)
+        mechanisms: Path = (*here, "saslMechanisms")
+        plain = "PLAIN" in listener.sasl_mechanisms
+        if plain and listener.users_file is None:
+            yield Finding(
+                (*here, "usersFile"),
+                "is missing, though PLAIN is offered",
+                "give the path of a users file, which `trioute passwd` writes",
+                concerns=(mechanisms,),
+            )
+        if listener.users_file is not None and not plain:
+            yield Finding(
+                (*here, "usersFile"),
+                "has no effect, because PLAIN is not offered",
+                'add "PLAIN" to saslMechanisms or take usersFile out',
+                shown=True,
+                concerns=(mechanisms,),
+            )
+        if listener.authenticate_peer and not plain:
+            yield Finding(
+                (*here, "authenticatePeer"),
+                "lets nobody in, because ANONYMOUS alone is offered",
+                'add "PLAIN" to saslMechanisms or take authenticatePeer out',
+                shown=True,
+                concerns=(mechanisms,),
+            )
+        if listener.users_file is not None and (reason := _unreadable(listener.users_file)):
+            yield Finding(
+                (*here, "usersFile"),
+                f"cannot be read: {reason}",
+                "give a file that the router may read",
+                shown=True,
+            )
+
+
+def _listener_http(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, listener in enumerate(configuration.listeners):
+        here: Path = ("listener", index)
+        concerns: tuple[Path, ...] = ((*here, "http"),)
+        given = data["listener"][index]
+        if not listener.http:
+            for key in ("metrics", "healthz"):
+                if key in given:
+                    yield Finding(
+                        (*here, key),
+                        "has no effect on a listener for AMQP",
+                        "take it out or set http = true",
+                        shown=True,
+                        concerns=concerns,
+                    )
+            continue
+        for key in given:
+            if key not in HTTP_ATTRIBUTES:
+                yield Finding(
+                    (*here, key),
+                    "has no effect on a listener for HTTP",
+                    f"take it out; such a listener has {', '.join(HTTP_ATTRIBUTES)}",
+                    concerns=concerns,
+                )
+        if "port" not in given:
+            yield Finding(
+                (*here, "port"), "is missing, and HTTP has no usual one here", "give a port"
+            )
+        if not listener.metrics and not listener.healthz:
+            yield Finding(
+                here,
+                "serves nothing",
+                "leave metrics or healthz true",
+                concerns=((*here, "metrics"), (*here, "healthz")),
+            )
+
+
+def _connector_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, connector in enumerate(configuration.connectors):
+        here: Path = ("connector", index)
+        plain = "PLAIN" in connector.sasl_mechanisms
+        values = {"saslUsername": connector.sasl_username, "saslPassword": connector.sasl_password}
+        concerns: tuple[Path, ...] = tuple((*here, key) for key in (*values, "saslMechanisms"))
+        for key, value in values.items():
+            if plain and value is None:
+                yield Finding(
+                    (*here, key),
+                    "is missing, though PLAIN is to be used",
+                    "give saslUsername and saslPassword",
+                    concerns=concerns,
+                )
+            if value is not None and not plain:
+                yield Finding(
+                    (*here, key),
+                    "has no effect, because PLAIN is not to be used",
+                    'give saslUsername and saslPassword, and no saslMechanisms without "PLAIN"',
+                    concerns=concerns,
+                )
+        if connector.sasl_password is not None:
+            try:
+                connector.sasl_password.reveal()
+            except SecretUnavailable as unavailable:
+                yield Finding((*here, "saslPassword"), f"cannot be had: {unavailable}")
+
+
+def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    limit = configuration.router.memory_limit_bytes
+    buffers = {
+        "listener": [one.connection_buffer_bytes for one in configuration.listeners],
+        "connector": [one.connection_buffer_bytes for one in configuration.connectors],
+    }
+    for entity, sizes in buffers.items():
+        for index, size in enumerate(sizes):
+            # The default is allowed to be more than a small router has: it then just never binds.
+            if size > limit and "connectionBufferBytes" in data[entity][index]:
+                yield Finding(
+                    (entity, index, "connectionBufferBytes"),
+                    f"is more than all connections may hold together, memoryLimitBytes = {limit}",
+                    "give less, or the router more",
+                    shown=True,
+                    concerns=(("router", "memoryLimitBytes"),),
+                )
+
+
+def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
+    """The index of each key, with that of each equal one before it; None equals nothing."""
+    seen: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        if key is None:
+            continue
+        earlier = seen.setdefault(key, [])
+        yield from ((index, first) for first in earlier)
+        earlier.append(index)
+
+
+def _unreadable(path: FilePath) -> str:
+    """Why the file at `path` cannot be read, or nothing."""
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+_CHECKS: Final[tuple[Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]], ...]] = (
+    _listener_sockets,
+    _listener_names,
+    _connector_names,
+    _address_names,
+    _address_forms,
+    _address_repeats,
+    _listener_sasl,
+    _listener_http,
+    _connector_sasl,
+    _buffers,
+)

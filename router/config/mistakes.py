@@ -1,0 +1,119 @@
+"""What is wrong with a configuration: every mistake at once, each with its place and with what to
+write instead.
+
+`Finding` is a mistake by its path in the data, as the readers and the cross checks find it.
+`Mistake` is the same with file, line and value, as people read it. `InvalidConfiguration` carries
+all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from typing import Final
+
+import attrs
+
+from router.errors import ConfigurationError
+
+# The way to a value from the top of the data: names of tables and keys, and indices of lists.
+Path = tuple[str | int, ...]
+
+LONGEST_VALUE: Final = 60
+
+
+@attrs.frozen
+class Finding:
+    """A mistake at `path`. `shown` says whether the value there is part of what is wrong.
+
+    `concerns` lists further paths that it was found from: had one of them been wrong in itself, the
+    finding would say nothing new.
+    """
+
+    path: Path
+    problem: str
+    allowed: str = ""
+    nearest: str = ""
+    shown: bool = False
+    concerns: tuple[Path, ...] = ()
+
+
+@attrs.frozen
+class Mistake:
+    """One mistake. `line` and `column` count from 1, and are 0 where there is none; `path` may be
+    empty too.
+    """
+
+    source: str
+    line: int
+    column: int
+    path: str
+    value: str
+    problem: str
+    allowed: str = ""
+    nearest: str = ""
+
+    def __str__(self) -> str:
+        place = self.source
+        if self.line:
+            place += f":{self.line}"
+        if self.column:
+            place += f":{self.column}"
+        subject = f"{self.path}: " if self.path else ""
+        value = f"{self.value} " if self.value else ""
+        text = f"{place}: {subject}{value}{self.problem}"
+        if self.nearest:
+            text += f"; did you mean {self.nearest}?"
+        if self.allowed:
+            text += f"; {self.allowed}"
+        return text
+
+
+class InvalidConfiguration(ConfigurationError):
+    """A configuration that cannot be used. `mistakes` are all of them, in the order of the file;
+    never none.
+    """
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(map(str, self.mistakes)))
+
+
+def format_path(path: Path) -> str:
+    """`("listener", 1, "port")` as `listener[1].port`; keys that are not plain words are quoted."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+            continue
+        plain = part.isascii() and part.replace("-", "").replace("_", "").isalnum()
+        text += ("." if text else "") + (part if plain else _quoted(part))
+    return text
+
+
+def format_value(value: object) -> str:
+    """A value of the file as the file would write it, cut short where it is long."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            # Python refuses to print integers of thousands of digits, which TOML can hold as 0x...
+            return str(value) if value.bit_length() <= 128 else "a number of many digits"
+        case float():
+            return str(value)
+        case str():
+            return _quoted(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+    return f"a value of type {type(value).__name__}"
+
+
+def _quoted(text: str) -> str:
+    if len(text) > LONGEST_VALUE:
+        text = text[: LONGEST_VALUE - 3] + "..."
+    return json.dumps(text, ensure_ascii=not text.isprintable())

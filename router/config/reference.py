@@ -1,0 +1,79 @@
+"""The reference of the configuration as Markdown, written from the model.
+
+`python -m router.config.reference > docs/reference/configuration.md` brings the page up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from router.config.mistakes import format_value
+from router.config.model import ENTITIES, Entity
+from router.config.setting import file_name, setting_of
+
+_HEAD = """\
+# Configuration
+
+<!-- Written by `python -m router.config.reference`; change the model, not this page. -->
+
+The configuration is one TOML file. Entities and attributes have the names that they have in Qpid
+Dispatch. Every attribute may be left out; a key that is not on this page is a mistake, and
+`trioute check FILE` reports all mistakes of a file at once, by line. Paths in the file are relative
+to its folder. `deploy/trioute.toml` holds every attribute with its default.
+"""
+
+
+def format_reference() -> str:
+    """The whole page."""
+    return "\n".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield _HEAD
+    for entity in ENTITIES:
+        yield f"- [{entity.name}](#{entity.name}): {_about(entity)}"
+    yield ""
+    for entity in ENTITIES:
+        yield f"## {entity.name}"
+        yield ""
+        often = (
+            f"`[[{entity.name}]]`, once for each {entity.name}."
+            if entity.repeated
+            else f"`[{entity.name}]`, at most once."
+        )
+        yield f"{_about(entity)} Written {often}"
+        yield ""
+        yield "| Attribute | Meaning | Default | Allowed |"
+        yield "|---|---|---|---|"
+        for field in attrs.fields(entity.settings):
+            yield _row(field)
+        yield ""
+
+
+def _row(field: attrs.Attribute[Any]) -> str:
+    setting = setting_of(field)
+    default = setting.default or f"`{_default(field)}`"
+    cells = (f"`{file_name(field.name)}`", setting.description, default, setting.kind.words)
+    return f"| {' | '.join(cells)} |"
+
+
+def _about(entity: Entity) -> str:
+    return (entity.settings.__doc__ or "").strip()
+
+
+def _default(field: attrs.Attribute[Any]) -> str:
+    """A plain default as the file would write it."""
+    value = field.default
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(format_value, value))}]"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return format_value(value)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(format_reference())

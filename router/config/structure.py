@@ -1,0 +1,159 @@
+"""Parsed TOML into the model, by cattrs: names turned round, values read by their kinds, findings
+collected.
+
+cattrs goes on past a mistake and raises a tree of them (detailed validation); `_findings` flattens
+that tree into paths of the data.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
+from cattrs.errors import IterableValidationError
+from cattrs.gen import make_dict_structure_fn, override
+
+from router.config.kinds import Kind, Refused, SecretText
+from router.config.mistakes import Finding, Path
+from router.config.model import ENTITIES, Configuration, Entity
+from router.config.setting import file_name, setting_of
+
+
+@attrs.frozen
+class Structured:
+    """The outcome for one document: with findings, `configuration` is the empty one and means
+    nothing.
+    """
+
+    configuration: Configuration
+    findings: tuple[Finding, ...]
+
+
+def structure(data: Mapping[str, object]) -> Structured:
+    """Build the model from parsed TOML, or find out all that keeps it from being built."""
+    try:
+        return Structured(_CONVERTER.structure(data, Configuration), ())
+    except ClassValidationError as error:
+        return Structured(Configuration(), tuple(_findings(error, Configuration, ())))
+
+
+def is_secret(path: Path) -> bool:
+    """Whether `path` leads to a value that must not be shown."""
+    return isinstance(_kind_at(path), SecretText)
+
+
+def _kind_at(path: Path) -> Kind | None:
+    names = [part for part in path if isinstance(part, str)]
+    if len(names) != 2:
+        return None
+    for entity in ENTITIES:
+        for field in attrs.fields(entity.settings):
+            if [entity.name, file_name(field.name)] == names:
+                return setting_of(field).kind
+    return None
+
+
+def _build_converter() -> Converter:
+    converter = Converter(detailed_validation=True, forbid_extra_keys=True)
+    tables: dict[str, Any] = {}
+    for entity in ENTITIES:
+        attributes: dict[str, Any] = {
+            field.name: override(
+                rename=file_name(field.name), struct_hook=_value_hook(setting_of(field).kind)
+            )
+            for field in attrs.fields(entity.settings)
+        }
+        reader = make_dict_structure_fn(entity.settings, converter, **attributes)
+        converter.register_structure_hook(entity.settings, _table_hook(entity, reader))
+        hook = _list_hook(entity, converter) if entity.repeated else None
+        tables[entity.attribute] = override(rename=entity.name, struct_hook=hook)
+    converter.register_structure_hook(
+        Configuration, make_dict_structure_fn(Configuration, converter, **tables)
+    )
+    return converter
+
+
+def _value_hook(kind: Kind) -> Any:
+    return lambda value, _: kind.read(value)
+
+
+def _table_hook(entity: Entity, reader: Any) -> Any:
+    def read_table(value: object, target: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise Refused(f"a table, {_header(entity)}")
+        return reader(value, target)
+
+    return read_table
+
+
+def _list_hook(entity: Entity, converter: Converter) -> Any:
+    def read_list(value: object, target: Any) -> Any:
+        if isinstance(value, Mapping):
+            raise Refused(f"a list of tables: write {_header(entity)}, in two brackets")
+        if not isinstance(value, list):
+            raise Refused(f"a list of tables, {_header(entity)}")
+        return converter.structure(value, target)
+
+    return read_list
+
+
+def _header(entity: Entity) -> str:
+    return f"[[{entity.name}]]" if entity.repeated else f"[{entity.name}]"
+
+
+def _findings(error: Exception, model: type[attrs.AttrsInstance], path: Path) -> Iterator[Finding]:
+    match error:
+        case ClassValidationError():
+            noted, others = error.group_exceptions()
+            for inner, note in noted:
+                name, inner_model = _step(model, note.name)
+                yield from _findings(inner, inner_model, (*path, name))
+            for inner in others:
+                yield from _findings(inner, model, path)
+        case IterableValidationError():
+            indexed, others = error.group_exceptions()
+            for inner, index_note in indexed:
+                yield from _findings(inner, model, (*path, int(index_note.index)))
+            for inner in others:
+                yield from _findings(inner, model, path)
+        case ForbiddenExtraKeysError():
+            for key in sorted(error.extra_fields):
+                yield _unknown(key, model, path)
+        case Refused():
+            yield Finding(path, "is not allowed", f"give {error.allowed}", shown=True)
+        case _:
+            # Nothing else is raised by the hooks above: were it, it would be a fault of this
+            # module.
+            raise error
+
+
+def _step(
+    model: type[attrs.AttrsInstance], attribute: str
+) -> tuple[str, type[attrs.AttrsInstance]]:
+    """The name in the file of an attribute of `model`, and the model of what is inside it."""
+    if model is Configuration:
+        for entity in ENTITIES:
+            if entity.attribute == attribute:
+                return entity.name, entity.settings
+    return file_name(attribute), model
+
+
+def _unknown(key: str, model: type[attrs.AttrsInstance], path: Path) -> Finding:
+    known = [_step(model, field.name)[0] for field in attrs.fields(model)]
+    what = "entity" if model is Configuration else "attribute"
+    nearest = _nearest(key, known)
+    here = "" if nearest else f"known here: {', '.join(known)}"
+    return Finding((*path, key), f"is not a known {what}", here, nearest)
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    """The known name that `key` was probably meant to be; max_frame_size is as near as can be."""
+    plain = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(key.lower().replace("_", "").replace("-", ""), plain, n=1)
+    return plain[found[0]] if found else ""
+
+
+_CONVERTER: Final = _build_converter()

@@ -1,0 +1,181 @@
+"""The users file of a listener that offers PLAIN: who may come in, with passwords hashed by scrypt.
+
+One user a line, `name:scrypt$n$r$p$salt$hash`, salt and hash in base64; empty lines and lines that
+begin with # are skipped. Each line says its own cost (RFC 7914 section 2), so that the usual cost
+can rise without making old lines useless, and a line that would cost more than a login may is
+refused when the file is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from router.config.mistakes import InvalidConfiguration, Mistake
+
+SCHEME: Final = "scrypt"
+# 16 MiB and about 35 ms. More would be stronger against a stolen file, but after a restart every
+# client logs in at once, and those that wait longer than the handshake may take come again.
+N: Final = 2**14
+R: Final = 8
+P: Final = 1
+SALT_BYTES: Final = 16
+HASH_BYTES: Final = 32
+# What one login may cost: memory is 128 * n * r bytes, time goes with n * r * p.
+LARGEST_MEMORY_BYTES: Final = 64 * 2**20
+LARGEST_WORK: Final = 2**20
+LONGEST_NAME: Final = 255
+# No wire sends more in a SASL response than fits the smallest max-frame-size that every peer has to
+# take.
+LONGEST_PASSWORD_BYTES: Final = 512
+
+
+@attrs.frozen
+class PasswordHash:
+    """What is kept of one password."""
+
+    n: int
+    r: int
+    p: int
+    salt: bytes = attrs.field(repr=False)
+    digest: bytes = attrs.field(repr=False)
+
+    @property
+    def work(self) -> int:
+        """What checking against this one costs, in units that only compare."""
+        return self.n * self.r * self.p
+
+    def matches(self, password: bytes) -> bool:
+        """Whether `password` is the one; takes the same time either way."""
+        found = _scrypt(password, self.salt, self.n, self.r, self.p, len(self.digest))
+        return hmac.compare_digest(found, self.digest)
+
+
+def _decoy(users: Users) -> PasswordHash:
+    dearest = max(users.by_name.values(), key=lambda one: one.work, default=None)
+    n, r, p = (N, R, P) if dearest is None else (dearest.n, dearest.r, dearest.p)
+    return PasswordHash(n, r, p, os.urandom(SALT_BYTES), os.urandom(HASH_BYTES))
+
+
+@attrs.frozen
+class Users:
+    """The users of one file. `decoy` is what the password of an unknown user is checked against."""
+
+    by_name: Mapping[str, PasswordHash]
+    decoy: PasswordHash = attrs.field(
+        init=False, repr=False, eq=False, default=attrs.Factory(_decoy, takes_self=True)
+    )
+
+
+def load_users(path: Path) -> Users:
+    """Read a users file. Raises InvalidConfiguration with every mistake in it, by line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidConfiguration(
+            [Mistake(str(path), 0, 0, "", "", "is not UTF-8 text")]
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidConfiguration(
+            [Mistake(str(path), 0, 0, "", "", f"cannot be read: {reason}")]
+        ) from None
+    users: dict[str, PasswordHash] = {}
+    mistakes: list[Mistake] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, stored = line.partition(":")
+        try:
+            check_name(name)
+            if name in users:
+                raise ValueError("names a user that an earlier line names too")
+            users[name] = parse_hash(stored.strip())
+        except ValueError as error:
+            mistakes.append(Mistake(str(path), number, 0, "", "", str(error)))
+    if mistakes:
+        raise InvalidConfiguration(mistakes)
+    return Users(users)
+
+
+def verify(users: Users, user: str, password: str) -> bool:
+    """Whether `user` is known and `password` is theirs.
+
+    Takes 35 ms and 16 MiB at the usual cost, as long for an unknown user as for a known one, and
+    lets other threads run meanwhile: call it in a thread, and only a few at a time.
+    """
+    stored = users.by_name.get(user)
+    given = password.encode("utf-8", "surrogatepass")
+    # An overlong password is no user's, but must not be told from a wrong one by the clock.
+    fits = len(given) <= LONGEST_PASSWORD_BYTES
+    matches = (stored or users.decoy).matches(given[:LONGEST_PASSWORD_BYTES])
+    return matches and stored is not None and fits
+
+
+def hash_password(password: str) -> str:
+    """The text to keep of `password`, with a salt of its own. Raises ValueError for one that cannot
+    be used.
+    """
+    data = password.encode("utf-8")
+    if not data or b"\0" in data:
+        raise ValueError("a password is not empty and has no NUL, which PLAIN cannot carry")
+    if len(data) > LONGEST_PASSWORD_BYTES:
+        raise ValueError(f"a password is of at most {LONGEST_PASSWORD_BYTES} bytes")
+    salt = os.urandom(SALT_BYTES)
+    digest = _scrypt(data, salt, N, R, P, HASH_BYTES)
+    parts = (SCHEME, str(N), str(R), str(P), _encode(salt), _encode(digest))
+    return "$".join(parts)
+
+
+def parse_hash(text: str) -> PasswordHash:
+    """Read what `hash_password` wrote. Raises ValueError, whose text shows nothing of it."""
+    scheme, *fields = text.split("$")
+    if scheme != SCHEME or len(fields) != 5:
+        raise ValueError("holds no hash of the form scrypt$n$r$p$salt$hash")
+    if not all(field.isascii() and field.isdigit() and len(field) <= 9 for field in fields[:3]):
+        raise ValueError("holds a cost n, r or p that is no number")
+    n, r, p = (int(field) for field in fields[:3])
+    if n < 2 or n & (n - 1) or r < 1 or p < 1:
+        raise ValueError(
+            "holds a cost that scrypt does not have: n is a power of two, r and p are not 0"
+        )
+    if 128 * n * r > LARGEST_MEMORY_BYTES or n * r * p > LARGEST_WORK:
+        raise ValueError(
+            f"costs more than a login may: 128 * n * r is at most {LARGEST_MEMORY_BYTES}, "
+            f"n * r * p at most {LARGEST_WORK}"
+        )
+    try:
+        salt, digest = (base64.b64decode(field, validate=True) for field in fields[3:])
+    except (binascii.Error, ValueError):
+        raise ValueError("holds a salt or a hash that is not base64") from None
+    if len(salt) < 8 or not 16 <= len(digest) <= 64:
+        raise ValueError("holds a salt of under 8 bytes, or a hash not of 16 to 64")
+    return PasswordHash(n, r, p, salt, digest)
+
+
+def check_name(name: str) -> None:
+    """Raises ValueError for a name that a users file cannot hold."""
+    if not name or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValueError(
+            f"holds no name of 1 to {LONGEST_NAME} printable characters without spaces around it"
+        )
+    if ":" in name or name.startswith("#"):
+        raise ValueError("holds a name with a colon in it or a # in front")
+
+
+def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int, length: int) -> bytes:
+    # OpenSSL counts a little beside the 128 * r * (n + p) of the algorithm.
+    memory = 128 * r * (n + p + 2) + 65536
+    return hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, maxmem=memory, dklen=length)
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
