@@ -1,9 +1,10 @@
 """Which of the two builds this is: the data plane compiled, or the same files interpreted.
 
-A module `x.py` with an `x.pxd` beside it belongs to the data plane and is compiled where a C compiler is at
-hand. Nothing else in the program asks which build runs; this module answers for people, for
-`trioute --version` and for the test suite. It imports the standard library only, because the build hook loads
-it before anything is installed. No section of the specification applies.
+A module `x.py` with an `x.pxd` beside it belongs to the data plane and is compiled where a C
+compiler is at hand. Nothing else in the program asks which build runs; this module answers for
+people, for `trioute --version` and for the test suite. It imports the standard library only,
+because the build hook loads it before anything is installed. No section of the specification
+applies.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PACKAGE_DIR: Final = Path(__file__).resolve().parent
 
 
 def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
-    """Return the dotted names of the data plane's modules, sorted: each one with a `.pxd` beside it."""
+    """Return the dotted names of the data plane's modules, sorted: those with a `.pxd` beside."""
     found = []
     for pxd in package_dir.rglob("*.pxd"):
         if pxd.with_suffix(".py").is_file():
@@ -54,7 +55,7 @@ def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
 
 
 def data_plane(package_dir: Path = _PACKAGE_DIR) -> DataPlane:
-    """Return which build this is; "mixed" means a broken one, where only some modules are compiled."""
+    """Return which build this is; "mixed" is a broken one, with only some modules compiled."""
     hot = hot_modules(package_dir)
     compiled = compiled_modules(package_dir)
     if not compiled:
@@ -74,8 +75,9 @@ def source_hashes(package_dir: Path = _PACKAGE_DIR) -> dict[str, str]:
 def record(package_dir: Path = _PACKAGE_DIR) -> dict[str, Any] | None:
     """Return what the build hook recorded, or None in a source tree, which no hook has built.
 
-    Keys: `compiled` (module names), `why` (why nothing was compiled, else empty), `sanitized` (whether
-    address and undefined-behaviour checks were compiled in), `sources` (see `source_hashes`).
+    Keys: `compiled` (module names), `why` (why nothing was compiled, else empty), `sanitized`
+    (whether address and undefined-behaviour checks were compiled in), `sources` (see
+    `source_hashes`).
     """
     path = package_dir / RECORD_NAME
     if not path.is_file():
@@ -93,7 +95,7 @@ def version() -> str:
 
 
 def describe(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return one line for people: the version, which build runs, on which Python, and where it lies."""
+    """Return one line for people: version, which build runs, on which Python, where it lies."""
     built = record(package_dir) or {}
     details = [f"data plane: {data_plane(package_dir)}"]
     if built.get("sanitized"):
@@ -105,7 +107,7 @@ def describe(package_dir: Path = _PACKAGE_DIR) -> str:
 
 
 def notice(package_dir: Path = _PACKAGE_DIR) -> str:
-    """Return the line that an uncompiled installation owes its user, or "" where there is none to give."""
+    """Return the line that an uncompiled installation owes its user, or "" where none is due."""
     built = record(package_dir) or {}
     if not built.get("why"):
         return ""

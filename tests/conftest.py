@@ -1,7 +1,8 @@
 """Settings of the whole suite: which build it runs on, and how hypothesis searches.
 
-The suite lives in the tree but tests what is installed. Start it as `pytest`, never as `python -m pytest`,
-which would put the tree itself on the path and test the interpreted files in every environment.
+The suite lives in the tree but tests what is installed. Start it as `pytest`, never as `python -m
+pytest`, which would put the tree itself on the path and test the interpreted files in every
+environment.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support import builds
 
 from router import build
+
+from support import builds
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTALLED = Path(build.__file__).resolve().parent
@@ -42,5 +44,5 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def data_plane() -> str:
-    """Which build runs: "compiled" or "interpreted". For the few tests of what differs between them."""
+    """Which build runs, "compiled" or "interpreted", for tests of what differs between them."""
     return build.data_plane()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.trees import EXTENSION, write_tree
-
 from router import build
+
+from support.trees import EXTENSION, write_tree
 
 SOURCES = {
     "router/__init__.py": "",

@@ -1,8 +1,9 @@
 """Compile the data plane: every `x.py` under a package that has an `x.pxd` beside it.
 
-Run by the build hook in a process of its own: `python compile.py PACKAGE_DIR OUT_DIR`. The package is copied
-aside first, so that no C file, object file or extension module ever lies in the source tree, where it would
-shadow its own source. Everything that decides how the C is made and compiled stands in this file.
+Run by the build hook in a process of its own: `python compile.py PACKAGE_DIR OUT_DIR`. The package
+is copied aside first, so that no C file, object file or extension module ever lies in the source
+tree, where it would shadow its own source. Everything that decides how the C is made and compiled
+stands in this file.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def missing_tool() -> str:
     with tempfile.TemporaryDirectory(prefix="trioute-probe-") as scratch:
         source = Path(scratch, "trioute_probe.c")
         source.write_text(PROBE, encoding="ascii")
-        command = build_ext(Distribution({"ext_modules": [Extension("trioute_probe", [str(source)])]}))
+        command = build_ext(
+            Distribution({"ext_modules": [Extension("trioute_probe", [str(source)])]})
+        )
         command.build_temp = command.build_lib = scratch
         failures = _compiler_errors()
         try:
@@ -70,8 +73,9 @@ def missing_tool() -> str:
 
 def _compiler_errors() -> tuple[type[BaseException], ...]:
     """Return what setuptools may raise where a compiler is missing or does not work."""
-    import setuptools  # noqa: F401  (it puts its own distutils in place)
     from distutils.errors import CCompilerError, DistutilsError
+
+    import setuptools  # noqa: F401  (it puts its own distutils in place)
 
     return (CCompilerError, DistutilsError, OSError)
 
@@ -79,8 +83,9 @@ def _compiler_errors() -> tuple[type[BaseException], ...]:
 def compile_package(package_dir: Path, out_dir: Path, *, sanitize: bool) -> list[Path]:
     """Compile the package's hot modules into `out_dir`, laid out as the package is.
 
-    Returns the paths of the extension modules, relative to `out_dir`. Any error of Cython or of the C compiler
-    passes through: where a compiler works, code that does not compile is a fault to be seen.
+    Returns the paths of the extension modules, relative to `out_dir`. Any error of Cython or of the
+    C compiler passes through: where a compiler works, code that does not compile is a fault to be
+    seen.
     """
     from Cython.Build import cythonize
     from setuptools import Distribution
@@ -109,7 +114,7 @@ def compile_package(package_dir: Path, out_dir: Path, *, sanitize: bool) -> list
     ]
     if not extensions:
         return []
-    modules = cythonize(
+    modules = cythonize(  # type: ignore[no-untyped-call]
         extensions,
         include_path=[str(copy.parent)],
         compiler_directives=DIRECTIVES,

@@ -2,9 +2,9 @@
 
     python3 environment.py .venv-test --build compiled --extra test
 
-Runs on a bare Python: standard library only. The environment is remade when its interpreter changes, its
-dependencies are installed again when pyproject.toml changes, and the tree is built into it again when any of
-its sources changes. Builds:
+Runs on a bare Python: standard library only. The environment is remade when its interpreter
+changes, its dependencies are installed again when pyproject.toml changes, and the tree is built
+into it again when any of its sources changes. Builds:
 
     auto         compiled where that is possible, else interpreted, saying what that costs
     compiled     compiled, or an error
@@ -58,7 +58,9 @@ def tree_sources() -> list[Path]:
         found += [
             path
             for path in (ROOT / package).rglob("*")
-            if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".so", ".pyc"}
+            if path.is_file()
+            and "__pycache__" not in path.parts
+            and path.suffix not in {".so", ".pyc"}
         ]
     return found
 
@@ -84,13 +86,15 @@ def apt_install(packages: list[str]) -> bool:
         ["apt-get", "-qq", "update"],
         ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *packages],
     ):
-        if subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False).returncode:
+        if subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, check=False
+        ).returncode:
             return False
     return True
 
 
 def need_venv() -> None:
-    """Leave with a hint where this Python cannot make virtual environments (a bare Debian python3)."""
+    """Leave with a hint where this Python makes no virtual environments, as Debian's bare one."""
 
     def works() -> bool:
         # A fresh process: what apt-get has just installed is invisible to this one's import caches.
@@ -99,19 +103,20 @@ def need_venv() -> None:
 
     if not works() and not (apt_install(["python3-venv"]) and works()):
         raise SystemExit(
-            f"{sys.executable} has no venv module. On Debian or Ubuntu: apt-get install python3-venv"
+            f"{sys.executable} has no venv module. On Debian: apt-get install python3-venv"
         )
 
 
 def need_compiler(extra: str) -> None:
-    """Try to get a C compiler and the headers it needs where they are missing; the build says if it failed."""
+    """Try to get a C compiler and headers where they are missing; the build says if it failed."""
     packages = []
     if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
         packages += ["gcc", "libc6-dev"]
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
         packages += ["python3-dev"]
     if extra:
-        # Proton, the suite's other peer, is built from source, and without these silently lacks TLS and SASL.
+        # Proton, the suite's other peer, is built from source, and without these silently lacks TLS
+        # and SASL.
         libraries = ["pkg-config", "--exists", "openssl", "libsasl2"]
         if (
             shutil.which("pkg-config") is None
@@ -175,10 +180,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Prepare a virtual environment with this tree.")
     parser.add_argument("venv", help="its folder, under the root of the tree")
     parser.add_argument("--build", choices=sorted(SWITCHES), default="auto")
-    parser.add_argument("--extra", default="", help="optional dependencies to install, such as: test")
-    parser.add_argument("--oldest", action="store_true", help="take the oldest dependencies allowed")
+    parser.add_argument(
+        "--extra", default="", help="optional dependencies to install, such as: test"
+    )
+    parser.add_argument(
+        "--oldest", action="store_true", help="take the oldest dependencies allowed"
+    )
     arguments = parser.parse_args()
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  (said before pip says it at length)
         raise SystemExit(f"Trioute needs Python 3.11 or later; this is {sys.version.split()[0]}")
     venv = ROOT / arguments.venv
     handle = os.open(ROOT, os.O_RDONLY)

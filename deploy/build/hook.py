@@ -2,12 +2,13 @@
 
 Read from the environment:
 
-    TRIOUTE_COMPILE=0   never compile
-    TRIOUTE_COMPILE=1   a machine without a working compiler is an error
-    TRIOUTE_SANITIZE=1  compile with address and undefined-behaviour checks (implies TRIOUTE_COMPILE=1)
+    TRIOUTE_COMPILE=0   never compile TRIOUTE_COMPILE=1   a machine without a working compiler is an
+    error TRIOUTE_SANITIZE=1  compile with address and undefined-behaviour checks (implies
+    TRIOUTE_COMPILE=1)
 
-With none of them a missing compiler costs speed, not the installation. Where a compiler works, though, code
-that does not compile is always an error: a wheel must not lose its data plane to a typing mistake unnoticed.
+With none of them a missing compiler costs speed, not the installation. Where a compiler works,
+though, code that does not compile is always an error: a wheel must not lose its data plane to a
+typing mistake unnoticed.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from types import ModuleType
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.builders.wheel import WheelBuilderConfig
 
 NO_COMPILER_EXIT = 3
 
 
-class DataPlaneHook(BuildHookInterface):  # type: ignore[misc]  # hatchling publishes no types
+class DataPlaneHook(BuildHookInterface[WheelBuilderConfig]):
     """Adds the compiled modules, and `_build.json`, to a wheel of the package `router`."""
 
     PLUGIN_NAME = "custom"
@@ -74,14 +76,14 @@ class DataPlaneHook(BuildHookInterface):  # type: ignore[misc]  # hatchling publ
         record.write_text(json.dumps(contents, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         build_data["force_include"][str(record)] = f"router/{build.RECORD_NAME}"
 
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the temporary folder, once the wheel is written."""
-        if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+        self._tidy()
 
     def _compile(self, package_dir: Path, out_dir: Path) -> tuple[list[Path], str]:
         """Return the extension modules made, relative to `out_dir`, or why there are none."""
-        # A process of its own, so that setuptools and Cython change neither this one's folder nor its state.
+        # A process of its own, so that setuptools and Cython change neither this one's folder nor
+        # its state.
         compiler = Path(__file__).with_name("compile.py")
         done = subprocess.run(
             [sys.executable, str(compiler), str(package_dir), str(out_dir)],

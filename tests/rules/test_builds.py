@@ -7,10 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import builds
-from support.trees import EXTENSION, write_tree
 
 from router import build
+
+from support import builds
+from support.trees import EXTENSION, write_tree
 
 TREE = {
     "router/__init__.py": "",

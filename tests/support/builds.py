@@ -11,10 +11,10 @@ EXPECT = "TRIOUTE_EXPECT_BUILD"
 
 
 def differing_sources(installed: Path, tree: Path) -> list[str]:
-    """Return the files whose contents differ between an installed build's record and the source tree.
+    """Return the files that differ between an installed build's record and the source tree.
 
-    Sources that were added or removed since count too. An installation without a record is judged by the
-    sources it ships.
+    Sources that were added or removed since count too. An installation without a record is judged
+    by the sources it ships.
     """
     recorded = (build.record(installed) or {}).get("sources") or build.source_hashes(installed)
     current = build.source_hashes(tree)
@@ -26,8 +26,8 @@ def differing_sources(installed: Path, tree: Path) -> list[str]:
 def complaint(installed: Path, tree: Path, environment: Mapping[str, str]) -> str:
     """Say why the suite must not run on `installed`, or return "".
 
-    `installed` is the folder of the package that was imported, `tree` the one beside the tests. They are the
-    same folder in an editable installation, which must be interpreted.
+    `installed` is the folder of the package that was imported, `tree` the one beside the tests.
+    They are the same folder in an editable installation, which must be interpreted.
     """
     plane = build.data_plane(installed)
     if plane == "mixed":
@@ -39,12 +39,12 @@ def complaint(installed: Path, tree: Path, environment: Mapping[str, str]) -> st
         return f"{EXPECT} asks for the {expected} build, but the one in {installed} is {plane}"
     if installed == tree:
         if plane == "compiled":
-            return f"compiled modules lie in the source tree and shadow it: delete the .so files in {tree}"
+            return f"compiled modules in the source tree shadow it: delete the .so files in {tree}"
         return ""
     differing = differing_sources(installed, tree)
     if differing:
         shown = ", ".join(differing[:5]) + (" ..." if len(differing) > 5 else "")
-        return f"stale build: {installed} was not made from this tree ({shown}); `make` builds it again"
+        return f"stale build: {installed} is not this tree ({shown}); `make` builds it again"
     return ""
 
 

@@ -1,0 +1,151 @@
+"""Who may import whom: the stairs that a message walks, read off the import statements.
+
+An import counts wherever it stands, also inside a function or under TYPE_CHECKING: a name that is
+only needed for an annotation ties two rooms together all the same. The `cimport`s of the `.pxd`
+files count too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.house.sources import dotted, parsed
+
+_DATA_PLANE = frozenset({"errors", "amqp", "engine", "core"})
+
+ALLOWED: dict[str, frozenset[str]] = {
+    # The stairs: each step stands on those before it.
+    "errors": frozenset(),
+    "amqp": frozenset({"errors"}),
+    "engine": frozenset({"errors", "amqp"}),
+    "core": frozenset({"errors", "amqp", "engine"}),
+    # Beside them: who decides where addresses lead.
+    "control": _DATA_PLANE | {"config"},
+    # The sockets. They are told what to do by the node, so they need nobody's configuration.
+    "net": _DATA_PLANE,
+    # Rooms of their own.
+    "build": frozenset(),
+    "config": frozenset({"errors", "build"}),
+    "metrics": _DATA_PLANE | {"build", "config", "control"},
+    "plugin": _DATA_PLANE | {"config", "control"},
+    # Over everything.
+    "management": _DATA_PLANE | {"build", "config", "control", "metrics", "plugin"},
+    "node": _DATA_PLANE | {"build", "config", "control", "management", "metrics", "net", "plugin"},
+    "cli": _DATA_PLANE
+    | {"build", "config", "control", "management", "metrics", "net", "node", "plugin"},
+    "__main__": frozenset({"cli"}),
+    "": frozenset(),  # router/__init__.py: importing any module must not import the others
+}
+
+SANS_IO = ("amqp", "engine", "core", "control")
+
+OUTSIDE_WORLD = frozenset(
+    {"asyncio", "os", "random", "secrets", "select", "selectors", "socket", "ssl"}
+    | {"subprocess", "threading", "time", "trio"}
+)
+"""What code without sockets or a clock of its own has no use for: `now` and bytes are arguments."""
+
+_CIMPORT = re.compile(
+    r"^\s*(?:from\s+([\w.]+)\s+cimport\s+([\w, ]+)|cimport\s+([\w.]+))", re.MULTILINE
+)
+
+
+def imported_modules(tree: ast.Module, module: str, *, package: bool) -> Iterator[tuple[int, str]]:
+    """Yield (line, absolute dotted name) of everything a module imports.
+
+    `from a import b` yields both `a` and `a.b`, since `b` may be a module. `package` says that the
+    file is an `__init__.py`, against which relative imports count one step less.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                above = module.split(".")
+                above = above[: len(above) - node.level + package]
+                source = ".".join([*above, source] if source else above)
+            yield node.lineno, source
+            for alias in node.names:
+                yield node.lineno, f"{source}.{alias.name}"
+
+
+def cimported_modules(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) of everything a `.pxd` cimports."""
+    for match in _CIMPORT.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if match[3]:
+            yield line, match[3]
+        else:
+            yield line, match[1]
+            for name in match[2].split(","):
+                yield line, f"{match[1]}.{name.split()[0]}"
+
+
+def _room(module: str) -> str:
+    """Return the room that a dotted name belongs to: `router.net.pump` is in `net`."""
+    return [*module.split("."), ""][1]
+
+
+def _all_imports(root: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield (relative path, line, dotted name) of each import and cimport of the router."""
+    for name, tree in parsed(root, "router"):
+        package = name.endswith("__init__.py")
+        for line, target in imported_modules(tree, dotted(name), package=package):
+            yield name, line, target
+    for path in sorted((root / "router").rglob("*.pxd")):
+        name = path.relative_to(root).as_posix()
+        for line, target in cimported_modules(path.read_text(encoding="utf-8")):
+            yield name, line, target
+
+
+def upward_imports(root: Path) -> list[str]:
+    """Return every import, inside the router, of a room not below the importer's own."""
+    offences = {}
+    for name, line, target in _all_imports(root):
+        if target.split(".")[0] != "router":
+            continue
+        room = _room(dotted(name))
+        other = _room(target)
+        # `from router import build` yields `router` itself as well: the empty room, everyone's
+        # ground.
+        if other in ("", room) or not _is_room(root, other):
+            continue
+        if room not in ALLOWED:
+            offences[name, 0] = f"{name}: router.{room} has no place in the order of imports yet"
+        elif other not in ALLOWED[room]:
+            offences[name, line] = f"{name}:{line}: {room or 'router'} imports router.{other}"
+    return sorted(offences.values())
+
+
+def _is_room(root: Path, name: str) -> bool:
+    """Tell a module or folder of the router from a mere name that its `__init__` defines."""
+    base = root / "router" / name
+    return base.is_dir() or base.with_suffix(".py").is_file()
+
+
+def worldly_imports(root: Path) -> list[str]:
+    """Return every import of a clock, randomness, sockets or the like below `net`."""
+    found = {
+        (name, line, target.split(".")[0])
+        for name, line, target in _all_imports(root)
+        if _room(dotted(name)) in SANS_IO
+    }
+    return [
+        f"{name}:{line}: imports {target}"
+        for name, line, target in sorted(found)
+        if target in OUTSIDE_WORLD
+    ]
+
+
+def cython_imports(root: Path) -> list[str]:
+    """Return every import of Cython by the router, which runs the same where none is installed."""
+    return [
+        f"{name}:{line}: imports {target}"
+        for name, line, target in _all_imports(root)
+        if name.endswith(".py") and target.split(".")[0].lower() == "cython"
+    ]
