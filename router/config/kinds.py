@@ -1,30 +1,23 @@
-"""What a configured value may be: a small class per kind, with its rule in words and its reader.
+"""What a configured value may be: a few kinds, each with its rule in words and its reader.
 
-A kind is the only place that knows its rule. The loader calls `read` on what the file says, the
-attrs model calls it on what a program passes, and the reference prints `words`, so the three cannot
-disagree. Two properties hold for every kind and are tested: `read(read(x)) == read(x)`, and a value
-that is not allowed leaves as `Refused`, never as another exception.
+A kind is the only place that knows its rule. The loader reads what the file says with it, the model
+reads what a program passes, and the reference prints its words, so the three cannot disagree. Two
+properties hold for every kind and are tested: reading what was read gives the same again, and a
+value that is not allowed leaves as `Refused`, never as another exception.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 
 from router.config.secret import Secret
 
 AMQP_PORT: Final = 5672
-# AMQP 1.0 part 1 has no wider integers than 64 bits, and TOML promises no more either.
-SMALLEST_LONG: Final = -(2**63)
-LARGEST_LONG: Final = 2**63 - 1
-# Open's properties travel in one frame and the spec nests them freely; nobody reads a map eight
-# levels deep.
-DEEPEST_PROPERTY: Final = 8
 
 
 class Refused(ValueError):
@@ -35,289 +28,187 @@ class Refused(ValueError):
         self.allowed = allowed
 
 
-class Kind(Protocol):
-    """One kind of value. `unit` is empty where a value has none."""
-
-    @property
-    def words(self) -> str: ...
-
-    @property
-    def unit(self) -> str: ...
-
-    def read(self, value: object) -> object: ...
-
-
 @attrs.frozen
-class Flag:
-    """true or false, and nothing that merely looks like one."""
+class Kind:
+    """One kind of value.
 
+    `words` are its rule, `unit` is empty where a value has none, and `secret` values are never
+    shown. `read` turns what a file says into what the program uses, or raises Refused.
+    """
+
+    words: str
+    read: Callable[[object], object]
     unit: str = ""
+    secret: bool = False
 
-    @property
-    def words(self) -> str:
-        return "true or false"
 
-    def read(self, value: object) -> bool:
+def flag() -> Kind:
+    """Return the kind of true and false, without what merely looks like one, as "yes"."""
+    words = "true or false"
+
+    def read(value: object) -> bool:
         if not isinstance(value, bool):
-            raise Refused(self.words)
+            raise Refused(words)
         return value
 
+    return Kind(words, read)
 
-@attrs.frozen
-class WholeNumber:
-    """An integer from `low` to `high`, both included. `zero` says what 0 means, if special."""
 
-    low: int
-    high: int
-    unit: str = ""
-    zero: str = ""
+def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
+    """Return the kind of integers from `low` to `high`; `zero` says what 0 means, if special."""
+    words = f"a whole number of {unit} from {low} to {high}"
+    if zero:
+        words += f" (0: {zero})"
 
-    @property
-    def words(self) -> str:
-        unit = f" of {self.unit}" if self.unit else ""
-        zero = f" (0: {self.zero})" if self.zero else ""
-        return f"a whole number{unit} from {self.low} to {self.high}{zero}"
-
-    def read(self, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise Refused(self.words)
-        if not self.low <= value <= self.high:
-            raise Refused(self.words)
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise Refused(words)
         return value
 
+    return Kind(words, read, unit)
 
-@attrs.frozen
-class Seconds:
-    """A time in seconds, whole or not, up to `high`. `zero` says what 0 means."""
 
-    high: int
-    zero: str
-    unit: str = "seconds"
+def seconds(high: int, *, zero: str) -> Kind:
+    """Return the kind of times in seconds, whole or not, up to `high`; `zero` says what 0 means."""
+    words = f"a number of seconds: 0 ({zero}), or from 0.001 to {high}"
 
-    @property
-    def words(self) -> str:
-        return f"a number of seconds: 0 ({self.zero}), or from 0.001 to {self.high}"
-
-    def read(self, value: object) -> float:
+    def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Refused(self.words)
+            raise Refused(words)
         # Milliseconds are the finest the wire knows (idle-time-out, AMQP 1.0 part 2.7.1). The
         # comparison is also what refuses nan.
-        if value != 0 and not 0.001 <= value <= self.high:
-            raise Refused(self.words)
-        return float(value)
+        if value != 0 and not 0.001 <= value <= high:
+            raise Refused(words)
+        return abs(float(value))
+
+    return Kind(words, read, "seconds")
 
 
-@attrs.frozen
-class Choice:
-    """One word out of a few."""
+def choice(choices: tuple[str, ...]) -> Kind:
+    """Return the kind of one word out of `choices`."""
+    words = _one_of(choices)
 
-    choices: tuple[str, ...]
-    unit: str = ""
-
-    @property
-    def words(self) -> str:
-        return _one_of(self.choices)
-
-    def read(self, value: object) -> str:
-        if not isinstance(value, str) or value not in self.choices:
-            raise Refused(self.words)
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise Refused(words)
         return value
 
+    return Kind(words, read)
 
-@attrs.frozen
-class Text:
-    """Text of 1 to `longest` printable characters; with `token`, none of them a space."""
 
-    longest: int
-    token: bool = False
-    unit: str = ""
+def text(longest: int, *, spaces: bool = True) -> Kind:
+    """Return the kind of printable texts of 1 to `longest` characters."""
+    words = f"text of 1 to {longest} printable characters"
+    if not spaces:
+        words += " without spaces"
 
-    @property
-    def words(self) -> str:
-        spaces = " and no spaces" if self.token else ""
-        return f"text of 1 to {self.longest} characters, with no control characters{spaces}"
-
-    def read(self, value: object) -> str:
-        if not isinstance(value, str) or not 1 <= len(value) <= self.longest:
-            raise Refused(self.words)
-        if not value.isprintable() or (self.token and " " in value):
-            raise Refused(self.words)
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not 1 <= len(value) <= longest:
+            raise Refused(words)
+        if not value.isprintable() or (" " in value and not spaces):
+            raise Refused(words)
         return value
 
+    return Kind(words, read)
 
-@attrs.frozen
-class Port:
-    """A TCP port by number, or by the one service name that this protocol has without TLS."""
 
-    low: int
-    unit: str = ""
+def port(low: int) -> Kind:
+    """Return the kind of TCP ports from `low`, and the service name of AMQP without TLS."""
+    zero = " (0: any free port)" if low == 0 else ""
+    words = f'a whole number from {low} to 65535{zero}, or "amqp" ({AMQP_PORT})'
 
-    @property
-    def words(self) -> str:
-        zero = " (0: any free port)" if self.low == 0 else ""
-        return f'a whole number from {self.low} to 65535{zero}, or "amqp" ({AMQP_PORT})'
-
-    def read(self, value: object) -> int:
+    def read(value: object) -> int:
         if value == "amqp":
             return AMQP_PORT
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise Refused(self.words)
-        if not self.low <= value <= 65535:
-            raise Refused(self.words)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= 65535:
+            raise Refused(words)
         return value
 
+    return Kind(words, read)
 
-@attrs.frozen
-class Mechanisms:
-    """SASL mechanisms, as a list or, as in Dispatch, as one text with spaces; each at most once."""
 
-    known: tuple[str, ...]
-    unit: str = ""
+def mechanisms(known: tuple[str, ...]) -> Kind:
+    """Return the kind of SASL mechanisms: a list or, as in Dispatch, one text with spaces."""
+    words = f"a list of {_one_of(known)}, or of both, or the same as one text with spaces"
 
-    @property
-    def words(self) -> str:
-        return (
-            f"one or more of {_one_of(self.known)}, in a list or in one text with spaces, each once"
-        )
-
-    def read(self, value: object) -> tuple[str, ...]:
+    def read(value: object) -> tuple[str, ...]:
         if isinstance(value, str):
             value = value.split()
         if not isinstance(value, (list, tuple)) or not value:
-            raise Refused(self.words)
-        named = [name for name in value if isinstance(name, str) and name in self.known]
+            raise Refused(words)
+        named = tuple(name for name in value if isinstance(name, str) and name in known)
         if len(named) != len(value) or len(set(named)) != len(named):
-            raise Refused(self.words)
-        return tuple(named)
+            raise Refused(words)
+        return named
+
+    return Kind(words, read)
 
 
-@attrs.frozen
-class FilePath:
-    """The path of a file. Whether it can be read is asked by the loader, which knows the folder."""
+def file_path() -> Kind:
+    """Return the kind of paths of files; whether one can be read is for the loader to ask."""
+    words = "the path of a file, absolute or relative to the folder of the configuration file"
 
-    unit: str = ""
-
-    @property
-    def words(self) -> str:
-        return "the path of a file, absolute or relative to the folder of the configuration file"
-
-    def read(self, value: object) -> Path:
+    def read(value: object) -> Path:
         if isinstance(value, Path):
             return value
         if not isinstance(value, str) or not value or not value.isprintable():
-            raise Refused(self.words)
+            raise Refused(words)
         return Path(value)
 
+    return Kind(words, read)
 
-@attrs.frozen
-class SecretText:
-    """Something nobody may see in a log: the text itself, or where to find it."""
 
-    unit: str = ""
+def secret() -> Kind:
+    """Return the kind of passwords: the text itself, or where to find it."""
+    words = "text, or env:VARIABLE, file:PATH, pass:TEXT or literal:TEXT"
 
-    @property
-    def words(self) -> str:
-        return "text, or env:VARIABLE, file:PATH, pass:TEXT or literal:TEXT"
-
-    def read(self, value: object) -> Secret:
+    def read(value: object) -> Secret:
         if isinstance(value, Secret):
             return value
         if not isinstance(value, str):
-            raise Refused(self.words)
-        secret = Secret.parse(value)
-        if not secret.reference or (
-            secret.kind != "literal" and not secret.reference.isprintable()
-        ):
-            raise Refused(self.words)
-        return secret
+            raise Refused(words)
+        found = Secret.parse(value)
+        if not found.reference or not (found.kind == "literal" or found.reference.isprintable()):
+            raise Refused(words)
+        return found
+
+    return Kind(words, read, secret=True)
 
 
-@attrs.frozen
-class AddressPrefix:
-    """The first tokens of an address; tokens are separated by `/` or `.`."""
+def address_prefix() -> Kind:
+    """Return the kind of the first tokens of an address."""
+    words = "the first tokens of an address, separated by / or . and without *, # or spaces"
 
-    unit: str = ""
-
-    @property
-    def words(self) -> str:
-        return "the first tokens of an address, separated by / or . and without * or #"
-
-    def read(self, value: object) -> str:
+    def read(value: object) -> str:
         if not isinstance(value, str) or not value.isprintable() or set(value) & set("*# "):
-            raise Refused(self.words)
+            raise Refused(words)
         if "" in address_tokens(value):
-            raise Refused(self.words)
+            raise Refused(words)
         return value
 
+    return Kind(words, read)
 
-@attrs.frozen
-class AddressPattern:
-    """Tokens separated by `/` or `.`, where `*` is any one token and `#` is any number of them, or
-    none.
-    """
 
-    unit: str = ""
+def address_pattern() -> Kind:
+    """Return the kind of tokens of which some stand for others."""
+    words = (
+        "tokens separated by / or . and without spaces, where a whole token may be * (exactly one "
+        "token) or # (any number of tokens, or none)"
+    )
 
-    @property
-    def words(self) -> str:
-        return (
-            "tokens separated by / or . where a whole token may be * (exactly one token) "
-            "or # (any number of tokens, or none)"
-        )
-
-    def read(self, value: object) -> str:
+    def read(value: object) -> str:
         if not isinstance(value, str) or not value.isprintable() or " " in value:
-            raise Refused(self.words)
+            raise Refused(words)
         for token in address_tokens(value):
             if not token or (token not in ("*", "#") and set(token) & set("*#")):
-                raise Refused(self.words)
+                raise Refused(words)
         return value
 
-
-@attrs.frozen
-class Properties:
-    """A map for the open performative; the names that the router itself sets are kept free."""
-
-    unit: str = ""
-
-    @property
-    def words(self) -> str:
-        return (
-            "a table of text, true or false, numbers (whole ones of 64 bits), and lists and "
-            f"tables of those; without the router's own keys ({', '.join(RESERVED_PROPERTIES)}, "
-            f"and what begins with {' or '.join(RESERVED_PREFIXES)})"
-        )
-
-    def read(self, value: object) -> Mapping[str, object]:
-        if not isinstance(value, Mapping):
-            raise Refused(self.words)
-        for key, item in value.items():
-            if not isinstance(key, str) or not _is_symbol(key):
-                raise Refused("keys of 1 to 255 ASCII characters, as AMQP symbols are")
-            if key in RESERVED_PROPERTIES or key.startswith(RESERVED_PREFIXES):
-                raise Refused(f"no {key}, which the router sets itself")
-            if not _is_property(item, DEEPEST_PROPERTY):
-                raise Refused(self.words)
-        return dict(value)
-
-
-RESERVED_PROPERTIES: Final = (
-    "product",
-    "version",
-    "failover-server-list",
-    "network-host",
-    "port",
-    "scheme",
-    "hostname",
-)
-RESERVED_PREFIXES: Final = ("qd.", "x-opt-qd.")
+    return Kind(words, read)
 
 
 def address_tokens(address: str) -> tuple[str, ...]:
-    """The tokens of an address, a prefix or a pattern, without the empty one that a last separator
-    leaves.
-    """
+    """Split an address, a prefix or a pattern, whose last separator may be followed by nothing."""
     return tuple(re.split(r"[/.]", address.rstrip("/.")))
 
 
@@ -326,25 +217,3 @@ def _one_of(words: tuple[str, ...]) -> str:
     if len(quoted) == 1:
         return quoted[0]
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def _is_symbol(key: str) -> bool:
-    return 1 <= len(key) <= 255 and key.isascii() and key.isprintable()
-
-
-def _is_property(value: object, depth: int) -> bool:
-    if isinstance(value, (str, bool)):
-        return True
-    if isinstance(value, int):
-        return SMALLEST_LONG <= value <= LARGEST_LONG
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if depth == 0:
-        return False
-    if isinstance(value, (list, tuple)):
-        return all(_is_property(item, depth - 1) for item in value)
-    if isinstance(value, Mapping):
-        return all(
-            isinstance(key, str) and _is_property(item, depth - 1) for key, item in value.items()
-        )
-    return False

@@ -14,21 +14,8 @@ from typing import Any, Final, Literal, get_args
 
 import attrs
 
-from router.config.kinds import (
-    AMQP_PORT,
-    AddressPattern,
-    AddressPrefix,
-    Choice,
-    FilePath,
-    Flag,
-    Mechanisms,
-    Port,
-    Properties,
-    Seconds,
-    SecretText,
-    Text,
-    WholeNumber,
-)
+from router.config import kinds
+from router.config.open_properties import open_properties
 from router.config.secret import Secret
 from router.config.setting import checked, setting
 
@@ -54,16 +41,16 @@ def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
     return ("ANONYMOUS",) if self.sasl_username is None else ("PLAIN",)
 
 
-_HOST: Final = Text(255, token=True)
-_NAME: Final = Text(255)
-_FRAME_SIZE: Final = WholeNumber(512, MIB, "bytes")
-_SESSIONS: Final = WholeNumber(1, 65536, "sessions")
-_SESSION_FRAMES: Final = WholeNumber(1, 2**31 - 1, "frames")
-_LINK_CAPACITY: Final = WholeNumber(1, 1_000_000, "deliveries")
-_CONNECTION_BUFFER: Final = WholeNumber(64 * 1024, 2**40, "bytes")
-_MECHANISMS: Final = Mechanisms(get_args(Mechanism))
-_ROLE: Final = Choice(get_args(Role))
-_DISTRIBUTION: Final = Choice(get_args(Distribution))
+_HOST: Final = kinds.text(255, spaces=False)
+_NAME: Final = kinds.text(255)
+_FRAME_SIZE: Final = kinds.whole_number(512, MIB, "bytes")
+_SESSIONS: Final = kinds.whole_number(1, 65536, "sessions")
+_SESSION_FRAMES: Final = kinds.whole_number(1, 2**31 - 1, "frames")
+_LINK_CAPACITY: Final = kinds.whole_number(1, 1_000_000, "deliveries")
+_CONNECTION_BUFFER: Final = kinds.whole_number(64 * 1024, 2**40, "bytes")
+_MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))
+_ROLE: Final = kinds.choice(get_args(Role))
+_DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
 
 _ABOUT_ROLE: Final = (
     "What the peer is: a client (normal), or a container such as a broker that this router "
@@ -103,7 +90,7 @@ class RouterSettings:
     id: str | None = attrs.field(
         default=None,
         metadata=setting(
-            Text(127, token=True),
+            kinds.text(127, spaces=False),
             "The router's own name, unlike that of any other router it will ever meet: its "
             "container-id and a part of the addresses it makes.",
             default="the name of the host",
@@ -112,7 +99,7 @@ class RouterSettings:
     mode: Mode = attrs.field(
         default="standalone",
         metadata=setting(
-            Choice(get_args(Mode)),
+            kinds.choice(get_args(Mode)),
             "Whether the router works alone (standalone) or together with others.",
         ),
     )
@@ -127,7 +114,7 @@ class RouterSettings:
     memory_limit_bytes: int = attrs.field(
         default=256 * MIB,
         metadata=setting(
-            WholeNumber(MIB, 2**50, "bytes"),
+            kinds.whole_number(MIB, 2**50, "bytes"),
             "How many bytes of messages the whole router may hold before it stops reading from "
             "the connections that hold most.",
         ),
@@ -143,9 +130,9 @@ class ListenerSettings:
         metadata=setting(_HOST, "The address or host name to listen on."),
     )
     port: int = attrs.field(
-        default=AMQP_PORT,
+        default=kinds.AMQP_PORT,
         metadata=setting(
-            Port(0), "The TCP port to listen on. A listener with http has to name one."
+            kinds.port(0), "The TCP port to listen on. A listener with http has to name one."
         ),
     )
     name: str = attrs.field(
@@ -159,7 +146,7 @@ class ListenerSettings:
     socket_address_family: AddressFamily | None = attrs.field(
         default=None,
         metadata=setting(
-            Choice(get_args(AddressFamily)),
+            kinds.choice(get_args(AddressFamily)),
             "Listen on the host's addresses of this family alone.",
             default="every family that the host has",
         ),
@@ -172,7 +159,7 @@ class ListenerSettings:
     authenticate_peer: bool = attrs.field(
         default=False,
         metadata=setting(
-            Flag(),
+            kinds.flag(),
             "Whether a peer has to prove who it is. If not, it may also begin without SASL; if "
             "so, it has to use SASL, and ANONYMOUS is not enough.",
         ),
@@ -180,7 +167,7 @@ class ListenerSettings:
     users_file: Path | None = attrs.field(
         default=None,
         metadata=setting(
-            FilePath(),
+            kinds.file_path(),
             "The users and hashed passwords for PLAIN, as `trioute passwd` writes them.",
             default="none; needed where PLAIN is offered",
         ),
@@ -199,33 +186,34 @@ class ListenerSettings:
         default=8 * MIB, metadata=setting(_CONNECTION_BUFFER, _ABOUT_CONNECTION_BUFFER)
     )
     idle_timeout_seconds: float = attrs.field(
-        default=16.0, metadata=setting(Seconds(LONGEST_TIMEOUT_S, "never"), _ABOUT_IDLE_TIMEOUT)
+        default=16.0,
+        metadata=setting(kinds.seconds(LONGEST_TIMEOUT_S, zero="never"), _ABOUT_IDLE_TIMEOUT),
     )
     initial_handshake_timeout_seconds: float = attrs.field(
         default=10.0,
         metadata=setting(
-            Seconds(LONGEST_TIMEOUT_S, "for ever"),
+            kinds.seconds(LONGEST_TIMEOUT_S, zero="for ever"),
             "How long a peer may take from connecting to the end of its open.",
         ),
     )
     open_properties: Mapping[str, object] = attrs.field(
-        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES, default="none")
+        factory=dict, metadata=setting(open_properties(), _ABOUT_OPEN_PROPERTIES, default="none")
     )
     http: bool = attrs.field(
         default=False,
         metadata=setting(
-            Flag(),
+            kinds.flag(),
             "Serve HTTP here instead of AMQP. Such a listener takes host, port, name, "
             "socketAddressFamily, metrics and healthz, and nothing else.",
         ),
     )
     metrics: bool = attrs.field(
         default=True,
-        metadata=setting(Flag(), "With http: whether to serve /metrics for Prometheus."),
+        metadata=setting(kinds.flag(), "With http: whether to serve /metrics for Prometheus."),
     )
     healthz: bool = attrs.field(
         default=True,
-        metadata=setting(Flag(), "With http: whether to serve /healthz and /readyz."),
+        metadata=setting(kinds.flag(), "With http: whether to serve /healthz and /readyz."),
     )
 
 
@@ -240,7 +228,7 @@ class ConnectorSettings:
         ),
     )
     port: int = attrs.field(
-        default=AMQP_PORT, metadata=setting(Port(1), "The TCP port to connect to.")
+        default=kinds.AMQP_PORT, metadata=setting(kinds.port(1), "The TCP port to connect to.")
     )
     name: str = attrs.field(
         default=_name_from_socket("connector"),
@@ -253,12 +241,12 @@ class ConnectorSettings:
     role: Role = attrs.field(default="normal", metadata=setting(_ROLE, _ABOUT_ROLE))
     sasl_username: str | None = attrs.field(
         default=None,
-        metadata=setting(Text(255), "The user to be, for PLAIN.", default="none"),
+        metadata=setting(kinds.text(255), "The user to be, for PLAIN.", default="none"),
     )
     sasl_password: Secret | None = attrs.field(
         default=None,
         metadata=setting(
-            SecretText(),
+            kinds.secret(),
             "The password, for PLAIN: as it stands, or from an environment variable or a file, "
             "which are read anew for each connection.",
             default="none",
@@ -286,10 +274,11 @@ class ConnectorSettings:
         default=8 * MIB, metadata=setting(_CONNECTION_BUFFER, _ABOUT_CONNECTION_BUFFER)
     )
     idle_timeout_seconds: float = attrs.field(
-        default=16.0, metadata=setting(Seconds(LONGEST_TIMEOUT_S, "never"), _ABOUT_IDLE_TIMEOUT)
+        default=16.0,
+        metadata=setting(kinds.seconds(LONGEST_TIMEOUT_S, zero="never"), _ABOUT_IDLE_TIMEOUT),
     )
     open_properties: Mapping[str, object] = attrs.field(
-        factory=dict, metadata=setting(Properties(), _ABOUT_OPEN_PROPERTIES, default="none")
+        factory=dict, metadata=setting(open_properties(), _ABOUT_OPEN_PROPERTIES, default="none")
     )
 
 
@@ -304,7 +293,7 @@ class AddressSettings:
     prefix: str | None = attrs.field(
         default=None,
         metadata=setting(
-            AddressPrefix(),
+            kinds.address_prefix(),
             "Covers the address that is this prefix, and every address that goes on after it with "
             "another token.",
             default="none; one of prefix and pattern is needed",
@@ -313,7 +302,7 @@ class AddressSettings:
     pattern: str | None = attrs.field(
         default=None,
         metadata=setting(
-            AddressPattern(),
+            kinds.address_pattern(),
             "Covers the addresses that match, token by token. Where several entities match, the "
             "first difference from the left decides: a token spelt out before *, * before #.",
             default="none; one of prefix and pattern is needed",
@@ -344,12 +333,15 @@ class LogSettings:
 
     level: LogLevel = attrs.field(
         default="info",
-        metadata=setting(Choice(get_args(LogLevel)), "The least important level that is written."),
+        metadata=setting(
+            kinds.choice(get_args(LogLevel)), "The least important level that is written."
+        ),
     )
     format: LogFormat = attrs.field(
         default="text",
         metadata=setting(
-            Choice(get_args(LogFormat)), "Lines for people (text) or one object a line (json)."
+            kinds.choice(get_args(LogFormat)),
+            "Lines for people (text) or one object a line (json).",
         ),
     )
 
@@ -361,7 +353,7 @@ class MetricsSettings:
     address_label_limit: int = attrs.field(
         default=100,
         metadata=setting(
-            WholeNumber(0, 100_000, "addresses", zero="no metrics by address"),
+            kinds.whole_number(0, 100_000, "addresses", zero="no metrics by address"),
             "How many addresses get metrics of their own; the others are counted together.",
         ),
     )

@@ -16,7 +16,7 @@ from cattrs import ClassValidationError, Converter, ForbiddenExtraKeysError
 from cattrs.errors import IterableValidationError
 from cattrs.gen import make_dict_structure_fn, override
 
-from router.config.kinds import Kind, Refused, SecretText
+from router.config.kinds import Kind, Refused
 from router.config.mistakes import Finding, Path
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.setting import file_name, setting_of
@@ -41,19 +41,13 @@ def structure(data: Mapping[str, object]) -> Structured:
 
 
 def is_secret(path: Path) -> bool:
-    """Whether `path` leads to a value that must not be shown."""
-    return isinstance(_kind_at(path), SecretText)
-
-
-def _kind_at(path: Path) -> Kind | None:
+    """Tell whether `path` leads to a value that must not be shown."""
     names = [part for part in path if isinstance(part, str)]
-    if len(names) != 2:
-        return None
-    for entity in ENTITIES:
-        for field in attrs.fields(entity.settings):
-            if [entity.name, file_name(field.name)] == names:
-                return setting_of(field).kind
-    return None
+    return any(
+        [entity.name, file_name(field.name)] == names and setting_of(field).kind.secret
+        for entity in ENTITIES
+        for field in attrs.fields(entity.settings)
+    )
 
 
 def _build_converter() -> Converter:
