@@ -1,0 +1,80 @@
+"""`trioute check FILE`: every mistake in a configuration file, or what would run with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from router.config.load import load_configuration
+from router.config.mistakes import InvalidConfiguration
+from router.config.model import (
+    AddressSettings,
+    Configuration,
+    ConnectorSettings,
+    ListenerSettings,
+    RouterSettings,
+)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say everything that is wrong in the configuration FILE.
+
+    Exits with 0 and a summary where nothing is, and with 1 and one line for each mistake otherwise.
+    """
+    try:
+        configuration = load_configuration(file)
+    except InvalidConfiguration as invalid:
+        for mistake in invalid.mistakes:
+            click.echo(str(mistake))
+        raise SystemExit(1) from None
+    click.echo(f"{file}: nothing is wrong")
+    for line in format_summary(configuration):
+        click.echo(line)
+
+
+def format_summary(configuration: Configuration) -> Iterator[str]:
+    """Yield what would run, a line for each entity, shortest words first."""
+    yield f"router     {_router(configuration.router)}"
+    for listener in configuration.listeners:
+        yield f"listener   {listener.name}: {_listener(listener)}"
+    for connector in configuration.connectors:
+        yield f"connector  {connector.name}: {_connector(connector)}"
+    for address in configuration.addresses:
+        yield f"address    {_address(address)}"
+    if not configuration.listeners and not configuration.connectors:
+        yield "           no listener and no connector: nothing can reach this router"
+
+
+def _router(router: RouterSettings) -> str:
+    name = router.id or "named after the host"
+    return f"{name}, {router.mode}, other addresses {router.default_distribution}"
+
+
+def _listener(listener: ListenerSettings) -> str:
+    place = _socket(listener.host, listener.port)
+    if listener.http:
+        served = ["/metrics"] * listener.metrics + ["/healthz", "/readyz"] * listener.healthz
+        return f"HTTP on {place}, {' '.join(served)}"
+    needed = "has to authenticate" if listener.authenticate_peer else "may stay anonymous"
+    return f"AMQP on {place}, SASL {' '.join(listener.sasl_mechanisms)}, the peer {needed}"
+
+
+def _connector(connector: ConnectorSettings) -> str:
+    place = _socket(connector.host, connector.port)
+    user = f" as {connector.sasl_username}" if connector.sasl_username else ""
+    return f"AMQP to {place}{user}, SASL {' '.join(connector.sasl_mechanisms)}"
+
+
+def _address(address: AddressSettings) -> str:
+    if address.prefix is not None:
+        return f"prefix {address.prefix}: {address.distribution}"
+    return f"pattern {address.pattern}: {address.distribution}"
+
+
+def _socket(host: str, port: int) -> str:
+    written = f"[{host}]" if ":" in host else host
+    return f"{written}:{port or 'any free port'}"

@@ -1,0 +1,92 @@
+"""`trioute passwd FILE USER`: add a user to a users file, or change a user's password."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from router.config.mistakes import InvalidConfiguration
+from router.config.users import check_name, hash_password, load_users
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("user")
+@click.option(
+    "--stdin", is_flag=True, help="Read the password from the first line of standard input."
+)
+def passwd(file: Path, user: str, stdin: bool) -> None:
+    """Set the password of USER in the users FILE, which is made if it is not there.
+
+    The password is asked for twice. The other lines of FILE stay as they are, nobody but its owner
+    may read it afterwards, and a router that reads it meanwhile sees the old file or the new one.
+    """
+    try:
+        check_name(user)
+    except ValueError as error:
+        raise click.BadParameter(f"the users file then {error}", param_hint="USER") from None
+    # A link stays a link: what it points to is replaced.
+    file = file.resolve()
+    try:
+        if file.exists():
+            load_users(file)
+        password = _read_password(stdin=stdin)
+        _replace(file, _with_user(_old_text(file), user, hash_password(password)))
+    except InvalidConfiguration as invalid:
+        raise click.ClickException(f"the file is left as it was:\n{invalid}") from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror or error}") from None
+
+
+def _read_password(*, stdin: bool) -> str:
+    if not stdin:
+        password: str = click.prompt("Password", hide_input=True, confirmation_prompt="Once more")
+        return password
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _old_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def _with_user(text: str, user: str, stored: str) -> str:
+    """Return the users file `text` with the line of `user` replaced, or added at its end."""
+    lines = text.splitlines()
+    line = f"{user}:{stored}"
+    for index, old in enumerate(lines):
+        if old.partition(":")[0] == user:
+            lines[index] = line
+            break
+    else:
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write `text` beside `file`, readable by its owner alone, and put it in its place at once."""
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
+            new.write(text)
+            new.flush()
+            os.fchmod(new.fileno(), 0o600)
+            if file.exists():
+                # Set by root, the file must stay readable for the user that the router runs as.
+                old = file.stat()
+                os.fchown(new.fileno(), old.st_uid, old.st_gid)
+            os.fsync(new.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
