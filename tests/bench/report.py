@@ -1,0 +1,200 @@
+"""Turn measurements into markdown tables: for people, and for a section of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.scenarios import SCENARIOS, Scenario
+
+BEGIN = "<!-- bench: begin (written by tests/bench, do not edit) -->"
+END = "<!-- bench: end -->"
+SATURATED = 0.95
+"""From this part of a core upwards the load generator, not the router, decided the rate."""
+
+Row = dict[str, Any]
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """All tables of one result, without a heading above them."""
+    tables = _Tables(result)
+    parts = [tables.machine(), tables.cpu(), tables.floor_goals(), tables.rate(), tables.latency()]
+    parts += [tables.comparison(), tables.memory(), tables.failures()]
+    return "\n\n".join(part for part in parts if part)
+
+
+def write_section(page: Path, text: str) -> None:
+    """Replace what stands between a page's markers; raises ValueError where one is missing."""
+    old = page.read_text(encoding="utf-8")
+    head, begin, rest = old.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} lacks the lines {BEGIN!r} and {END!r}")
+    page.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _number(value: float) -> str:
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _mib(value: float) -> str:
+    return f"{value / 2**20:.1f}"
+
+
+def _verdict(ok: bool) -> str:
+    return "met" if ok else "missed"
+
+
+class _Tables:
+    """The tables of one result, each a string that is empty where it has nothing to say."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.result = result
+        self.kinds: dict[str, str] = {s["label"]: s["kind"] for s in result["systems"]}
+        self.labels = list(self.kinds)
+        self.cells: dict[tuple[str, str], Row] = {
+            (row["scenario"], row["system"]): row for row in result["summary"]
+        }
+        measured = {row["scenario"] for row in result["summary"]}
+        self.scenarios = [s for s in SCENARIOS if s.name in measured]
+
+    def of_kind(self, kind: str) -> list[str]:
+        return [label for label in self.labels if self.kinds[label] == kind]
+
+    def cell(self, scenario: Scenario, label: str) -> Row | None:
+        """The medians of a system in a scenario, None where no run ended well."""
+        row = self.cells.get((scenario.name, label))
+        return row if row is not None and "cpu_us" in row else None
+
+    def machine(self) -> str:
+        facts = self.result["machine"]
+        versions = [f"{s['label']} {s['version']}" for s in self.result["systems"] if s["version"]]
+        return (
+            f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, "
+            f"Linux {facts['kernel']}, Python {facts['python']}, Trio {facts['trio']}, "
+            f"{facts['compiler']}. "
+            + "".join(f"{v}. " for v in versions)
+            + f"Medians of {self.result['repeats']} runs that took turns."
+        )
+
+    def per_scenario(self, title: str, write: Callable[[Row], str]) -> str:
+        """A table with one row for each scenario and one column for each system."""
+        rows = []
+        for scenario in self.scenarios:
+            row = [scenario.name]
+            for label in self.labels:
+                cell = self.cell(scenario, label)
+                row.append("–" if cell is None else write(cell))
+            rows.append(row)
+        return f"**{title}**\n\n" + _table(["", *self.labels], rows)
+
+    def cpu(self) -> str:
+        return self.per_scenario(
+            "Processor time of the router for each delivered message, µs",
+            lambda cell: _number(cell["cpu_us"]),
+        )
+
+    def rate(self) -> str:
+        def write(cell: Row) -> str:
+            star = " \\*" if cell["own_load"] >= SATURATED else ""
+            lost = cell["lost"] / (cell["deliveries"] + cell["lost"]) if cell["lost"] else 0
+            note = f" ({lost:.1%} lost)" if lost else ""
+            return f"{_number(cell['rate'] / 1e3)}{star}{note}"
+
+        table = self.per_scenario("Messages delivered, thousands a second", write)
+        return (
+            table + "\n\n\\* the load generator used a whole core: it is the limit, not the router."
+        )
+
+    def latency(self) -> str:
+        return self.per_scenario(
+            "Time from send to receipt, median / 99th percentile, µs",
+            lambda cell: f"{_number(cell['p50_us'])} / {_number(cell['p99_us'])}",
+        )
+
+    def floor_goals(self) -> str:
+        floors = self.of_kind("floor")
+        if not floors:
+            return ""
+        labels = [label for label in self.labels if label not in floors]
+        rows = []
+        for scenario in self.scenarios:
+            floor = self.cell(scenario, floors[0])
+            if floor is None:
+                continue
+            goal = scenario.floor_goal
+            row = [scenario.name, f"≤ {goal:.1f}" if goal else ""]
+            for label in labels:
+                cell = self.cell(scenario, label)
+                if cell is None:
+                    row.append("–")
+                    continue
+                ratio = cell["cpu_us"] / floor["cpu_us"]
+                judged = goal is not None and self.kinds[label] == "trioute"
+                verdict = f" {_verdict(ratio <= goal)}" if judged and goal else ""
+                row.append(_number(ratio) + verdict)
+            rows.append(row)
+        return "**Processor time as a multiple of the relay's**\n\n" + _table(
+            ["", "goal", *labels], rows
+        )
+
+    def comparison(self) -> str:
+        tables = []
+        for ours in self.of_kind("trioute"):
+            for other in self.of_kind("other"):
+                rows = [
+                    self._compared(scenario, mine, theirs)
+                    for scenario in self.scenarios
+                    if (mine := self.cell(scenario, ours))
+                    and (theirs := self.cell(scenario, other))
+                ]
+                heads = ["", "processor time", "goal", "rate", "goal", "median latency"]
+                tables.append(f"**{ours} as a part of {other}**\n\n" + _table(heads, rows))
+        return "\n\n".join(tables)
+
+    def _compared(self, scenario: Scenario, mine: Row, theirs: Row) -> list[str]:
+        cpu, rate = mine["cpu_us"] / theirs["cpu_us"], mine["rate"] / theirs["rate"]
+        goal = scenario.other_goal
+        cpu_goal = f"≤ {goal:.3f} {_verdict(cpu <= goal)}" if goal else ""
+        limited = mine["own_load"] >= SATURATED
+        rate_goal = "load is the limit" if limited and rate < 2 else f"≥ 2 {_verdict(rate >= 2)}"
+        latency = f"{mine['p50_us'] / theirs['p50_us']:.2f}"
+        if scenario.is_ping_pong:
+            latency += f" (< 1 {_verdict(mine['p50_us'] < theirs['p50_us'])})"
+        return [scenario.name, f"{cpu:.3f}", cpu_goal, f"{rate:.2f}", rate_goal, latency]
+
+    def memory(self) -> str:
+        rows = []
+        for row in self.result["memory"]:
+            values = ["fresh", "idle_each", "idle_closed", "after_messages", "messages_closed"]
+            written = [
+                "–"
+                if key not in row
+                else _number(row[key] / 1024)
+                if key == "idle_each"
+                else _mib(row[key])
+                for key in values
+            ]
+            rows.append([row["system"], *written])
+        if not rows:
+            return ""
+        heads = ["", "fresh, MiB", "1,000 idle connections, KiB each", "those closed, MiB"]
+        heads += ["after a million messages, MiB", "those closed, MiB"]
+        return "**Resident memory**\n\n" + _table(heads, rows)
+
+    def failures(self) -> str:
+        rows = [*self.result["summary"], *self.result["memory"]]
+        lines = [
+            f"- {row['system']}, {row.get('scenario', 'memory')}: {row['failed']}"
+            for row in rows
+            if "failed" in row
+        ]
+        return "**Runs that failed**\n\n" + "\n".join(lines) if lines else ""

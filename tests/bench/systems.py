@@ -1,0 +1,123 @@
+"""The processes under measurement: the relay, builds of Trioute, and any other router."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+
+HERE = Path(__file__).parent
+HOST = "127.0.0.1"
+START_S = 20.0
+
+CONFIG = """\
+[router]
+id = "bench"
+mode = "standalone"
+
+[[listener]]
+host = "127.0.0.1"
+port = {port}
+saslMechanisms = ["ANONYMOUS"]
+
+[[address]]
+prefix = "multicast"
+distribution = "multicast"
+"""
+
+
+@attrs.frozen
+class System:
+    """A running process and where it listens; `direct_port` is where a relay leads to, else 0."""
+
+    label: str
+    kind: str  # "floor", "trioute" or "other"
+    port: int
+    pid: int
+    direct_port: int = 0
+    version: str = ""
+
+    def arguments(self) -> list[str]:
+        """Options that lead the load generator here."""
+        words = ["--port", str(self.port), "--pid", str(self.pid)]
+        return [*words, "--direct", str(self.direct_port)] if self.direct_port else words
+
+
+def free_port() -> int:
+    """A loopback port that nothing listens on just now."""
+    with socket.create_server((HOST, 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def started(command: list[str], port: int) -> Iterator[int]:
+    """Run a command until the block ends; yields its pid once something listens on the port.
+
+    The command must stay one process (a shell script should exec). Raises RuntimeError where it
+    ends or does not listen in time.
+    """
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + START_S
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{command[0]} does not listen on port {port}")
+            try:
+                process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+        yield process.pid
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def relay() -> Iterator[System]:
+    """The floor: `relay.py` under this interpreter."""
+    port, direct_port = free_port(), free_port()
+    command = [sys.executable, "-P", str(HERE / "relay.py"), str(port), str(direct_port)]
+    with started(command, port) as pid:
+        yield System("relay", "floor", port, pid, direct_port)
+
+
+@contextmanager
+def trioute(label: str, bin_directory: Path, work: Path) -> Iterator[System]:
+    """`trioute run` from an environment's bin directory; its configuration is written to `work`."""
+    port = free_port()
+    program = str(bin_directory / "trioute")
+    config = work / f"{label}.toml"
+    config.write_text(CONFIG.format(port=port), encoding="utf-8")
+    version = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    with started([program, "run", "--config", str(config)], port) as pid:
+        yield System(label, "trioute", port, pid, version=version)
+
+
+@contextmanager
+def command(label: str, line: str) -> Iterator[System]:
+    """Another router, from a command line in which ``{port}`` stands for the port to listen on."""
+    port = free_port()
+    with started(shlex.split(line.format(port=port)), port) as pid:
+        yield System(label, "other", port, pid)
