@@ -1,0 +1,229 @@
+"""Composite types: attrs classes with a table of fields that reads, checks and writes them.
+
+A composite is a described list whose items are its fields in the specification's order (part 1,
+section 1.4). Above each class stands what the specification says of it: the two descriptors, the
+archetypes that it provides, and the table of its fields (name, type, mandatory, default,
+multiple). Everything here runs on that table: no composite has code of its own, and the
+decorator refuses a class whose attributes say something else than its table.
+
+Written composites always have every field, nulls included, and are never list0: there are
+readers in the field that index fields without looking how many came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, cast
+
+import attrs
+
+from router.amqp.constants import DESCRIBED, Condition, Descriptor, FormatCode
+from router.amqp.decode import DEFAULT_LIMITS, Buffer, Limits, decode_value, malformed
+from router.amqp.encode import WRITERS, encode_value, write_list
+from router.amqp.types import Array, Described, Symbol, ULong
+from router.errors import AmqpError
+
+Read = Callable[[Any, str], Any]
+Write = Callable[[bytearray, Any], None]
+
+
+@attrs.frozen
+class FieldType:
+    """What may be in a field.
+
+    `read(value, where)` takes a decoded value that is not null, checks it and returns what the
+    attribute holds; it raises AmqpError naming `where`. `write(buffer, value)` appends what the
+    attribute holds; it raises ValueError or TypeError.
+    """
+
+    name: str
+    read: Read
+    write: Write
+    element: type = object
+    """The class of the items where the field is multiple, for the array that carries them."""
+
+
+@attrs.frozen
+class Field:
+    """One row of a composite's table: the specification's `field` element (section 1.3.4)."""
+
+    name: str
+    """The attribute, and with hyphens the field's name in the specification."""
+    type: FieldType
+    mandatory: bool = attrs.field(default=False, kw_only=True)
+    default: Any = attrs.field(default=None, kw_only=True)
+    multiple: bool = attrs.field(default=False, kw_only=True)
+
+    def attribute_default(self) -> Any:
+        """Return what the attribute is where nothing is given."""
+        if self.mandatory:
+            return attrs.NOTHING
+        return () if self.multiple else self.default
+
+    def read(self, value: Any, where: str) -> Any:
+        """Return the attribute for a decoded value, null included."""
+        if self.multiple:
+            return self._read_multiple(value, where)
+        if value is None:
+            if self.mandatory:
+                raise invalid_field(f"{where} is missing")
+            return self.default
+        return self.type.read(value, where)
+
+    def _read_multiple(self, value: Any, where: str) -> tuple[Any, ...]:
+        if value is None:
+            values: tuple[Any, ...] = ()
+        elif type(value) is Array:
+            if value.descriptors:
+                raise malformed(f"{where} is an array of described values")
+            values = value.items
+        else:
+            values = (value,)
+        if self.mandatory and not values:
+            raise invalid_field(f"{where} is missing")
+        return tuple([self.type.read(item, where) for item in values])
+
+    def write(self, buffer: bytearray, value: Any, where: str) -> None:
+        """Append the field for an attribute."""
+        if value is None or (self.multiple and not value):
+            if self.mandatory:
+                raise ValueError(f"{where} is mandatory")
+            buffer.append(FormatCode.NULL)
+        elif self.multiple:
+            if isinstance(value, str):
+                raise TypeError(f"{where} is a sequence of values, not a single one")
+            element = self.type.element
+            WRITERS[Array](buffer, Array([element(item) for item in value], element))
+        else:
+            try:
+                self.type.write(buffer, value)
+            except TypeError as error:
+                raise TypeError(f"{where}: {error}") from None
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
+
+
+class Composite:
+    """The base of every composite type."""
+
+    __slots__ = ()
+
+    NAME: ClassVar[str]
+    """The symbolic descriptor."""
+    CODE: ClassVar[Descriptor]
+    """The numeric descriptor."""
+    PROVIDES: ClassVar[frozenset[str]]
+    """The archetypes that it can stand for (section 1.3.1)."""
+    FIELDS: ClassVar[tuple[Field, ...]]
+    PLACES: ClassVar[tuple[str, ...]]
+    """The fields as messages for people name them, such as "open.container-id"."""
+
+
+C = TypeVar("C", bound=Composite)
+
+BY_DESCRIPTOR: dict[int | str, type[Composite]] = {}
+"""The composite types by both of their descriptors."""
+
+
+def composite(
+    name: str, code: Descriptor, provides: str, *fields: Field
+) -> Callable[[type[C]], type[C]]:
+    """Return the decorator, outside of `attrs.frozen`, that makes a class known with its table.
+
+    The arguments are what the specification says in `descriptor`, `provides` (several with a
+    comma) and `field`. Raises TypeError where the class's attributes and its table differ.
+    """
+
+    def decorate(cls: type[C]) -> type[C]:
+        attributes = {each.name: each.default for each in attrs.fields(cast(Any, cls))}
+        table = {field.name: field.attribute_default() for field in fields}
+        if list(attributes.items()) != list(table.items()):
+            raise TypeError(f"{cls.__name__} has attributes {attributes} and fields {table}")
+        title = name.split(":")[1]
+        cls.NAME = name
+        cls.CODE = code
+        cls.PROVIDES = frozenset(provides.split(", ")) if provides else frozenset()
+        cls.FIELDS = fields
+        cls.PLACES = tuple([f"{title}.{field.name.replace('_', '-')}" for field in fields])
+        BY_DESCRIPTOR[int(code)] = BY_DESCRIPTOR[name] = cls
+        WRITERS[cls] = _writer(cls)
+        return cls
+
+    return decorate
+
+
+def _writer(cls: type[Composite]) -> Write:
+    start = bytes((DESCRIBED,)) + encode_value(ULong(cls.CODE))
+    rows = list(zip(cls.FIELDS, cls.PLACES, strict=True))
+
+    def write(buffer: bytearray, value: Composite) -> None:
+        body = bytearray()
+        for field, where in rows:
+            field.write(body, getattr(value, field.name), where)
+        buffer += start
+        write_list(buffer, len(rows), body)
+
+    return write
+
+
+def encode_composite(value: Composite) -> bytes:
+    """Return a composite's encoding: descriptor, and a list of all its fields.
+
+    Raises ValueError or TypeError, naming the field, where an attribute does not suit its type.
+    """
+    buffer = bytearray()
+    encode_composite_into(buffer, value)
+    return bytes(buffer)
+
+
+def encode_composite_into(buffer: bytearray, value: Composite) -> None:
+    """Append what `encode_composite` returns."""
+    WRITERS[type(value)](buffer, value)
+
+
+def decode_composite(
+    data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
+) -> tuple[Composite, int]:
+    """Return the composite that begins at `data[at]` and the place behind it.
+
+    Raises AmqpError: amqp:decode-error, amqp:resource-limit-exceeded (see `decode_value`),
+    amqp:invalid-field, or amqp:not-implemented for a descriptor that is not known.
+    """
+    value, after = decode_value(data, at, end, limits)
+    return composite_from(value, "a composite"), after
+
+
+def composite_from(value: Any, where: str) -> Composite:
+    """Return the composite that a decoded value is, its defaults filled in; errors name `where`."""
+    if type(value) is not Described:
+        raise malformed(f"{where} is a {type(value).__name__}, not a described list")
+    cls = class_of(value)
+    if cls is None:
+        raise AmqpError(
+            Condition.NOT_IMPLEMENTED, f"{where} has the unknown descriptor {value.descriptor!r}"
+        )
+    fields = cls.FIELDS
+    items = value.value
+    if type(items) is not list:
+        raise malformed(f"{cls.NAME} is a {type(items).__name__}, not a list")
+    if len(items) > len(fields):
+        raise malformed(f"{cls.NAME} with {len(items)} fields, and there are {len(fields)}")
+    items = items + [None] * (len(fields) - len(items))
+    return cls(
+        **{
+            field.name: field.read(item, place)
+            for field, item, place in zip(fields, items, cls.PLACES, strict=True)
+        }
+    )
+
+
+def class_of(described: Described) -> type[Composite] | None:
+    """Return the composite type that a numeric or symbolic descriptor stands for, if any."""
+    if type(described.descriptor) in (ULong, Symbol):
+        return BY_DESCRIPTOR.get(described.descriptor)
+    return None
+
+
+def invalid_field(what: str) -> AmqpError:
+    """Return the error of a field whose type is right and whose value is not."""
+    return AmqpError(Condition.INVALID_FIELD, what)

@@ -1,0 +1,404 @@
+"""Bytes to values: every encoding of every primitive type (part 1, sections 1.2 and 1.6).
+
+The bytes come from the network. Whatever they are, reading them takes time and memory in
+proportion to their number and ends in values or in `AmqpError`:
+
+- every size is held against the octets that are there before anything is read or allocated;
+- every count is held against the octets that its items need at least, and all values of one call
+  share one allowance, for an array of nulls claims any number of items and has no octets at all;
+- nesting is limited, so that the Python stack is never the limit;
+- a dict is filled only with keys whose hashes a peer cannot choose (see `types.Map`).
+
+`_READERS` has one function a format code. It starts behind the code and leaves the reader behind
+the value; an array calls the same function once for each item.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import attrs
+
+from router.amqp.constants import DESCRIBED, Condition, FormatCode
+from router.amqp.encode import encode_value
+from router.amqp.types import (
+    Array,
+    Byte,
+    Char,
+    Decimal32,
+    Decimal64,
+    Decimal128,
+    Described,
+    Float,
+    Int,
+    Long,
+    Map,
+    Short,
+    Symbol,
+    Timestamp,
+    UByte,
+    UInt,
+    ULong,
+    UShort,
+)
+from router.errors import AmqpError
+
+Buffer = bytes | bytearray | memoryview
+
+
+@attrs.frozen
+class Limits:
+    """How much one call of `decode_value` may build.
+
+    The deepest values that real peers send (a source's filter in an attach, a management reply's
+    rows) nest less than ten deep. A value costs up to a hundred octets of memory for one on the
+    wire, so the number of values bounds what a frame of many tiny ones can take.
+    """
+
+    max_depth: int = 32
+    """Lists, maps, arrays and descriptors inside each other."""
+    max_items: int = 262_144
+    """Values in all, those inside of others included."""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def decode_value(
+    data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
+) -> tuple[Any, int]:
+    """Return the value that begins at `data[at]` and the place behind it.
+
+    Reads nothing at or beyond `end`. Raises AmqpError with amqp:decode-error where the octets are
+    no value, and with amqp:resource-limit-exceeded where it is larger than `limits`.
+    """
+    reader = _Reader(data, at, len(data) if end is None else end, limits)
+    value = _read_value(reader)
+    return value, reader.at
+
+
+def decode_values(
+    data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
+) -> list[Any]:
+    """Return all values that lie in `data[at:end]`, one after the other, within one `limits`.
+
+    Raises AmqpError as `decode_value` does.
+    """
+    reader = _Reader(data, at, len(data) if end is None else end, limits)
+    values = []
+    while reader.at < reader.end:
+        values.append(_read_value(reader))
+    return values
+
+
+def skip_value(
+    data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
+) -> int:
+    """Return the place behind the value that begins at `data[at]`, without reading it.
+
+    Sizes are checked and believed: nothing inside of a list, map or array is looked at. Raises
+    AmqpError as `decode_value` does.
+    """
+    reader = _Reader(data, at, len(data) if end is None else end, limits)
+    _skip_value(reader)
+    return reader.at
+
+
+def _skip_value(reader: _Reader) -> None:
+    code = reader.data[reader.take(1)]
+    descriptors = 0
+    while code == DESCRIBED:
+        reader.descend()
+        descriptors += 1
+        _skip_value(reader)
+        code = reader.data[reader.take(1)]
+    reader.depth_left += descriptors
+    if code not in _READERS:
+        raise malformed(f"unknown format code 0x{code:02x}")
+    category = code >> 4
+    if category < 0xA:
+        reader.take(_LEAST_WIDTHS[category])
+    else:
+        # The even categories have a size of one octet, the odd ones of four.
+        size = _SIZE[4 if category & 1 else 1]
+        reader.take(size.unpack_from(reader.data, reader.take(size.size))[0])
+
+
+def malformed(what: str) -> AmqpError:
+    """Return the error of octets that are no value."""
+    return AmqpError(Condition.DECODE_ERROR, what)
+
+
+def _too_large(what: str) -> AmqpError:
+    return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, what)
+
+
+class _Reader:
+    """A place in the octets, and what is left of the limits."""
+
+    __slots__ = ("at", "data", "depth_left", "end", "items_left")
+
+    def __init__(self, data: Buffer, at: int, end: int, limits: Limits) -> None:
+        if not 0 <= at <= end <= len(data):
+            raise malformed(f"octets {at} to {end} of {len(data)}")
+        self.data = data
+        self.at = at
+        self.end = end
+        self.depth_left = limits.max_depth
+        self.items_left = limits.max_items
+
+    def take(self, count: int) -> int:
+        """Step over `count` octets and return where they begin."""
+        at = self.at
+        if count > self.end - at:
+            raise malformed(f"{self.end - at} octets where {count} are needed")
+        self.at = at + count
+        return at
+
+    def descend(self) -> None:
+        """Go one level deeper; whoever does so adds one to `depth_left` when it is back."""
+        self.depth_left -= 1
+        if self.depth_left < 0:
+            raise _too_large("values are nested too deeply")
+
+    def spend(self, count: int) -> None:
+        """Account for `count` values."""
+        self.items_left -= count
+        if self.items_left < 0:
+            raise _too_large("too many values in one")
+
+
+_ReadValue = Callable[[_Reader], Any]
+
+
+def _read_value(reader: _Reader) -> Any:
+    at = reader.at
+    if at >= reader.end:
+        raise malformed("the octets end where a value should begin")
+    reader.items_left -= 1
+    if reader.items_left < 0:
+        raise _too_large("too many values in one")
+    reader.at = at + 1
+    code = reader.data[at]
+    read = _READERS.get(code)
+    if read is None:
+        raise malformed(f"unknown format code 0x{code:02x}")
+    return read(reader)
+
+
+def _constant(value: Any) -> _ReadValue:
+    def read(_reader: _Reader) -> Any:
+        return value
+
+    return read
+
+
+def _fixed(layout: str, wrap: Callable[[Any], Any]) -> _ReadValue:
+    packed = struct.Struct(layout)
+    unpack_from, width = packed.unpack_from, packed.size
+
+    def read(reader: _Reader) -> Any:
+        return wrap(unpack_from(reader.data, reader.take(width))[0])
+
+    return read
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _whole(kind: type[int]) -> Callable[[int], int]:
+    # What was unpacked is in range, so the class need not look again.
+    return partial(int.__new__, kind)
+
+
+def _boolean(octet: int) -> bool:
+    if octet > 1:
+        raise malformed(f"a boolean of 0x{octet:02x}")
+    return octet == 1
+
+
+def _char(code_point: int) -> Char:
+    if code_point > 0x10FFFF or 0xD800 <= code_point <= 0xDFFF:
+        raise malformed(f"0x{code_point:x} is not a Unicode character")
+    return str.__new__(Char, chr(code_point))
+
+
+def _uuid(octets: bytes) -> uuid.UUID:
+    return uuid.UUID(bytes=octets)
+
+
+_SIZE = {1: struct.Struct(">B"), 4: struct.Struct(">I")}
+_SIZE_COUNT = {1: struct.Struct(">BB"), 4: struct.Struct(">II")}
+
+
+def _variable(width: int, wrap: Callable[[Any], Any]) -> _ReadValue:
+    unpack_from = _SIZE[width].unpack_from
+
+    def read(reader: _Reader) -> Any:
+        size = unpack_from(reader.data, reader.take(width))[0]
+        at = reader.take(size)
+        return wrap(reader.data[at : at + size])
+
+    return read
+
+
+def _string(octets: Buffer) -> str:
+    try:
+        return str(octets, "utf-8")
+    except UnicodeDecodeError as error:
+        raise malformed(f"a string is not UTF-8: {error.reason}") from None
+
+
+def _symbol(octets: Buffer) -> Symbol:
+    try:
+        return str.__new__(Symbol, octets, "ascii")
+    except UnicodeDecodeError:
+        raise malformed("a symbol is not ASCII") from None
+
+
+def _read_described(reader: _Reader) -> Described:
+    reader.descend()
+    descriptor = _read_value(reader)
+    value = _read_value(reader)
+    reader.depth_left += 1
+    return Described(descriptor, value)
+
+
+def _compound(width: int, read_items: Callable[[_Reader, int], Any]) -> _ReadValue:
+    """Return a reader of size, count and what `read_items` makes of the octets they enclose."""
+    unpack_from = _SIZE_COUNT[width].unpack_from
+
+    def read(reader: _Reader) -> Any:
+        size, count = unpack_from(reader.data, reader.take(2 * width))
+        # The size counts the octets of the count as well.
+        outer_end = reader.end
+        reader.end = reader.at + size - width
+        if size < width or reader.end > outer_end:
+            raise malformed(f"a size of {size} with {outer_end - reader.at + width} octets left")
+        reader.descend()
+        value = read_items(reader, count)
+        if reader.at != reader.end:
+            raise malformed(f"{reader.end - reader.at} octets left over behind {count} items")
+        reader.depth_left += 1
+        reader.end = outer_end
+        return value
+
+    return read
+
+
+def _read_list_items(reader: _Reader, count: int) -> list[Any]:
+    if count > reader.end - reader.at:
+        raise malformed(f"{count} items in {reader.end - reader.at} octets")
+    return [_read_value(reader) for _ in range(count)]
+
+
+# Python mixes a secret into the hashes of text and octets, and at most a few numbers of 64 bits
+# share one hash. A uuid's 128 bits are hashed as a number without secret: many share one.
+_DICT_KEYS = frozenset(
+    {Symbol, str, bytes, bool, type(None), UByte, UShort, UInt, ULong}
+    | {Byte, Short, Int, Long, Timestamp, Char, Float, float, Decimal32, Decimal64, Decimal128}
+)
+
+
+def _read_map_items(reader: _Reader, count: int) -> dict[Any, Any] | Map:
+    if count % 2:
+        raise malformed("a map with a key and no value")
+    items = _read_list_items(reader, count)
+    keys, values = items[::2], items[1::2]
+    if _DICT_KEYS.issuperset(map(type, keys)):
+        result = dict(zip(keys, values, strict=True))
+        if len(result) == len(keys):
+            return result
+    # Each value has one shortest encoding, so equal encodings are equal keys.
+    if len({encode_value(key) for key in keys}) < len(keys):
+        raise malformed("a map with the same key twice")
+    return Map(tuple(zip(keys, values, strict=True)))
+
+
+def _read_array_items(reader: _Reader, count: int) -> Array:
+    descriptors = []
+    code = reader.data[reader.take(1)]
+    while code == DESCRIBED:
+        reader.descend()
+        descriptors.append(_read_value(reader))
+        code = reader.data[reader.take(1)]
+    reader.depth_left += len(descriptors)
+    element = _ELEMENTS.get(code)
+    if element is None:
+        raise malformed(f"an array of unknown format code 0x{code:02x}")
+    if count * _LEAST_WIDTHS[code >> 4] > reader.end - reader.at:
+        raise malformed(f"{count} items of 0x{code:02x} in {reader.end - reader.at} octets")
+    reader.spend(count)
+    read = _READERS[code]
+    return Array([read(reader) for _ in range(count)], element, descriptors)
+
+
+# The fewest octets that an item in an array can have, by the high nibble of its format code: the
+# width, or a size (and a count, and for arrays a format code).
+_LEAST_WIDTHS = {
+    0x4: 0,
+    0x5: 1,
+    0x6: 2,
+    0x7: 4,
+    0x8: 8,
+    0x9: 16,
+    0xA: 1,
+    0xB: 4,
+    0xC: 2,
+    0xD: 8,
+    0xE: 3,
+    0xF: 9,
+}
+
+_TABLE: dict[FormatCode, tuple[type, _ReadValue]] = {
+    FormatCode.NULL: (type(None), _constant(None)),
+    FormatCode.TRUE: (bool, _constant(True)),
+    FormatCode.FALSE: (bool, _constant(False)),
+    FormatCode.UINT0: (UInt, _constant(UInt(0))),
+    FormatCode.ULONG0: (ULong, _constant(ULong(0))),
+    FormatCode.LIST0: (list, lambda _reader: []),
+    FormatCode.UBYTE: (UByte, _fixed(">B", _whole(UByte))),
+    FormatCode.BYTE: (Byte, _fixed(">b", _whole(Byte))),
+    FormatCode.SMALLUINT: (UInt, _fixed(">B", _whole(UInt))),
+    FormatCode.SMALLULONG: (ULong, _fixed(">B", _whole(ULong))),
+    FormatCode.SMALLINT: (Int, _fixed(">b", _whole(Int))),
+    FormatCode.SMALLLONG: (Long, _fixed(">b", _whole(Long))),
+    FormatCode.BOOLEAN: (bool, _fixed(">B", _boolean)),
+    FormatCode.USHORT: (UShort, _fixed(">H", _whole(UShort))),
+    FormatCode.SHORT: (Short, _fixed(">h", _whole(Short))),
+    FormatCode.UINT: (UInt, _fixed(">I", _whole(UInt))),
+    FormatCode.INT: (Int, _fixed(">i", _whole(Int))),
+    FormatCode.FLOAT: (Float, _fixed(">f", partial(float.__new__, Float))),
+    FormatCode.CHAR: (Char, _fixed(">I", _char)),
+    FormatCode.DECIMAL32: (Decimal32, _fixed(">4s", Decimal32)),
+    FormatCode.ULONG: (ULong, _fixed(">Q", _whole(ULong))),
+    FormatCode.LONG: (Long, _fixed(">q", _whole(Long))),
+    FormatCode.DOUBLE: (float, _fixed(">d", _as_is)),
+    FormatCode.TIMESTAMP: (Timestamp, _fixed(">q", _whole(Timestamp))),
+    FormatCode.DECIMAL64: (Decimal64, _fixed(">8s", Decimal64)),
+    FormatCode.DECIMAL128: (Decimal128, _fixed(">16s", Decimal128)),
+    FormatCode.UUID: (uuid.UUID, _fixed(">16s", _uuid)),
+    FormatCode.VBIN8: (bytes, _variable(1, bytes)),
+    FormatCode.STR8: (str, _variable(1, _string)),
+    FormatCode.SYM8: (Symbol, _variable(1, _symbol)),
+    FormatCode.VBIN32: (bytes, _variable(4, bytes)),
+    FormatCode.STR32: (str, _variable(4, _string)),
+    FormatCode.SYM32: (Symbol, _variable(4, _symbol)),
+    FormatCode.LIST8: (list, _compound(1, _read_list_items)),
+    FormatCode.MAP8: (dict, _compound(1, _read_map_items)),
+    FormatCode.LIST32: (list, _compound(4, _read_list_items)),
+    FormatCode.MAP32: (dict, _compound(4, _read_map_items)),
+    FormatCode.ARRAY8: (Array, _compound(1, _read_array_items)),
+    FormatCode.ARRAY32: (Array, _compound(4, _read_array_items)),
+}
+
+_ELEMENTS: dict[int, type] = {code: kind for code, (kind, _) in _TABLE.items()}
+_READERS: dict[int, _ReadValue] = {
+    DESCRIBED: _read_described,
+    **{code: read for code, (_, read) in _TABLE.items()},
+}

@@ -1,0 +1,268 @@
+"""What may be in a composite's field: primitive types, restricted types and archetypes.
+
+The names are the specification's (parts 2 to 5). A type that is a restriction of a primitive one
+(section 1.1.4) checks what the restriction says; an archetype (section 1.3.1) stands for any
+composite that provides it.
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from router.amqp.composite import (
+    Composite,
+    FieldType,
+    Read,
+    class_of,
+    composite_from,
+    invalid_field,
+)
+from router.amqp.constants import (
+    MAX_DELIVERY_TAG_BYTES,
+    MAX_TRANSACTION_ID_BYTES,
+    ReceiverSettleMode,
+    SaslCode,
+    SenderSettleMode,
+    TerminusDurability,
+    TerminusExpiryPolicy,
+)
+from router.amqp.decode import malformed
+from router.amqp.encode import encode_value_into
+from router.amqp.types import Array, Described, Map, Symbol, Timestamp, UByte, UInt, ULong, UShort
+
+
+def _wrong_type(value: Any, where: str, expected: str) -> Exception:
+    return malformed(f"{where} is of type {type(value).__name__.lower()}, not {expected}")
+
+
+def _reader(kind: type, name: str) -> Read:
+    def read(value: Any, where: str) -> Any:
+        if type(value) is not kind:
+            raise _wrong_type(value, where, name)
+        return value
+
+    return read
+
+
+def _exact(kind: type, name: str) -> FieldType:
+    """A primitive type whose Python class is nothing but that type."""
+
+    def write(buffer: bytearray, value: Any) -> None:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} is not a {name}")
+        encode_value_into(buffer, value)
+
+    return FieldType(name, _reader(kind, name), write, kind)
+
+
+def _converted(kind: type, name: str) -> FieldType:
+    """A primitive type that plain ints or strings are converted to."""
+    base = kind.__mro__[-2]
+
+    def write(buffer: bytearray, value: Any) -> None:
+        if type(value) is not kind:
+            if not isinstance(value, base) or isinstance(value, bool):
+                raise TypeError(f"{value!r} is not a {name}")
+            value = kind(value)
+        encode_value_into(buffer, value)
+
+    return FieldType(name, _reader(kind, name), write, kind)
+
+
+BOOLEAN = _exact(bool, "boolean")
+BINARY = _exact(bytes, "binary")
+UBYTE = _converted(UByte, "ubyte")
+USHORT = _converted(UShort, "ushort")
+UINT = _converted(UInt, "uint")
+ULONG = _converted(ULong, "ulong")
+TIMESTAMP = _converted(Timestamp, "timestamp")
+SYMBOL = _converted(Symbol, "symbol")
+
+
+def _write_string(buffer: bytearray, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a string")
+    # A symbol or an enumeration's member given for a string is written as one.
+    encode_value_into(buffer, value if type(value) is str else str.__str__(value))
+
+
+STRING = FieldType("string", _reader(str, "string"), _write_string, str)
+ANY = FieldType("*", lambda value, _where: value, encode_value_into)
+
+
+def _choice(source: FieldType, choices: type[enum.Enum]) -> FieldType:
+    """A restriction to some values; the attribute holds the enumeration's member."""
+
+    def read(value: Any, where: str) -> Any:
+        value = source.read(value, where)
+        try:
+            return choices(value)
+        except ValueError:
+            raise invalid_field(f"{where} cannot be {value!r}") from None
+
+    def write(buffer: bytearray, value: Any) -> None:
+        source.write(buffer, choices(value).value)
+
+    return FieldType(source.name, read, write, source.element)
+
+
+SENDER_SETTLE_MODE = _choice(UBYTE, SenderSettleMode)
+RECEIVER_SETTLE_MODE = _choice(UBYTE, ReceiverSettleMode)
+TERMINUS_DURABILITY = _choice(UINT, TerminusDurability)
+TERMINUS_EXPIRY_POLICY = _choice(SYMBOL, TerminusExpiryPolicy)
+SASL_CODE = _choice(UBYTE, SaslCode)
+
+
+def _short_binary(name: str, longest: int) -> FieldType:
+    def read(value: Any, where: str) -> Any:
+        value = BINARY.read(value, where)
+        if len(value) > longest:
+            raise invalid_field(f"{where} has {len(value)} octets, more than {longest}")
+        return value
+
+    def write(buffer: bytearray, value: Any) -> None:
+        if len(value) > longest:
+            raise ValueError(f"{len(value)} octets are more than the {longest} of a {name}")
+        BINARY.write(buffer, value)
+
+    return FieldType(name, read, write, bytes)
+
+
+DELIVERY_TAG = _short_binary("delivery-tag", MAX_DELIVERY_TAG_BYTES)
+TRANSACTION_ID = _short_binary("transaction-id", MAX_TRANSACTION_ID_BYTES)
+
+# The other names that the specification gives to uint and symbol, for the tables to read like it.
+HANDLE = SECONDS = MILLISECONDS = SEQUENCE_NO = MESSAGE_FORMAT = UINT
+TRANSFER_NUMBER = DELIVERY_NUMBER = SEQUENCE_NO
+ROLE = BOOLEAN
+IETF_LANGUAGE_TAG = SYMBOL
+ADDRESS = STRING
+
+
+def _read_message_id(value: Any, where: str) -> Any:
+    if type(value) not in (str, ULong, uuid.UUID, bytes):
+        raise _wrong_type(value, where, "ulong, uuid, binary or string")
+    return value
+
+
+def _write_message_id(buffer: bytearray, value: Any) -> None:
+    if type(value) not in (str, ULong, uuid.UUID, bytes):
+        raise TypeError(f"{value!r} is not a ulong, uuid, bytes or str")
+    encode_value_into(buffer, value)
+
+
+MESSAGE_ID = FieldType("message-id", _read_message_id, _write_message_id)
+
+
+def _keyed_map(
+    name: str,
+    read_key: Callable[[Any, str], Any],
+    write_key: Callable[[Any], Any],
+    read_value: Callable[[Any, str], Any] = lambda value, _where: value,
+) -> FieldType:
+    """A restriction of map to some types of keys, and perhaps of values."""
+
+    def read(value: Any, where: str) -> dict[Any, Any]:
+        if type(value) is not dict:
+            raise _wrong_type(value, where, name)
+        result = {read_key(key, where): read_value(item, where) for key, item in value.items()}
+        if len(result) < len(value):
+            raise invalid_field(f"{where} has the same key twice")
+        return result
+
+    def write(buffer: bytearray, value: Any) -> None:
+        encode_value_into(buffer, {write_key(key): item for key, item in value.items()})
+
+    return FieldType(name, read, write, dict)
+
+
+def _read_symbol_key(key: Any, where: str) -> Symbol:
+    # Some clients write string keys here (rhea does in an error's info); nothing is lost by
+    # reading them as the symbols that they stand for.
+    if type(key) is str and key.isascii():
+        return Symbol(key)
+    if type(key) is not Symbol:
+        raise _wrong_type(key, f"a key of {where}", "symbol")
+    return key
+
+
+def _read_annotation_key(key: Any, where: str) -> Symbol | ULong:
+    return key if type(key) is ULong else _read_symbol_key(key, where)
+
+
+def _write_annotation_key(key: Any) -> Symbol | ULong:
+    return ULong(key) if isinstance(key, int) else Symbol(key)
+
+
+def _read_string_key(key: Any, where: str) -> str:
+    if type(key) is not str:
+        raise _wrong_type(key, f"a key of {where}", "string")
+    return key
+
+
+def _write_string_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{key!r} is not a str")
+    return str.__str__(key)
+
+
+def _read_simple(value: Any, where: str) -> Any:
+    if type(value) in (list, dict, Map, Array):
+        raise invalid_field(f"a value of {where} is a {type(value).__name__.lower()}")
+    return value
+
+
+def _read_binary_key(key: Any, where: str) -> bytes:
+    if type(key) is not bytes:
+        raise _wrong_type(key, f"a key of {where}", "binary")
+    return key
+
+
+def _read_known(value: Any, where: str) -> Any:
+    """Read a composite inside of a map where its descriptor is known; else leave it as it is."""
+    if type(value) is Described and class_of(value) is not None:
+        return composite_from(value, where)
+    return value
+
+
+FIELDS = _keyed_map("fields", _read_symbol_key, Symbol)
+FILTER_SET = FIELDS
+# The value of lifetime-policy is one of the composites of sections 3.5.10 to 3.5.13.
+NODE_PROPERTIES = _keyed_map("node-properties", _read_symbol_key, Symbol, _read_known)
+ANNOTATIONS = _keyed_map("annotations", _read_annotation_key, _write_annotation_key, _read_known)
+APPLICATION_PROPERTIES = _keyed_map(
+    "application-properties", _read_string_key, _write_string_key, _read_simple
+)
+# Delivery states by delivery-tag (section 2.7.3).
+UNSETTLED_MAP = _keyed_map("map", _read_binary_key, bytes, _read_known)
+
+
+def archetype(name: str, *, extensible: bool = False) -> FieldType:
+    """Any composite that provides `name`, and if `extensible` any value of unknown descriptor."""
+
+    def read(value: Any, where: str) -> Any:
+        if extensible and type(value) is Described and class_of(value) is None:
+            return value
+        known = composite_from(value, where)
+        if name not in known.PROVIDES:
+            raise malformed(f"{where} is {known.NAME}, which is no {name}")
+        return known
+
+    def write(buffer: bytearray, value: Any) -> None:
+        provides = name in value.PROVIDES if isinstance(value, Composite) else extensible
+        if not provides:
+            raise TypeError(f"{value!r} is no {name}")
+        encode_value_into(buffer, value)
+
+    return FieldType(name, read, write)
+
+
+ERROR = archetype("error")
+SOURCE = archetype("source")
+TARGET = archetype("target")
+# Outcomes may be defined by others than the specification; they pass through as they are.
+DELIVERY_STATE = archetype("delivery-state", extensible=True)
+OUTCOME = archetype("outcome", extensible=True)

@@ -1,0 +1,85 @@
+"""Errors and delivery states: what is said of a delivery (sections 2.8.14 and 3.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp import field_types as t
+from router.amqp.composite import Composite, Field, composite
+from router.amqp.constants import Descriptor
+
+
+@composite(
+    "amqp:error:list",
+    Descriptor.ERROR,
+    "error",
+    Field("condition", t.SYMBOL, mandatory=True),
+    Field("description", t.STRING),
+    Field("info", t.FIELDS),
+)
+@attrs.frozen
+class Error(Composite):
+    """Why something ended or failed (section 2.8.14)."""
+
+    condition: str
+    description: str | None = None
+    info: dict[Any, Any] | None = None
+
+
+@composite(
+    "amqp:received:list",
+    Descriptor.RECEIVED,
+    "delivery-state",
+    Field("section_number", t.UINT, mandatory=True),
+    Field("section_offset", t.ULONG, mandatory=True),
+)
+@attrs.frozen
+class Received(Composite):
+    """How far a message has come; the one delivery state that is no outcome (section 3.4.1)."""
+
+    section_number: int
+    section_offset: int
+
+
+@composite("amqp:accepted:list", Descriptor.ACCEPTED, "delivery-state, outcome")
+@attrs.frozen
+class Accepted(Composite):
+    """Processed (section 3.4.2)."""
+
+
+@composite(
+    "amqp:rejected:list",
+    Descriptor.REJECTED,
+    "delivery-state, outcome",
+    Field("error", t.ERROR),
+)
+@attrs.frozen
+class Rejected(Composite):
+    """Invalid, and not to be processed by anyone (section 3.4.3)."""
+
+    error: Error | None = None
+
+
+@composite("amqp:released:list", Descriptor.RELEASED, "delivery-state, outcome")
+@attrs.frozen
+class Released(Composite):
+    """Not processed here, and unchanged (section 3.4.4)."""
+
+
+@composite(
+    "amqp:modified:list",
+    Descriptor.MODIFIED,
+    "delivery-state, outcome",
+    Field("delivery_failed", t.BOOLEAN),
+    Field("undeliverable_here", t.BOOLEAN),
+    Field("message_annotations", t.FIELDS),
+)
+@attrs.frozen
+class Modified(Composite):
+    """Not processed here, and to be changed before the next attempt (section 3.4.5)."""
+
+    delivery_failed: bool | None = None
+    undeliverable_here: bool | None = None
+    message_annotations: dict[Any, Any] | None = None

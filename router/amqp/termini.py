@@ -1,0 +1,98 @@
+"""Sources and targets: the two ends of a link, and how long a dynamic one lives (section 3.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp import field_types as t
+from router.amqp.composite import Composite, Field, composite
+from router.amqp.constants import Descriptor, TerminusDurability, TerminusExpiryPolicy
+from router.amqp.types import Described
+
+
+@composite(
+    "amqp:source:list",
+    Descriptor.SOURCE,
+    "source",
+    Field("address", t.ADDRESS),
+    Field("durable", t.TERMINUS_DURABILITY, default=TerminusDurability.NONE),
+    Field("expiry_policy", t.TERMINUS_EXPIRY_POLICY, default=TerminusExpiryPolicy.SESSION_END),
+    Field("timeout", t.SECONDS, default=0),
+    Field("dynamic", t.BOOLEAN, default=False),
+    Field("dynamic_node_properties", t.NODE_PROPERTIES),
+    Field("distribution_mode", t.SYMBOL),
+    Field("filter", t.FILTER_SET),
+    Field("default_outcome", t.OUTCOME),
+    Field("outcomes", t.SYMBOL, multiple=True),
+    Field("capabilities", t.SYMBOL, multiple=True),
+)
+@attrs.frozen
+class Source(Composite):
+    """Where a link's messages come from (section 3.5.3)."""
+
+    address: str | None = None
+    durable: TerminusDurability = TerminusDurability.NONE
+    expiry_policy: TerminusExpiryPolicy = TerminusExpiryPolicy.SESSION_END
+    timeout: int = 0
+    dynamic: bool = False
+    dynamic_node_properties: dict[Any, Any] | None = None
+    distribution_mode: str | None = None
+    filter: dict[Any, Any] | None = None
+    default_outcome: Composite | Described | None = None
+    outcomes: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+
+
+@composite(
+    "amqp:target:list",
+    Descriptor.TARGET,
+    "target",
+    Field("address", t.ADDRESS),
+    Field("durable", t.TERMINUS_DURABILITY, default=TerminusDurability.NONE),
+    Field("expiry_policy", t.TERMINUS_EXPIRY_POLICY, default=TerminusExpiryPolicy.SESSION_END),
+    Field("timeout", t.SECONDS, default=0),
+    Field("dynamic", t.BOOLEAN, default=False),
+    Field("dynamic_node_properties", t.NODE_PROPERTIES),
+    Field("capabilities", t.SYMBOL, multiple=True),
+)
+@attrs.frozen
+class Target(Composite):
+    """Where a link's messages go (section 3.5.4)."""
+
+    address: str | None = None
+    durable: TerminusDurability = TerminusDurability.NONE
+    expiry_policy: TerminusExpiryPolicy = TerminusExpiryPolicy.SESSION_END
+    timeout: int = 0
+    dynamic: bool = False
+    dynamic_node_properties: dict[Any, Any] | None = None
+    capabilities: tuple[str, ...] = ()
+
+
+@composite("amqp:delete-on-close:list", Descriptor.DELETE_ON_CLOSE, "lifetime-policy")
+@attrs.frozen
+class DeleteOnClose(Composite):
+    """A dynamic node lives as long as the link that made it (section 3.5.10)."""
+
+
+@composite("amqp:delete-on-no-links:list", Descriptor.DELETE_ON_NO_LINKS, "lifetime-policy")
+@attrs.frozen
+class DeleteOnNoLinks(Composite):
+    """A dynamic node lives as long as it has links (section 3.5.11)."""
+
+
+@composite("amqp:delete-on-no-messages:list", Descriptor.DELETE_ON_NO_MESSAGES, "lifetime-policy")
+@attrs.frozen
+class DeleteOnNoMessages(Composite):
+    """A dynamic node outlives its link while it holds messages (section 3.5.12)."""
+
+
+@composite(
+    "amqp:delete-on-no-links-or-messages:list",
+    Descriptor.DELETE_ON_NO_LINKS_OR_MESSAGES,
+    "lifetime-policy",
+)
+@attrs.frozen
+class DeleteOnNoLinksOrMessages(Composite):
+    """A dynamic node lives while it has links or messages (section 3.5.13)."""

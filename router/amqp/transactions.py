@@ -1,0 +1,81 @@
+"""What is said to and about a transaction coordinator (part 4, section 4.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp import field_types as t
+from router.amqp.composite import Composite, Field, composite
+from router.amqp.constants import Descriptor
+from router.amqp.types import Described
+
+
+@composite(
+    "amqp:coordinator:list",
+    Descriptor.COORDINATOR,
+    "target",
+    Field("capabilities", t.SYMBOL, multiple=True),
+)
+@attrs.frozen
+class Coordinator(Composite):
+    """The target of a link to a coordinator (section 4.5.1)."""
+
+    capabilities: tuple[str, ...] = ()
+
+
+@composite(
+    "amqp:declare:list",
+    Descriptor.DECLARE,
+    "",
+    Field("global_id", t.ANY),
+)
+@attrs.frozen
+class Declare(Composite):
+    """The body of a message that asks for a transaction (section 4.5.2)."""
+
+    global_id: Any = None
+
+
+@composite(
+    "amqp:discharge:list",
+    Descriptor.DISCHARGE,
+    "",
+    Field("txn_id", t.TRANSACTION_ID, mandatory=True),
+    Field("fail", t.BOOLEAN),
+)
+@attrs.frozen
+class Discharge(Composite):
+    """The body of a message that commits or rolls back (section 4.5.3)."""
+
+    txn_id: bytes
+    fail: bool | None = None
+
+
+@composite(
+    "amqp:declared:list",
+    Descriptor.DECLARED,
+    "delivery-state, outcome",
+    Field("txn_id", t.TRANSACTION_ID, mandatory=True),
+)
+@attrs.frozen
+class Declared(Composite):
+    """The outcome of a declare (section 4.5.5)."""
+
+    txn_id: bytes
+
+
+@composite(
+    "amqp:transactional-state:list",
+    Descriptor.TRANSACTIONAL_STATE,
+    "delivery-state",
+    Field("txn_id", t.TRANSACTION_ID, mandatory=True),
+    Field("outcome", t.OUTCOME),
+)
+@attrs.frozen
+class TransactionalState(Composite):
+    """A delivery that belongs to a transaction, and its outcome once committed (section 4.5.6)."""
+
+    txn_id: bytes
+    outcome: Composite | Described | None = None

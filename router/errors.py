@@ -1,0 +1,53 @@
+"""The one small tree of exceptions (part 2, sections 2.8.14 to 2.8.18).
+
+Whatever bytes a peer sends, one type leaves the code that reads them: `AmqpError`. It says which
+error condition the peer is told and how much has to end for it, a link, a session or the
+connection. The reader of bytes knows nothing of links, so it names the widest scope; an engine
+that knows better narrows it. Mistakes of our own callers (a value of the wrong type to be
+encoded) are `TypeError` and `ValueError` as anywhere in Python, for no peer is to blame.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+
+class Scope(enum.Enum):
+    """What has to end because of an error."""
+
+    LINK = "link"
+    SESSION = "session"
+    CONNECTION = "connection"
+
+
+class TriouteError(Exception):
+    """Everything that this package raises on purpose."""
+
+
+class ConfigurationError(TriouteError):
+    """A configuration that cannot be run."""
+
+
+class AmqpError(TriouteError):
+    """A peer broke the protocol, or asked for what it cannot have.
+
+    `condition` is an error condition's symbolic name, `description` is for people to read, and
+    `info` becomes the error's info map.
+    """
+
+    def __init__(
+        self,
+        condition: str = "amqp:decode-error",
+        description: str = "",
+        scope: Scope = Scope.CONNECTION,
+        info: dict[Any, Any] | None = None,
+    ) -> None:
+        super().__init__(condition, description, scope, info)
+        self.condition = condition
+        self.description = description
+        self.scope = scope
+        self.info = info
+
+    def __str__(self) -> str:
+        return f"{self.condition}: {self.description}" if self.description else self.condition
