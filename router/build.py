@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import re
 import sys
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
@@ -31,13 +32,24 @@ _PACKAGE_DIR: Final = Path(__file__).resolve().parent
 
 
 def hot_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:
-    """Return the dotted names of the data plane's modules, sorted: those with a `.pxd` beside."""
+    """Return the dotted names of the data plane's modules, sorted: those that compile on their own.
+
+    That is each one with a `.pxd` beside it, but for the few whose `.pxd` holds the compiled
+    bodies itself, as inline functions: those are compiled into the modules that call them.
+    """
     found = []
     for pxd in package_dir.rglob("*.pxd"):
-        if pxd.with_suffix(".py").is_file():
+        if pxd.with_suffix(".py").is_file() and not _is_inlined(pxd):
             parts = pxd.relative_to(package_dir.parent).with_suffix("").parts
             found.append(".".join(parts))
     return sorted(found)
+
+
+def _is_inlined(pxd: Path) -> bool:
+    """Tell whether the `.pxd` holds bodies of functions that the `.py` beside it defines too."""
+    inline = re.findall(r"^cdef inline [^(]*?(\w+)\(", pxd.read_text("utf-8"), re.MULTILINE)
+    defined = re.findall(r"^def (\w+)\(", pxd.with_suffix(".py").read_text("utf-8"), re.MULTILINE)
+    return not set(inline).isdisjoint(defined)
 
 
 def compiled_modules(package_dir: Path = _PACKAGE_DIR) -> list[str]:

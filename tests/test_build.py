@@ -37,6 +37,21 @@ def test_hot_modules_are_those_with_a_pxd(tmp_path: Path) -> None:
     assert build.hot_modules(router) == ["router.amqp.decode", "router.core.forward"]
 
 
+def test_a_pxd_with_the_bodies_themselves_is_compiled_into_its_users(tmp_path: Path) -> None:
+    router = package(tmp_path)
+    write_tree(
+        router,
+        {
+            "amqp/octets.py": "def read_u16(source, at): ...\n",
+            "amqp/octets.pxd": "cdef inline int read_u16(source, at) except? 1:\n    ...\n",
+            "amqp/cursor.py": "def advance(): ...\n",
+            "amqp/cursor.pxd": "cdef inline bint outside(size, at):\n    ...\n",
+        },
+    )
+    assert "router.amqp.octets" not in build.hot_modules(router)
+    assert "router.amqp.cursor" in build.hot_modules(router)
+
+
 def test_sources_alone_are_interpreted(tmp_path: Path) -> None:
     router = package(tmp_path)
     assert build.compiled_modules(router) == []

@@ -1,9 +1,12 @@
-"""Compile the data plane: every `x.py` under a package that has an `x.pxd` beside it.
+"""Compile the data plane: modules `x.py` of a package, each with its types in `x.pxd` beside it.
 
-Run by the build hook in a process of its own: `python compile.py PACKAGE_DIR OUT_DIR`. The package
-is copied aside first, so that no C file, object file or extension module ever lies in the source
-tree, where it would shadow its own source. Everything that decides how the C is made and compiled
-stands in this file.
+Run by the build hook in a process of its own:
+
+    python compile.py PACKAGE_DIR OUT_DIR MODULE ...
+
+The package is copied aside first, so that no C file, object file or extension module ever lies in
+the source tree, where it would shadow its own source. Everything that decides how the C is made and
+compiled stands in this file.
 """
 
 from __future__ import annotations
@@ -80,8 +83,10 @@ def _compiler_errors() -> tuple[type[BaseException], ...]:
     return (CCompilerError, DistutilsError, OSError)
 
 
-def compile_package(package_dir: Path, out_dir: Path, *, sanitize: bool) -> list[Path]:
-    """Compile the package's hot modules into `out_dir`, laid out as the package is.
+def compile_modules(
+    package_dir: Path, out_dir: Path, names: list[str], *, sanitize: bool
+) -> list[Path]:
+    """Compile the named modules of a package into `out_dir`, laid out as the package is.
 
     Returns the paths of the extension modules, relative to `out_dir`. Any error of Cython or of the
     C compiler passes through: where a compiler works, code that does not compile is a fault to be
@@ -104,16 +109,13 @@ def compile_package(package_dir: Path, out_dir: Path, *, sanitize: bool) -> list
     windows = sys.platform == "win32"
     extensions = [
         Extension(
-            ".".join(pxd.with_suffix("").parts),
-            [pxd.with_suffix(".py").as_posix()],
-            extra_compile_args=[] if windows else [*flags, "-Wno-unused-function"],
+            name,
+            [name.replace(".", "/") + ".py"],
+            extra_compile_args=[] if windows else [*flags, "-w"],
             extra_link_args=flags if sanitize and not windows else [],
         )
-        for pxd in sorted(Path(copy.name).rglob("*.pxd"))
-        if pxd.with_suffix(".py").is_file()
+        for name in names
     ]
-    if not extensions:
-        return []
     modules = cythonize(  # type: ignore[no-untyped-call]
         extensions,
         include_path=[str(copy.parent)],
@@ -132,15 +134,14 @@ def compile_package(package_dir: Path, out_dir: Path, *, sanitize: bool) -> list
 
 def main(arguments: list[str]) -> int:
     """Compile as the command line says; return 0, or 3 where there is no working compiler."""
-    package_dir, out_dir = (Path(argument).resolve() for argument in arguments)
+    package_dir, out_dir = (Path(argument).resolve() for argument in arguments[:2])
     missing = missing_tool()
     if missing:
         print(missing)
         return 3
-    for path in compile_package(
-        package_dir, out_dir, sanitize=os.environ.get("TRIOUTE_SANITIZE") == "1"
-    ):
-        print(f"{package_dir.name}: {path}")
+    sanitize = os.environ.get("TRIOUTE_SANITIZE") == "1"
+    for path in compile_modules(package_dir, out_dir, arguments[2:], sanitize=sanitize):
+        print(path)
     return 0
 
 

@@ -46,6 +46,7 @@ class DataPlaneHook(BuildHookInterface[WheelBuilderConfig]):
             return
         package_dir = Path(self.root, "router")
         build = _load(package_dir / "build.py")
+        hot = build.hot_modules(package_dir)
         self._scratch = Path(tempfile.mkdtemp(prefix="trioute-build-"))
         out_dir = self._scratch / "out"
         out_dir.mkdir()
@@ -55,8 +56,8 @@ class DataPlaneHook(BuildHookInterface[WheelBuilderConfig]):
         sanitize = os.environ.get("TRIOUTE_SANITIZE") == "1"
         if os.environ.get("TRIOUTE_COMPILE") == "0" and not sanitize:
             why = "TRIOUTE_COMPILE=0 was set"
-        elif build.hot_modules(package_dir):
-            compiled, why = self._compile(package_dir, out_dir)
+        elif hot:
+            compiled, why = self._compile(package_dir, out_dir, hot)
 
         for path in compiled:
             build_data["force_include"][str(out_dir / path)] = str(path)
@@ -68,7 +69,7 @@ class DataPlaneHook(BuildHookInterface[WheelBuilderConfig]):
 
         record = self._scratch / build.RECORD_NAME
         contents = {
-            "compiled": build.hot_modules(package_dir) if compiled else [],
+            "compiled": hot if compiled else [],
             "why": why,
             "sanitized": sanitize,
             "sources": build.source_hashes(package_dir),
@@ -80,13 +81,15 @@ class DataPlaneHook(BuildHookInterface[WheelBuilderConfig]):
         """Remove the temporary folder, once the wheel is written."""
         self._tidy()
 
-    def _compile(self, package_dir: Path, out_dir: Path) -> tuple[list[Path], str]:
+    def _compile(
+        self, package_dir: Path, out_dir: Path, modules: list[str]
+    ) -> tuple[list[Path], str]:
         """Return the extension modules made, relative to `out_dir`, or why there are none."""
         # A process of its own, so that setuptools and Cython change neither this one's folder nor
         # its state.
         compiler = Path(__file__).with_name("compile.py")
         done = subprocess.run(
-            [sys.executable, str(compiler), str(package_dir), str(out_dir)],
+            [sys.executable, str(compiler), str(package_dir), str(out_dir), *modules],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

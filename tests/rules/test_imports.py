@@ -76,6 +76,12 @@ def test_this_tree_runs_without_cython() -> None:
             "core imports router.control",
         ),
         ("router/amqp/x.pxd", "cimport router.engine.link", "amqp imports router.engine"),
+        ("router/amqp/x.pxd", "cimport cython, router.core.x as c", "amqp imports router.core"),
+        (
+            "router/amqp/x.pxd",
+            "from router cimport (\n  amqp,\n  net,\n)",
+            "amqp imports router.net",
+        ),
         (
             "router/engine/x.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from router.core import x",

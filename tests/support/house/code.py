@@ -161,5 +161,7 @@ def _is_zero(call: ast.Call) -> bool:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Return `Exception` for `Exception`, `builtins.Exception` and the like."""
+    """Return `Exception` for `Exception`, `builtins.Exception`, `Exception[T]` and the like."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

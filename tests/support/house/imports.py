@@ -48,9 +48,8 @@ OUTSIDE_WORLD = frozenset(
 )
 """What code without sockets or a clock of its own has no use for: `now` and bytes are arguments."""
 
-_CIMPORT = re.compile(
-    r"^\s*(?:from\s+([\w.]+)\s+cimport\s+([\w, ]+)|cimport\s+([\w.]+))", re.MULTILINE
-)
+_FROM_CIMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+cimport\s+(\([^)]*\)|[^\n]+)", re.MULTILINE)
+_CIMPORT = re.compile(r"^\s*cimport\s+([^\n]+)", re.MULTILINE)
 
 
 def imported_modules(tree: ast.Module, module: str, *, package: bool) -> Iterator[tuple[int, str]]:
@@ -77,13 +76,19 @@ def imported_modules(tree: ast.Module, module: str, *, package: bool) -> Iterato
 def cimported_modules(text: str) -> Iterator[tuple[int, str]]:
     """Yield (line, dotted name) of everything a `.pxd` cimports."""
     for match in _CIMPORT.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        if match[3]:
-            yield line, match[3]
-        else:
-            yield line, match[1]
-            for name in match[2].split(","):
+        for name in match[1].split(","):
+            yield _line(text, match.start(1)), name.split()[0]
+    for match in _FROM_CIMPORT.finditer(text):
+        line = _line(text, match.start(1))
+        yield line, match[1]
+        for name in match[2].strip("()").split(","):
+            if name.strip():
                 yield line, f"{match[1]}.{name.split()[0]}"
+
+
+def _line(text: str, position: int) -> int:
+    """Return the number of the line in which a character stands."""
+    return text.count("\n", 0, position) + 1
 
 
 def _room(module: str) -> str:
