@@ -101,6 +101,11 @@ def test_a_broad_suppress_is_found(tmp_path: Path) -> None:
     assert code.broad_excepts(tree) == ["router/x.py:1: catches Exception"]
 
 
+def test_tidying_up_after_everything_is_taken(tmp_path: Path) -> None:
+    text = "try:\n    f()\nexcept BaseException:\n    tidy()\n    raise\n"
+    assert code.broad_excepts(write_tree(tmp_path, {"router/x.py": text})) == []
+
+
 def test_a_narrow_except_is_taken(tmp_path: Path) -> None:
     text = "try:\n    f()\nexcept (OSError, errors.AmqpError):\n    raise Exception from None\n"
     assert code.broad_excepts(write_tree(tmp_path, {"router/x.py": text})) == []
