@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from router.config.kinds import address_tokens
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
-from router.config.model import AddressSettings, Configuration
+from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.secret import SecretUnavailable
 from router.config.users import load_users
 
@@ -38,7 +38,9 @@ def find_contradictions(configuration: Configuration, data: Mapping[str, Any]) -
 def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
     """What is wrong inside the users files that can be read at all, each of them read once."""
     paths = {
-        listener.users_file: None for listener in configuration.listeners if listener.users_file
+        listener.users_file: None
+        for listener in configuration.listeners
+        if listener.users_file is not None and not listener.http
     }
     for path in paths:
         if _unreadable(path):
@@ -50,31 +52,35 @@ def users_file_mistakes(configuration: Configuration) -> Iterator[Mistake]:
 
 
 def _listener_sockets(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    sockets = [
-        (listener.host, listener.port, listener.socket_address_family) if listener.port else None
-        for listener in configuration.listeners
-    ]
-    for index, first in _repeats(sockets):
-        host, port, _family = sockets[index] or ("", 0, None)
-        yield Finding(
-            ("listener", index, "port"),
-            f"is taken: listener[{first}] listens on {host}:{port} too",
-            "give another port or another host",
-            shown=True,
-            concerns=tuple(
-                ("listener", at, key)
-                for at in (first, index)
-                for key in ("host", "port", "socketAddressFamily")
-            ),
-        )
+    listeners = configuration.listeners
+    for index, first in _repeats([(one.host.lower(), one.port) for one in listeners]):
+        if _collide(listeners[first], listeners[index]):
+            host, port = listeners[index].host, listeners[index].port
+            yield Finding(
+                ("listener", index, "port"),
+                f"is taken: listener[{first}] listens on {host}:{port} too",
+                "give another port or another host",
+                shown=True,
+                concerns=tuple(
+                    ("listener", at, key)
+                    for at in (first, index)
+                    for key in ("host", "port", "socketAddressFamily")
+                ),
+            )
+
+
+def _collide(one: ListenerSettings, other: ListenerSettings) -> bool:
+    """Tell whether two listeners on the same host and port want the same socket."""
+    families = {one.socket_address_family, other.socket_address_family}
+    return one.port != 0 and (len(families) == 1 or None in families)
 
 
 def _listener_names(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
-    names = [listener.name for listener in configuration.listeners]
-    for index, first in _repeats(names):
-        # On one fixed port, two listeners without names have a better finding of their own.
+    listeners = configuration.listeners
+    for index, first in _repeats([listener.name for listener in listeners]):
+        # Two without names that want the same socket have a better finding of their own.
         given = _given("listener", (first, index), "name", data)
-        if given or not configuration.listeners[index].port:
+        if given or not _collide(listeners[first], listeners[index]):
             yield _same_name("listener", index, first, given=given)
 
 

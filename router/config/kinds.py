@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 import attrs
 
 from router.config.secret import Secret
 
 AMQP_PORT: Final = 5672
+LONGEST_ADDRESS: Final = 255
 
 
 class Refused(ValueError):
@@ -177,12 +178,13 @@ def secret() -> Kind:
 
 def address_prefix() -> Kind:
     """Return the kind of the first tokens of an address."""
-    words = "the first tokens of an address, separated by / or . and without *, # or spaces"
+    words = (
+        f"the first tokens of an address, up to {LONGEST_ADDRESS} characters, separated by / or . "
+        "and without *, # or spaces"
+    )
 
     def read(value: object) -> str:
-        if not isinstance(value, str) or not value.isprintable() or set(value) & set("*# "):
-            raise Refused(words)
-        if "" in address_tokens(value):
+        if not _is_address(value) or set(value) & set("*#") or "" in address_tokens(value):
             raise Refused(words)
         return value
 
@@ -192,12 +194,12 @@ def address_prefix() -> Kind:
 def address_pattern() -> Kind:
     """Return the kind of tokens of which some stand for others."""
     words = (
-        "tokens separated by / or . and without spaces, where a whole token may be * (exactly one "
-        "token) or # (any number of tokens, or none)"
+        f"tokens, up to {LONGEST_ADDRESS} characters, separated by / or . and without spaces, "
+        "where a whole token may be * (exactly one token) or # (any number of tokens, or none)"
     )
 
     def read(value: object) -> str:
-        if not isinstance(value, str) or not value.isprintable() or " " in value:
+        if not _is_address(value):
             raise Refused(words)
         for token in address_tokens(value):
             if not token or (token not in ("*", "#") and set(token) & set("*#")):
@@ -210,6 +212,15 @@ def address_pattern() -> Kind:
 def address_tokens(address: str) -> tuple[str, ...]:
     """Split an address, a prefix or a pattern, whose last separator may be followed by nothing."""
     return tuple(re.split(r"[/.]", address.rstrip("/.")))
+
+
+def _is_address(value: object) -> TypeGuard[str]:
+    return (
+        isinstance(value, str)
+        and len(value) <= LONGEST_ADDRESS
+        and value.isprintable()
+        and " " not in value
+    )
 
 
 def _one_of(words: tuple[str, ...]) -> str:

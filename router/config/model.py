@@ -42,7 +42,8 @@ def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
 
 
 _HOST: Final = kinds.text(255, spaces=False)
-_NAME: Final = kinds.text(255)
+# Longer than what the default names are made of, so that no default can be refused.
+_NAME: Final = kinds.text(512)
 _FRAME_SIZE: Final = kinds.whole_number(512, MIB, "bytes")
 _SESSIONS: Final = kinds.whole_number(1, 65536, "sessions")
 _SESSION_FRAMES: Final = kinds.whole_number(1, 2**31 - 1, "frames")

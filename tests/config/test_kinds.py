@@ -1,0 +1,170 @@
+"""Each kind: what it takes and makes of it, what it refuses, and that it refuses in one way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.config import kinds
+from router.config.kinds import Kind, Refused, address_tokens
+from router.config.open_properties import open_properties
+from router.config.secret import Secret
+
+KINDS = {
+    "flag": kinds.flag(),
+    "whole_number": kinds.whole_number(1, 10, "frames"),
+    "seconds": kinds.seconds(100, zero="never"),
+    "choice": kinds.choice(("closest", "balanced")),
+    "text": kinds.text(5),
+    "word": kinds.text(5, spaces=False),
+    "port": kinds.port(0),
+    "connector_port": kinds.port(1),
+    "mechanisms": kinds.mechanisms(("ANONYMOUS", "PLAIN")),
+    "file_path": kinds.file_path(),
+    "secret": kinds.secret(),
+    "address_prefix": kinds.address_prefix(),
+    "address_pattern": kinds.address_pattern(),
+    "open_properties": open_properties(),
+}
+
+TAKEN = [
+    ("flag", True, True),
+    ("flag", False, False),
+    ("whole_number", 1, 1),
+    ("whole_number", 10, 10),
+    ("seconds", 0, 0.0),
+    ("seconds", 0.001, 0.001),
+    ("seconds", 16, 16.0),
+    ("choice", "closest", "closest"),
+    ("text", "a b", "a b"),
+    ("text", "été", "été"),
+    ("word", "a-b.c", "a-b.c"),
+    ("port", 0, 0),
+    ("port", 65535, 65535),
+    ("port", "amqp", 5672),
+    ("mechanisms", ["PLAIN", "ANONYMOUS"], ("PLAIN", "ANONYMOUS")),
+    ("mechanisms", "ANONYMOUS PLAIN", ("ANONYMOUS", "PLAIN")),
+    ("mechanisms", "PLAIN", ("PLAIN",)),
+    ("file_path", "a/b", Path("a/b")),
+    ("secret", "x", Secret("literal", "x")),
+    ("secret", "file:/x", Secret("file", "/x")),
+    ("address_prefix", "a", "a"),
+    ("address_prefix", "a/b.c/", "a/b.c/"),
+    ("address_pattern", "#", "#"),
+    ("address_pattern", "a.*.b/#", "a.*.b/#"),
+]
+
+REFUSED = [
+    ("flag", 1),
+    ("flag", "yes"),
+    ("whole_number", 0),
+    ("whole_number", 11),
+    ("whole_number", True),
+    ("whole_number", 1.0),
+    ("whole_number", "1"),
+    ("seconds", -1),
+    ("seconds", 0.0001),
+    ("seconds", 101),
+    ("seconds", float("nan")),
+    ("seconds", float("inf")),
+    ("seconds", True),
+    ("seconds", "16"),
+    ("choice", "Closest"),
+    ("choice", ["closest"]),
+    ("text", ""),
+    ("text", "123456"),
+    ("text", "a\nb"),
+    ("text", 5),
+    ("word", "a b"),
+    ("port", -1),
+    ("port", 65536),
+    ("port", "5672"),
+    ("port", "amqps"),
+    ("port", True),
+    ("connector_port", 0),
+    ("mechanisms", []),
+    ("mechanisms", ""),
+    ("mechanisms", ["plain"]),
+    ("mechanisms", ["PLAIN", "PLAIN"]),
+    ("mechanisms", ["PLAIN", 1]),
+    ("mechanisms", {"PLAIN": 1}),
+    ("file_path", ""),
+    ("file_path", "a\0b"),
+    ("file_path", 1),
+    ("secret", ""),
+    ("secret", "pass:"),
+    ("secret", "env:A\nB"),
+    ("secret", 1),
+    ("address_prefix", ""),
+    ("address_prefix", "/"),
+    ("address_prefix", "a//b"),
+    ("address_prefix", "a/*"),
+    ("address_prefix", "a b"),
+    ("address_prefix", "a" * 256),
+    ("address_pattern", "a*"),
+    ("address_pattern", "a/##"),
+    ("address_pattern", ""),
+    ("address_pattern", "a..b"),
+    ("address_pattern", 1),
+]
+
+anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.dates()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(("kind", "value", "read"), TAKEN)
+def test_what_is_allowed_is_read(kind: str, value: object, read: object) -> None:
+    found = KINDS[kind].read(value)
+    assert found == read
+    assert type(found) is type(read)
+
+
+@pytest.mark.parametrize(("kind", "value"), REFUSED)
+def test_what_is_not_allowed_is_refused(kind: str, value: object) -> None:
+    with pytest.raises(Refused):
+        KINDS[kind].read(value)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@given(value=anything)
+def test_nothing_but_refused_leaves(kind: Kind, value: object) -> None:
+    try:
+        found = kind.read(value)
+    except Refused:
+        return
+    assert kind.read(found) == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("flag", "true or false"),
+        ("whole_number", "a whole number of frames from 1 to 10"),
+        ("seconds", "a number of seconds: 0 (never), or from 0.001 to 100"),
+        ("choice", '"closest" or "balanced"'),
+        ("port", 'a whole number from 0 to 65535 (0: any free port), or "amqp" (5672)'),
+        ("connector_port", 'a whole number from 1 to 65535, or "amqp" (5672)'),
+        ("word", "text of 1 to 5 printable characters without spaces"),
+    ],
+)
+def test_the_rule_in_words(kind: str, words: str) -> None:
+    assert KINDS[kind].words == words
+
+
+def test_a_zero_that_is_special_is_said() -> None:
+    kind = kinds.whole_number(0, 5, "addresses", zero="none")
+    assert kind.words == "a whole number of addresses from 0 to 5 (0: none)"
+
+
+def test_only_passwords_are_secret() -> None:
+    assert [name for name, kind in KINDS.items() if kind.secret] == ["secret"]
+
+
+def test_tokens_end_at_either_separator() -> None:
+    assert address_tokens("a/b.c") == ("a", "b", "c")
+    assert address_tokens("a/b./") == ("a", "b")
