@@ -1,0 +1,53 @@
+# The compiled twins of octets.py: inline, bounds checked before memory is touched.
+# Everything below router/ that reads or writes raw memory does it through these.
+
+from libc.string cimport memcpy, memmove
+
+
+cdef inline int outside(Py_ssize_t size, Py_ssize_t at, Py_ssize_t count) except -1:
+    if at < 0 or count < 0 or at > size or count > size - at:
+        raise IndexError(f"{count} octets at {at} are outside of {size}")
+    return 0
+
+
+cdef inline unsigned int read_u16(const unsigned char[::1] source, Py_ssize_t at) except? 65535:
+    outside(source.shape[0], at, 2)
+    cdef const unsigned char* p = &source[at]
+    return (<unsigned int>p[0] << 8) | p[1]
+
+
+cdef inline unsigned int read_u32(const unsigned char[::1] source, Py_ssize_t at) except? 4294967295:
+    outside(source.shape[0], at, 4)
+    cdef const unsigned char* p = &source[at]
+    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (<unsigned int>p[2] << 8) | p[3]
+
+
+cdef inline unsigned long long read_u64(const unsigned char[::1] source, Py_ssize_t at) except? 18446744073709551615ULL:
+    outside(source.shape[0], at, 8)
+    return (<unsigned long long>read_u32(source, at) << 32) | read_u32(source, at + 4)
+
+
+cdef inline int write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value) except -1:
+    outside(target.shape[0], at, 2)
+    cdef unsigned char* p = &target[at]
+    p[0] = <unsigned char>(value >> 8)
+    p[1] = <unsigned char>value
+    return 0
+
+
+cdef inline int write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int value) except -1:
+    outside(target.shape[0], at, 4)
+    cdef unsigned char* p = &target[at]
+    p[0] = <unsigned char>(value >> 24)
+    p[1] = <unsigned char>(value >> 16)
+    p[2] = <unsigned char>(value >> 8)
+    p[3] = <unsigned char>value
+    return 0
+
+
+cdef inline int copy(unsigned char[::1] target, Py_ssize_t at, const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count) except -1:
+    outside(target.shape[0], at, count)
+    outside(source.shape[0], start, count)
+    if count:
+        memcpy(&target[at], &source[start], count)
+    return 0

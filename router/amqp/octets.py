@@ -1,0 +1,68 @@
+"""The one door to raw memory: read, write and copy octets, each with its bounds checked.
+
+Every other module of the data plane reaches the network's bytes through these few functions, so
+memory safety is decided here and nowhere else. A call outside the given memory raises
+`IndexError`; callers check against the frame first, so that a peer only ever sees AMQP errors.
+
+This file is what runs uncompiled. Compiled modules use the inline functions of the same names in
+`octets.pxd` instead: a checked `memcpy` costs 4 ns there, and the same slice assignment written
+in Python but compiled costs 41 ns (docs/decisions/0003-octets.md). It is the only place with two
+bodies for one thing; `tests/amqp/test_octets.py` holds both to the same table.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+_U16 = Struct(">H")
+_U32 = Struct(">I")
+_U64 = Struct(">Q")
+
+# Views are `memoryview` here and `unsigned char[::1]` when compiled; bytes are accepted for reading.
+View = Any
+
+
+def read_u16(source: View, at: int) -> int:
+    """Read two octets in network order at `at`."""
+    _check(source, at, 2)
+    value: int = _U16.unpack_from(source, at)[0]
+    return value
+
+
+def read_u32(source: View, at: int) -> int:
+    """Read four octets in network order at `at`."""
+    _check(source, at, 4)
+    value: int = _U32.unpack_from(source, at)[0]
+    return value
+
+
+def read_u64(source: View, at: int) -> int:
+    """Read eight octets in network order at `at`."""
+    _check(source, at, 8)
+    value: int = _U64.unpack_from(source, at)[0]
+    return value
+
+
+def write_u16(target: View, at: int, value: int) -> None:
+    """Write two octets in network order at `at`."""
+    _check(target, at, 2)
+    _U16.pack_into(target, at, value)
+
+
+def write_u32(target: View, at: int, value: int) -> None:
+    """Write four octets in network order at `at`."""
+    _check(target, at, 4)
+    _U32.pack_into(target, at, value)
+
+
+def copy(target: View, at: int, source: View, start: int, count: int) -> None:
+    """Copy `count` octets from `source[start]` on to `target[at]` on; the two never overlap."""
+    _check(target, at, count)
+    _check(source, start, count)
+    target[at : at + count] = source[start : start + count]
+
+
+def _check(view: View, at: int, count: int) -> None:
+    if at < 0 or count < 0 or at + count > len(view):
+        raise IndexError(f"{count} octets at {at} are outside of {len(view)}")

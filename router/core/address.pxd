@@ -1,0 +1,29 @@
+cimport cython
+from router.core.counters cimport Counters
+from router.engine.link cimport IncomingLink, OutgoingLink
+
+@cython.final
+cdef class Address:
+    cdef public str name
+    cdef public int treatment
+    cdef public Counters counters
+    cdef public list producers
+    cdef public list consumers
+    cdef public object waiting
+    cdef public Py_ssize_t rotation
+    cdef public bint credit_due
+    cdef public bint is_dynamic
+
+@cython.final
+cdef class Producer:
+    cdef public IncomingLink link
+    cdef public Address address
+    cdef public long long capacity
+    cdef public long long low_mark
+    cdef public long long waiting
+
+@cython.final
+cdef class Consumer:
+    cdef public OutgoingLink link
+    cdef public Address address
+    cdef public object waiting

@@ -1,0 +1,64 @@
+"""An address and what hangs on it: those who send to it, those who receive from it, what waits.
+
+These are the records that `forward` and `credit` read and write for each message; who is on which
+list is decided by `linking`, and what an address is called and how it is treated by `table`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.core.counters import Counters
+from router.engine.link import IncomingLink, OutgoingLink
+
+# How deliveries are spread over an address's consumers (Dispatch's `distribution`).
+CLOSEST = 0
+BALANCED = 1
+MULTICAST = 2
+UNAVAILABLE = 3
+
+
+class Address:
+    """One address in use."""
+
+    def __init__(self, name: str, treatment: int) -> None:
+        self.name = name
+        self.treatment = treatment
+        self.counters = Counters()
+        self.producers: list[Producer] = []
+        self.consumers: list[Consumer] = []
+        # deliveries that no consumer could take yet, oldest first
+        self.waiting: deque[Any] = deque()
+        # where the next search for a consumer begins
+        self.rotation = 0
+        # its producers' credit is to be looked at, at the end of the turn
+        self.credit_due = False
+        # made for one link, and gone with it
+        self.is_dynamic = False
+
+
+class Producer:
+    """A link that sends to an address; `address` is None for an anonymous sender."""
+
+    def __init__(self, link: IncomingLink, address: Address | None, capacity: int) -> None:
+        self.link = link
+        self.address = address
+        self.capacity = capacity
+        # at this much credit left its address is looked at again
+        self.low_mark = 0
+        # an anonymous sender's deliveries that wait somewhere
+        self.waiting = 0
+
+
+class Consumer:
+    """A link that receives from an address.
+
+    `waiting` is the address's own queue where any consumer may take a delivery, and a queue of
+    this consumer's copies where each gets one.
+    """
+
+    def __init__(self, link: OutgoingLink, address: Address) -> None:
+        self.link = link
+        self.address = address
+        self.waiting: deque[Any] = deque() if address.treatment == MULTICAST else address.waiting

@@ -1,0 +1,19 @@
+cimport cython
+from router.core.address cimport Address, Consumer, Producer
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.session cimport Session
+
+cdef int MULTICAST
+cdef long long UNSETTLED_LIMIT
+
+@cython.locals(total=cython.longlong, slowest=cython.longlong, credit=cython.longlong, left=cython.longlong, consumer=Consumer, link=OutgoingLink, session=Session)
+cpdef long long backing(Address address) except? -1
+
+@cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong, held=cython.longlong, target=cython.longlong, give=cython.longlong, link=IncomingLink, session=Session)
+cpdef void replenish(Address address) except *
+
+@cython.locals(link=IncomingLink, session=Session)
+cpdef int take_back(Producer producer) except -1
+
+@cython.locals(link=IncomingLink, session=Session, target=cython.longlong)
+cpdef void replenish_anonymous(Producer producer) except *

@@ -1,0 +1,91 @@
+"""How much senders may send: never more than receivers' credit backs (section 2.6.7).
+
+At the end of a turn each address that something happened to is looked at once. The credit of its
+receivers, less what already waits and what its senders hold, is shared among the senders; a sender
+with none gets one message's worth even then, so that idle senders that hold credit cannot starve
+it. That window ahead, one message a sender, is what may wait in the router.
+"""
+
+from __future__ import annotations
+
+from router.core.address import Address, Consumer, Producer
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.session import Session
+
+MULTICAST = 2
+# A sender whose deliveries are not settled gets no further credit beyond this many of them.
+UNSETTLED_LIMIT = 65536
+
+
+def backing(address: Address) -> int:
+    """How many more deliveries the receivers of an address can take.
+
+    All together where each delivery goes to one of them; for multicast, where each gets a copy,
+    the slowest of them decides.
+    """
+    total = 0
+    slowest = -1
+    for consumer in address.consumers:
+        link = consumer.link
+        session = link.session
+        credit = 0 if session.outbox.congested else link.credit
+        total += credit
+        left = max(0, credit - len(consumer.waiting))
+        if slowest < 0 or left < slowest:
+            slowest = left
+    if address.treatment == MULTICAST:
+        return max(0, slowest)
+    return total - len(address.waiting)
+
+
+def replenish(address: Address) -> None:
+    """Share what the receivers can take among the senders of an address."""
+    producers = address.producers
+    count = len(producers)
+    if count == 0:
+        return
+    room = backing(address)
+    if not address.consumers:
+        for producer in producers:
+            take_back(producer)
+        return
+    granted = 0
+    for producer in producers:
+        granted += producer.link.credit
+    share = max(1, room // count)
+    for producer in producers:
+        link = producer.link
+        held = link.credit
+        target = min(share, producer.capacity, UNSETTLED_LIMIT - link.unsettled)
+        producer.low_mark = target // 2
+        if room <= 0 or held * 2 > target or held >= target:
+            continue
+        give = min(target - held, room - granted)
+        if give <= 0:
+            # nothing is left over: one message ahead for a sender that has none
+            give = 1 if held == 0 else 0
+        if give > 0:
+            granted += give
+            session = link.session
+            session.grant(link, held + give, False)
+
+
+def take_back(producer: Producer) -> None:
+    """Ask a sender to give its credit back: nobody receives any more (drain, section 2.6.7)."""
+    link = producer.link
+    producer.low_mark = -1
+    if link.credit and not link.drain:
+        session = link.session
+        session.grant(link, link.credit, True)
+
+
+def replenish_anonymous(producer: Producer) -> None:
+    """An anonymous sender's messages can go anywhere: its window is bounded by what waits of it."""
+    link = producer.link
+    if not link.is_attached():
+        return
+    target = min(producer.capacity - producer.waiting, UNSETTLED_LIMIT - link.unsettled)
+    producer.low_mark = producer.capacity // 2
+    if link.credit * 2 <= target and link.credit < target:
+        session = link.session
+        session.grant(link, target, False)

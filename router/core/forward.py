@@ -1,0 +1,504 @@
+"""Forwarding: each frame that comes in leaves by the link that its address leads to.
+
+This is the program in miniature. A delivery's first frame is given to a consumer of its address
+and written straight into that consumer's output; the frames after it follow. What cannot be
+written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
+address, where the first consumer with room takes it. What the receiver says of a delivery is told
+to its sender, in the receiver's own octets; the router says something of its own only where there
+is no receiver to speak (no destination, a lost link, an expired ttl).
+
+Who is attached to which address is decided in `linking`; how much senders may send, in `credit`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.amqp import transfer
+from router.amqp.peek import find_to, find_ttl
+from router.amqp.transfer import DispositionFrame, TransferFrame
+from router.core import linking, verdicts
+from router.core.address import Address, Consumer, Producer
+from router.core.credit import replenish, replenish_anonymous
+from router.core.table import AddressTable
+from router.engine.delivery import Delivery
+from router.engine.handler import Handler
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.outbox import Turn
+from router.engine.session import Session
+
+MULTICAST = 2
+UNAVAILABLE = 3
+CLOSEST = 0
+EMPTY = b""
+
+
+class Forwarder(Handler):
+    """The core of one router, shared by all its connections."""
+
+    def __init__(self, table: AddressTable, turn: Turn, observer: Any, limit_bytes: int) -> None:
+        self.table = table
+        self.turn = turn
+        # hears of attaches, closes and the like (logs, metrics); never of deliveries
+        self.observer = observer
+        # addresses and anonymous producers whose senders' credit is to be looked at
+        self.credit_due: list[Any] = []
+        # octets of messages that wait in the router, and how many it takes
+        self.held_bytes = 0
+        self.limit_bytes = limit_bytes
+        self.held_back: list[Any] = []
+        # the earliest moment at which something that waits expires; 0 when nothing does
+        self.next_expiry = 0.0
+
+    # Deliveries on their way to a receiver.
+
+    def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Send a frame on, or keep it until it can be."""
+        if delivery.discarded:
+            return
+        address = delivery.address
+        if address is None:
+            self._begin(delivery, frame)
+            return
+        address.counters.bytes_in += frame.end - frame.payload_at
+        if delivery.copies is not None:
+            for copy in delivery.copies:
+                copy.complete = delivery.complete
+                copy.settled = delivery.settled
+                if not copy.discarded:
+                    self._follow(copy, frame)
+            if delivery.complete and delivery.settled:
+                delivery.copies = None
+        else:
+            self._follow(delivery, frame)
+
+    def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Find a way for a delivery whose first frame has come."""
+        link = delivery.incoming
+        producer = link.owner
+        address = producer.address
+        if address is None:
+            address = self._address_of_message(delivery, producer, frame)
+            if address is None:
+                return
+        delivery.address = address
+        address.counters.ingress += 1
+        address.counters.bytes_in += frame.end - frame.payload_at
+        if delivery.settled:
+            address.counters.presettled += 1
+        if link.credit <= producer.low_mark:
+            self.note_credit(address, producer)
+        if address.treatment == MULTICAST:
+            self._fan_out(address, delivery, frame)
+            return
+        consumer = None
+        if not address.waiting:
+            consumer = self._choose(address)
+        if consumer is None:
+            if not address.consumers:
+                self.no_destination(address, delivery)
+                return
+            self._hold(delivery, frame.octets, frame.payload_at, frame.end)
+            address.waiting.append(delivery)
+            if producer.address is None:
+                producer.waiting += 1
+            return
+        self._start(consumer, delivery, frame)
+
+    def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
+        """Begin a delivery on a consumer's link with the frame at hand."""
+        link = consumer.link
+        session = link.session
+        session.begin_outgoing(link, delivery)
+        consumer.address.counters.egress += 1
+        self._write(session, link, delivery, frame)
+
+    def _write(
+        self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame
+    ) -> None:
+        start = frame.payload_at
+        address = delivery.address
+        address.counters.bytes_out += frame.end - start
+        start = session.send(delivery, frame.octets, start, frame.end, frame.more)
+        if start < frame.end:
+            link.current = delivery
+            self._hold(delivery, frame.octets, start, frame.end)
+            address.counters.bytes_out -= frame.end - start
+        elif frame.more:
+            link.current = delivery
+        elif link.current is not None:
+            link.current = None
+            self._serve_next(link)
+
+    def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Send a later frame of a delivery after its earlier ones."""
+        link = delivery.outgoing
+        if link is None or delivery.chunks is not None:
+            self._hold(delivery, frame.octets, frame.payload_at, frame.end)
+            return
+        session = link.session
+        if session.remote_incoming_window <= 0 or session.outbox.congested:
+            self._hold(delivery, frame.octets, frame.payload_at, frame.end)
+            return
+        self._write(session, link, delivery, frame)
+
+    def _choose(self, address: Address) -> Consumer | None:
+        """The consumer that takes the next delivery, or None when none has room.
+
+        Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
+        """
+        consumers = address.consumers
+        count = len(consumers)
+        best = None
+        fewest = 0
+        at = address.rotation
+        for _ in range(count):
+            if at >= count:
+                at = 0
+            consumer = consumers[at]
+            at += 1
+            link = consumer.link
+            session = link.session
+            if session.can_send(link):
+                if address.treatment == CLOSEST or link.unsettled == 0:
+                    address.rotation = at
+                    return consumer
+                if best is None or link.unsettled < fewest:
+                    best = consumer
+                    fewest = link.unsettled
+                    address.rotation = at
+        return best
+
+    def _fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
+        """Give every consumer a copy; a settled message is not kept for one without room."""
+        if not address.consumers:
+            self.no_destination(address, delivery)
+            return
+        copies = []
+        for consumer in address.consumers:
+            link = consumer.link
+            session = link.session
+            has_room = not consumer.waiting and session.can_send(link)
+            if not has_room and delivery.settled:
+                address.counters.dropped_presettled += 1
+                continue
+            copy = Delivery()
+            copy.incoming = delivery.incoming
+            copy.address = address
+            copy.message_format = delivery.message_format
+            copy.settled = delivery.settled
+            copy.complete = delivery.complete
+            copy.parent = delivery
+            copies.append(copy)
+            delivery.open_copies += 1
+            if has_room:
+                self._start(consumer, copy, frame)
+            else:
+                self._hold(copy, frame.octets, frame.payload_at, frame.end)
+                consumer.waiting.append(copy)
+        if delivery.settled and delivery.complete:
+            return
+        delivery.copies = copies
+
+    def _address_of_message(
+        self, delivery: Delivery, producer: Producer, frame: TransferFrame
+    ) -> Address | None:
+        """Where an anonymous sender's message goes: its `to` (section 2.6 of the relay's rules)."""
+        link = delivery.incoming
+        if link.credit <= producer.low_mark:
+            self.note_credit(None, producer)
+        name = find_to(frame.octets, frame.payload_at, frame.end)
+        if name is None:
+            self._refuse(delivery, verdicts.NO_TO)
+            return None
+        address = self.table.find(name)
+        if address is None:
+            self._refuse(delivery, verdicts.NOT_FOUND)
+            return None
+        return address
+
+    def _refuse(self, delivery: Delivery, verdict: bytes) -> None:
+        delivery.discarded = True
+        self.settle(delivery, transfer.REJECTED, verdict)
+
+    def no_destination(self, address: Address, delivery: Delivery) -> None:
+        """Nobody receives from the address: the message is the sender's again."""
+        address.counters.no_destination += 1
+        if delivery.settled:
+            address.counters.dropped_presettled += 1
+        delivery.discarded = True
+        self.settle(delivery, transfer.RELEASED, EMPTY)
+
+    # What waits.
+
+    def _hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+        """Keep octets that cannot be sent now; they count against the peer that sent them."""
+        chunk: Any = bytes(memoryview(view)[start:end])
+        if delivery.chunks is None:
+            delivery.chunks = deque()
+            if not delivery.started:
+                ttl = find_ttl(view, start, end)
+                if ttl is not None:
+                    # what is left is written over it when it leaves
+                    chunk = bytearray(chunk)
+                    delivery.ttl_at = ttl.at
+                    delivery.deadline = self.turn.now + ttl.ttl_ms / 1000
+                    if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
+                        self.next_expiry = delivery.deadline
+        delivery.chunks.append(chunk)
+        count = len(chunk)
+        delivery.held_bytes += count
+        self.held_bytes += count
+        session = delivery.incoming.session
+        session.held_frames += 1
+        connection = session.connection
+        connection.held_bytes += count
+        if not connection.held_back and (
+            connection.held_bytes > connection.settings.held_limit_bytes
+            or self.held_bytes > self.limit_bytes
+        ):
+            connection.held_back = True
+            self.held_back.append(connection)
+
+    def _release(self, delivery: Delivery, frames: int, count: int) -> None:
+        """Octets that were held have left, or are given up."""
+        delivery.held_bytes -= count
+        self.held_bytes -= count
+        session = delivery.incoming.session
+        session.held_frames -= frames
+        connection = session.connection
+        connection.held_bytes -= count
+        if frames and delivery.incoming.is_attached():
+            session.note_window()
+        if connection.held_back and connection.held_bytes * 2 < connection.settings.held_limit_bytes:
+            self._unhold()
+
+    def _unhold(self) -> None:
+        """Read again those connections that were held back, now that there is room."""
+        if self.held_bytes > self.limit_bytes:
+            return
+        still = []
+        for connection in self.held_back:
+            if connection.held_bytes * 2 < connection.settings.held_limit_bytes:
+                connection.held_back = False
+                self.turn.resumed.append(connection)
+            else:
+                still.append(connection)
+        self.held_back = still
+
+    def drop_held(self, delivery: Delivery) -> None:
+        """Give up what waits of a delivery."""
+        if delivery.chunks is not None:
+            frames = len(delivery.chunks)
+            delivery.chunks = None
+            self._release(delivery, frames, delivery.held_bytes)
+
+    def _send_held(self, session: Session, delivery: Delivery) -> bool:
+        """Send what waits of a delivery; whether nothing is left of it."""
+        chunks = delivery.chunks
+        if delivery.ttl_at and not delivery.started:
+            self._write_ttl(delivery)
+        while chunks:
+            if session.remote_incoming_window <= 0 or session.outbox.congested:
+                return False
+            chunk = chunks[0]
+            count = len(chunk)
+            is_last = len(chunks) == 1 and delivery.complete
+            sent = session.send(delivery, chunk, 0, count, not is_last)
+            delivery.address.counters.bytes_out += sent
+            if sent < count:
+                chunks[0] = chunk[sent:]
+                self._release(delivery, 0, sent)
+                return False
+            chunks.popleft()
+            self._release(delivery, 1, count)
+        delivery.chunks = None
+        return True
+
+    def _write_ttl(self, delivery: Delivery) -> None:
+        """Write what is left of the ttl over it, in the first chunk and in the same width."""
+        left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
+        chunk = delivery.chunks[0]
+        at = delivery.ttl_at
+        width = 4 if chunk[at - 1] == 0x70 else 1 if chunk[at - 1] == 0x52 else 0
+        chunk[at : at + width] = left_ms.to_bytes(4, "big")[4 - width :]
+
+    def serve(self, consumer: Consumer) -> None:
+        """Send a consumer what waits for it, as far as there is room."""
+        link = consumer.link
+        session = link.session
+        delivery = link.current
+        if delivery is not None:
+            if delivery.chunks is None or not self._send_held(session, delivery):
+                return
+            if not delivery.complete:
+                return
+            link.current = None
+        waiting = consumer.waiting
+        while waiting and session.can_send(link):
+            delivery = waiting.popleft()
+            if delivery.deadline and delivery.deadline <= self.turn.now:
+                self._expire(delivery)
+                continue
+            self._count_out(delivery)
+            session.begin_outgoing(link, delivery)
+            consumer.address.counters.egress += 1
+            if not self._send_held(session, delivery) or not delivery.complete:
+                link.current = delivery
+
+    def _serve_next(self, link: OutgoingLink) -> None:
+        consumer = link.owner
+        if consumer is not None and consumer.waiting:
+            self.serve(consumer)
+
+    def _count_out(self, delivery: Delivery) -> None:
+        """A delivery leaves its queue; an anonymous sender may send another for it."""
+        producer = delivery.incoming.owner
+        if producer is not None and producer.address is None and delivery.parent is None:
+            producer.waiting -= 1
+            self.note_credit(None, producer)
+
+    def _expire(self, delivery: Delivery) -> None:
+        """A message whose ttl ended while it waited: its sender learns it."""
+        self._count_out(delivery)
+        delivery.address.counters.expired += 1
+        self.drop_held(delivery)
+        delivery.discarded = True
+        self.settle(delivery, transfer.REJECTED, verdicts.EXPIRED)
+
+    def expire(self) -> None:
+        """Give up whatever has expired by now; called when `next_expiry` has come."""
+        self.next_expiry = 0.0
+        for address in self.table.addresses():
+            queues = [consumer.waiting for consumer in address.consumers]
+            for waiting in [address.waiting, *queues]:
+                self._expire_queue(waiting)
+
+    def _expire_queue(self, waiting: Any) -> None:
+        if not any(delivery.deadline for delivery in waiting):
+            return
+        kept = []
+        while waiting:
+            delivery = waiting.popleft()
+            if delivery.deadline and delivery.deadline <= self.turn.now:
+                self._expire(delivery)
+                continue
+            kept.append(delivery)
+            if delivery.deadline and (
+                self.next_expiry == 0 or delivery.deadline < self.next_expiry
+            ):
+                self.next_expiry = delivery.deadline
+        waiting.extend(kept)
+
+    # Outcomes on their way to a sender.
+
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the sender what the receiver said."""
+        if frame.settled:
+            address = delivery.address
+            address.counters.count_outcome(frame.state_code)
+        if delivery.parent is not None:
+            state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
+            if frame.settled:
+                self.merge(delivery, frame.state_code, EMPTY if frame.plain else state)
+            return
+        delivery.outcome = frame.state_code
+        session = delivery.incoming.session
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        session.tell_sender(
+            delivery, frame.settled, frame.state_code, frame.octets, frame.state_at, count
+        )
+
+    def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
+        """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
+        if delivery.parent is not None:
+            self.merge(delivery, code, state)
+            return
+        session = delivery.incoming.session
+        session.tell_sender(delivery, True, code, state, 0, len(state))
+
+    def merge(self, copy: Delivery, code: int, state: bytes) -> None:
+        """One copy of a multicast is settled: rejected > accepted > modified > released."""
+        parent = copy.parent
+        copy.parent = None
+        parent.open_copies -= 1
+        if parent.outcome == 0 or verdicts.rank(code) > verdicts.rank(parent.outcome):
+            parent.outcome = code
+            parent.outcome_octets = state
+        if parent.open_copies == 0:
+            parent.copies = None if parent.complete else parent.copies
+            self.settle(parent, parent.outcome, parent.outcome_octets)
+
+    def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the receiver what the sender said: that it settles, as a rule."""
+        copies = delivery.copies if delivery.copies is not None else [delivery]
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        for copy in copies:
+            if copy.outgoing is None:
+                copy.settled = copy.settled or frame.settled
+                continue
+            if frame.settled and copy.outcome:
+                copy.address.counters.count_outcome(copy.outcome)
+            session = copy.outgoing.session
+            session.tell_receiver(
+                copy, frame.settled, frame.state_code, frame.octets, frame.state_at, count
+            )
+
+    def transfer_aborted(self, delivery: Delivery) -> None:
+        """The sender gave up half way: so do we towards every receiver that saw a part of it."""
+        if delivery.address is not None and not delivery.discarded:
+            delivery.address.counters.aborted += 1
+        copies = delivery.copies if delivery.copies is not None else [delivery]
+        for copy in copies:
+            linking.abort(self, copy)
+
+    # Credit, room and everything rare.
+
+    def credit_received(self, link: OutgoingLink) -> None:
+        """A receiver's credit changed: serve it, and let its senders know."""
+        consumer = link.owner
+        if consumer is None:
+            return
+        if consumer.waiting or link.current is not None:
+            self.serve(consumer)
+        if link.drain and link.credit and link.current is None and not consumer.waiting:
+            session = link.session
+            session.use_up_credit(link)
+        self.note_credit(consumer.address, None)
+
+    def note_credit(self, address: Address | None, producer: Producer | None) -> None:
+        """Have the credit of an address's senders looked at, at the end of the turn."""
+        if address is not None and not address.credit_due:
+            address.credit_due = True
+            self.credit_due.append(address)
+        if producer is not None and producer.address is None and producer not in self.credit_due:
+            self.credit_due.append(producer)
+
+    def finish_turn(self) -> None:
+        """Grant what can be granted after all that came in this turn; then outputs are sent."""
+        if not self.credit_due:
+            return
+        due = self.credit_due
+        self.credit_due = []
+        for item in due:
+            if isinstance(item, Address):
+                item.credit_due = False
+                replenish(item)
+            else:
+                replenish_anonymous(item)
+
+    def flow_received(self, link: IncomingLink) -> None:
+        """A sender told where it stands: a drain is over, or credit was given back."""
+        producer = link.owner
+        if producer is not None:
+            self.note_credit(producer.address, producer)
+
+    def room_made(self, connection: Any) -> None:
+        """A connection can be written to again: its links take what waits for them."""
+        linking.serve_connection(self, connection)
+
+    def event_received(self, connection: Any, event: Any) -> None:
+        """Attaches and detaches change the lists; everybody else hears of it after."""
+        linking.event_received(self, connection, event)
+        self.observer.event_received(connection, event)

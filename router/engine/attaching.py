@@ -1,0 +1,368 @@
+"""Sessions and links come and go: begin, attach, detach, end (sections 2.5, 2.6, 2.7.2 to 2.7.9).
+
+Functions over `Connection`, `Session` and `Link`. A peer's begin is always answered; a peer's
+attach is the core's to answer, with `accept` or `refuse`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.framing import encode_frame
+from router.amqp.performatives import Attach, Begin, Detach, End, Error, Source, Target
+from router.amqp.types import Symbol
+from router.engine.events import (
+    LinkAttached,
+    LinkAttachReceived,
+    LinkDetached,
+    SessionBegun,
+    SessionEnded,
+)
+from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.engine.session import Session
+from router.engine.states import (
+    Act,
+    LinkState,
+    SessionState,
+    next_link_state,
+    next_session_state,
+)
+from router.errors import AmqpError, Scope
+
+OUTGOING_WINDOW = 0x7FFFFFFF
+# What a transfer of ours has beside its payload, at most (see amqp.transfer).
+TRANSFER_OVERHEAD = 72
+
+
+def _write(session: Any, performative: Any) -> None:
+    session.outbox.output.append(encode_frame(session.channel, performative))
+    session.outbox.touch()
+
+
+def _wire_error(error: AmqpError | None) -> Error | None:
+    if error is None:
+        return None
+    return Error(
+        condition=Symbol(error.condition), description=error.description or None, info=error.info
+    )
+
+
+# Sessions.
+
+
+def begin(connection: Any) -> Session:
+    """Begin a session of our own; raises amqp:resource-limit-exceeded when all channels are used."""
+    for channel in range(connection.channel_max + 1):
+        if channel not in connection.local_sessions:
+            session = _new_session(connection, channel)
+            session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
+            _write(session, _begin_frame(session, None))
+            return session
+    raise AmqpError(
+        Condition.RESOURCE_LIMIT_EXCEEDED,
+        f"all {connection.channel_max + 1} channels are in use",
+        Scope.CONNECTION,
+    )
+
+
+def begin_received(connection: Any, channel: int, remote: Begin) -> None:
+    """Answer a peer's begin, or take the answer to ours."""
+    if channel > connection.settings.channel_max:
+        raise AmqpError(
+            Condition.FRAMING_ERROR,
+            f"channel {channel}; channel-max is {connection.settings.channel_max}",
+        )
+    if channel < len(connection.sessions) and connection.sessions[channel] is not None:
+        raise AmqpError(Condition.NOT_ALLOWED, f"a session is already mapped to channel {channel}")
+    if remote.remote_channel is not None:
+        session = connection.local_sessions.get(int(remote.remote_channel))
+        if session is None:
+            raise AmqpError(
+                Condition.INVALID_FIELD, f"remote-channel {remote.remote_channel} was never begun"
+            )
+        session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
+    else:
+        free = next(
+            (n for n in range(connection.channel_max + 1) if n not in connection.local_sessions), None
+        )
+        if free is None:
+            raise AmqpError(Condition.FRAMING_ERROR, "more sessions than channels")
+        session = _new_session(connection, free)
+        session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
+        session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
+        _write(session, _begin_frame(session, channel))
+    session.remote_channel = channel
+    session.next_incoming_id = int(remote.next_outgoing_id)
+    session.remote_incoming_window = int(remote.incoming_window)
+    session.remote_handle_max = int(remote.handle_max)
+    while len(connection.sessions) <= channel:
+        connection.sessions.append(None)
+    connection.sessions[channel] = session
+    connection.handler.event_received(connection, SessionBegun(session))
+
+
+def _new_session(connection: Any, channel: int) -> Session:
+    settings = connection.settings
+    session = Session(
+        connection, connection.outbox, connection.handler, channel, settings.window_limit
+    )
+    session.incoming_window = settings.window_limit
+    session.handle_max = settings.handle_max
+    session.max_frame_payload = connection.remote_max_frame_size - TRANSFER_OVERHEAD
+    connection.local_sessions[channel] = session
+    return session
+
+
+def _begin_frame(session: Any, remote_channel: int | None) -> Begin:
+    return Begin(
+        remote_channel=remote_channel,
+        next_outgoing_id=session.next_outgoing_id,
+        incoming_window=session.incoming_window,
+        outgoing_window=OUTGOING_WINDOW,
+        handle_max=session.handle_max,
+    )
+
+
+def end(session: Any, error: AmqpError | None = None) -> None:
+    """End a session; its links are lost with it."""
+    if session.state != SessionState.MAPPED:
+        return
+    session.write_due()
+    _lose_links(session)
+    act = Act.SEND_END if error is None else Act.SEND_END_ERROR
+    session.state = int(next_session_state(session.state, act))
+    _write(session, End(error=_wire_error(error)))
+    connection = session.connection
+    connection.handler.event_received(connection, SessionEnded(session, _wire_error(error)))
+
+
+def end_received(connection: Any, channel: int, remote: End) -> None:
+    """The peer ends a session, or answers our end."""
+    session = _session_of(connection, channel)
+    session.state = int(next_session_state(session.state, Act.RECV_END))
+    if session.state == SessionState.END_RCVD:
+        _lose_links(session)
+        session.state = int(next_session_state(session.state, Act.SEND_END))
+        _write(session, End())
+        connection.handler.event_received(connection, SessionEnded(session, remote.error))
+    connection.sessions[channel] = None
+    connection.local_sessions.pop(session.channel, None)
+
+
+def lose_sessions(connection: Any) -> None:
+    """The connection ends: every link of every session is lost."""
+    for session in list(connection.local_sessions.values()):
+        if session.state == SessionState.MAPPED:
+            if connection.phase != 3:
+                session.write_due()
+            _lose_links(session)
+            session.state = int(SessionState.UNMAPPED)
+            connection.handler.event_received(connection, SessionEnded(session, None))
+    connection.sessions.clear()
+    connection.local_sessions.clear()
+    connection.sessions_due.clear()
+
+
+def _session_of(connection: Any, channel: int) -> Any:
+    session = connection.sessions[channel] if channel < len(connection.sessions) else None
+    if session is None:
+        raise AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
+    connection.failing = session
+    return session
+
+
+def _lose_links(session: Any) -> None:
+    """Every link of the session is over, with no detach exchanged."""
+    for link in list(session.local_links.values()):
+        was_attached = link.state in (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
+        link.state = int(LinkState.DETACHED)
+        if was_attached:
+            session.connection.handler.event_received(
+                session.connection, LinkDetached(link, False, None, lost=True)
+            )
+        link.drop()
+    session.links.clear()
+    session.local_links.clear()
+    session.links_due.clear()
+
+
+# Links.
+
+
+def attach(session: Any, frame: Attach) -> Link:
+    """Attach a link of our own; the handle of `frame` is chosen here."""
+    handle = _free_handle(session)
+    link = _new_link(session, frame.name, handle, we_receive=bool(frame.role))
+    link.attach = attrs.evolve(frame, handle=handle)
+    link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
+    session.local_links[handle] = link
+    _write(session, link.attach)
+    return link
+
+
+def attach_received(connection: Any, channel: int, remote: Attach) -> None:
+    """A peer attaches a link, or answers our attach."""
+    session = _mapped(connection, channel)
+    if session is None:
+        return
+    handle = int(remote.handle)
+    if handle > session.handle_max:
+        raise AmqpError(
+            Condition.FRAMING_ERROR, f"handle {handle}; handle-max is {session.handle_max}"
+        )
+    if handle < len(session.links) and session.links[handle] is not None:
+        raise AmqpError(
+            Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}", Scope.SESSION
+        )
+    we_receive = not bool(remote.role)
+    link = _pending(session, remote.name, we_receive)
+    is_answer = link is not None
+    if link is None:
+        link = _new_link(session, remote.name, _free_handle(session), we_receive)
+        session.local_links[link.handle] = link
+    link.remote_attach = remote
+    link.remote_handle = handle
+    link.state = int(next_link_state(link.state, Act.RECV_ATTACH))
+    while len(session.links) <= handle:
+        session.links.append(None)
+    session.links[handle] = link
+    if isinstance(link, IncomingLink):
+        link.delivery_count = int(remote.initial_delivery_count or 0)
+    if is_answer:
+        if isinstance(link, OutgoingLink):
+            link.presettles = int(remote.snd_settle_mode) == 1
+        if link.state == LinkState.ATTACHED:
+            connection.handler.event_received(connection, LinkAttached(link))
+        return
+    connection.handler.event_received(connection, LinkAttachReceived(link))
+
+
+def _pending(session: Any, name: str, we_receive: bool) -> Any:
+    """Our own attach that this one answers."""
+    for link in session.local_links.values():
+        if (
+            link.name == name
+            and isinstance(link, IncomingLink) == we_receive
+            and link.remote_handle < 0
+            and link.state in (LinkState.ATTACH_SENT, LinkState.DETACH_SENT)
+        ):
+            return link
+    return None
+
+
+def accept(
+    link: Any,
+    source: Any,
+    target: Any,
+    *,
+    max_message_size: int = 0,
+    offered_capabilities: tuple[str, ...] = (),
+) -> None:
+    """Answer a peer's attach."""
+    remote = link.remote_attach
+    session = link.session
+    we_send = isinstance(link, OutgoingLink)
+    link.attach = Attach(
+        name=link.name,
+        handle=link.handle,
+        role=not we_send,
+        snd_settle_mode=remote.snd_settle_mode,
+        rcv_settle_mode=remote.rcv_settle_mode,
+        source=source,
+        target=target,
+        initial_delivery_count=0 if we_send else None,
+        max_message_size=max_message_size or None,
+        offered_capabilities=tuple(Symbol(c) for c in offered_capabilities),
+    )
+    if isinstance(link, OutgoingLink):
+        link.presettles = int(remote.snd_settle_mode) == 1
+    else:
+        link.max_message_size = max_message_size
+    link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
+    _write(session, link.attach)
+
+
+def refuse(link: Any, error: AmqpError) -> None:
+    """Refuse a peer's attach as section 2.6.3 says: attach without our terminus, then detach."""
+    source, target = link.remote_attach.source, link.remote_attach.target
+    if isinstance(link, OutgoingLink):
+        accept(link, None, target if target is not None else Target())
+    else:
+        accept(link, source if source is not None else Source(), None)
+    _detach(link, True, error)
+
+
+def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
+    """Detach or close a link, telling the handler first so that nothing is settled afterwards."""
+    if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
+        return
+    connection = link.session.connection
+    previous = link.state
+    link.state = int(LinkState.DETACHED)
+    connection.handler.event_received(
+        connection, LinkDetached(link, closed, _wire_error(error))
+    )
+    link.session.write_due()
+    link.state = previous
+    _detach(link, closed, error)
+
+
+def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
+    act = Act.SEND_DETACH if error is None else Act.SEND_DETACH_ERROR
+    link.state = int(next_link_state(link.state, act))
+    _write(link.session, Detach(handle=link.handle, closed=closed, error=_wire_error(error)))
+    link.drop()
+
+
+def detach_received(connection: Any, channel: int, remote: Detach) -> None:
+    """The peer detaches a link, or answers our detach, with or without `closed`."""
+    session = _mapped(connection, channel)
+    if session is None:
+        return
+    handle = int(remote.handle)
+    link = session.links[handle] if handle < len(session.links) else None
+    if link is None:
+        raise AmqpError(
+            Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
+        )
+    link.state = int(next_link_state(link.state, Act.RECV_DETACH))
+    if link.state == LinkState.DETACH_RCVD:
+        connection.handler.event_received(
+            connection, LinkDetached(link, bool(remote.closed), remote.error)
+        )
+        session.write_due()
+        link.state = int(next_link_state(link.state, Act.SEND_DETACH))
+        _write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
+        link.drop()
+    session.links[handle] = None
+    session.local_links.pop(link.handle, None)
+
+
+def _mapped(connection: Any, channel: int) -> Any:
+    """The session of a channel, or None while it discards what comes."""
+    session = _session_of(connection, channel)
+    if session.state in (SessionState.END_SENT, SessionState.DISCARDING):
+        return None
+    return session
+
+
+def _free_handle(session: Any) -> int:
+    limit = min(session.handle_max, session.remote_handle_max)
+    handle = len(session.local_links)
+    if handle <= limit and handle not in session.local_links:
+        return handle
+    for candidate in range(limit + 1):
+        if candidate not in session.local_links:
+            return candidate
+    raise AmqpError(
+        Condition.RESOURCE_LIMIT_EXCEEDED, f"all {limit + 1} handles are in use", Scope.SESSION
+    )
+
+
+def _new_link(session: Any, name: str, handle: int, we_receive: bool) -> Link:
+    if we_receive:
+        return IncomingLink(session, name, handle)
+    return OutgoingLink(session, name, handle)

@@ -1,0 +1,64 @@
+cimport cython
+from router.amqp cimport octets, transfer
+from router.amqp.cursor cimport Cursor
+from router.amqp.transfer cimport DispositionFrame, FlowFrame, TransferFrame
+from router.engine.handler cimport Handler
+from router.engine.outbox cimport Outbox, Turn
+from router.engine.session cimport Session
+
+cdef int HEADER
+cdef int SASL
+cdef int AMQP
+cdef int OVER
+cdef int MAPPED
+cdef Py_ssize_t FRAME_HEADER_BYTES
+cdef Py_ssize_t SASL_MAX_FRAME_BYTES
+
+@cython.final
+cdef class Connection:
+    cdef public object settings
+    cdef public Handler handler
+    cdef public Turn turn
+    cdef public Outbox outbox
+    cdef public str name
+    cdef public str user
+    cdef public bint is_client
+    cdef public object owner
+    cdef public int state
+    cdef public int phase
+    cdef public bint paused
+    cdef public Py_ssize_t held_bytes
+    cdef public bint held_back
+    cdef public bint finished
+    cdef public bytes kept
+    cdef public Cursor cursor
+    cdef public TransferFrame transfer
+    cdef public DispositionFrame disposition
+    cdef public FlowFrame flow
+    cdef public Py_ssize_t frame_end
+    cdef public Py_ssize_t max_frame_size
+    cdef public Py_ssize_t remote_max_frame_size
+    cdef public object remote_open
+    cdef public object local_open
+    cdef public double remote_idle_s
+    cdef public int channel_max
+    cdef public list sessions
+    cdef public dict local_sessions
+    cdef public list sessions_due
+    cdef public object failing
+    cdef public double started_at
+    cdef public double last_received
+    cdef public double last_sent
+    cdef public long long frames_received
+
+    @cython.locals(at=Py_ssize_t, following=Py_ssize_t)
+    cpdef void receive(self, const unsigned char[::1] view, Py_ssize_t end) except *
+    @cython.locals(size=Py_ssize_t, doff=Py_ssize_t, limit=Py_ssize_t, phase=int)
+    cdef Py_ssize_t _read(self, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except -1
+    @cython.locals(cursor=Cursor, session=Session, code=cython.ulonglong)
+    cdef void _read_frame(self, unsigned int channel, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except *
+    @cython.locals(session=Session)
+    cdef Session _mapped_session(self, unsigned int channel)
+    @cython.locals(session=Session)
+    cpdef void write_due(self) except *
+    cpdef void sent(self, Py_ssize_t count) except *

@@ -1,0 +1,261 @@
+"""One connection, sans-I/O: octets and the time go in, calls and octets come out.
+
+`receive` walks the frames that one read brought. Transfers, flows and dispositions go straight to
+their session; every other frame is decoded by the table-driven codec and handled in `opening` (the
+connection's own life) or `attaching` (sessions and links). Whatever bytes come, no exception leaves
+`receive`: an `AmqpError` ends the link, session or connection that it names, and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import octets, transfer
+from router.amqp.cursor import Cursor
+from router.amqp.framing import decode_frame_body
+from router.amqp.transfer import DispositionFrame, FlowFrame, TransferFrame
+from router.engine import attaching, opening
+from router.engine.handler import Handler
+from router.engine.outbox import Outbox, Turn
+from router.engine.session import Session
+from router.engine.settings import ConnectionSettings
+from router.engine.states import ConnectionState, SessionState
+from router.errors import AmqpError, Scope
+
+# What the next octets are: a protocol header, SASL frames, AMQP frames, or nothing of interest.
+HEADER = 0
+SASL = 1
+AMQP = 2
+OVER = 3
+
+MAPPED = int(SessionState.MAPPED)
+
+FRAME_HEADER_BYTES = 8
+SASL_MAX_FRAME_BYTES = 4096
+
+
+class Connection:
+    """One connection endpoint (section 2.4), for either role."""
+
+    def __init__(
+        self, settings: ConnectionSettings, handler: Handler, turn: Turn, name: str, is_client: bool
+    ) -> None:
+        self.settings = settings
+        self.handler = handler
+        self.turn = turn
+        self.outbox = Outbox(turn, self)
+        # for people: what logs call it, and who the peer proved to be
+        self.name = name
+        self.user: str | None = None
+        self.is_client = is_client
+        # what the shell hung on it
+        self.owner: Any = None
+        self.state = int(ConnectionState.START)
+        self.phase = HEADER
+        # what came after a SASL init waits until its outcome is decided
+        self.paused = False
+        # octets of its deliveries that could not be sent on; above the limit reading stops
+        self.held_bytes = 0
+        self.held_back = False
+        # all has been said: close the socket once the output has left
+        self.finished = False
+        self.kept = b""
+        self.cursor = Cursor()
+        self.transfer = TransferFrame()
+        self.disposition = DispositionFrame()
+        self.flow = FlowFrame()
+        self.frame_end = 0
+        self.max_frame_size = settings.max_frame_size
+        self.remote_max_frame_size = 512
+        self.remote_open: Any = None
+        self.local_open: Any = None
+        self.remote_idle_s = 0.0
+        self.channel_max = 0
+        # sessions by the peer's channel, and by ours
+        self.sessions: list[Any] = []
+        self.local_sessions: dict[int, Any] = {}
+        self.sessions_due: list[Any] = []
+        self.failing: Any = None
+        self.started_at = turn.now
+        self.last_received = turn.now
+        self.last_sent = turn.now
+        self.frames_received = 0
+
+    # Octets in.
+
+    def prepare(self, buffer: Any) -> int:
+        """Put the octets kept of an incomplete frame at the head of the shared read buffer.
+
+        Returns how many; the shell reads behind them and calls `receive` with the whole.
+        """
+        count = len(self.kept)
+        if count:
+            buffer[:count] = self.kept
+        return count
+
+    def receive(self, view: Any, end: int) -> None:
+        """Take in `view[:end]`, which begins with what `prepare` put there."""
+        self.last_received = self.turn.now
+        self.cursor.octets = view
+        self.transfer.octets = view
+        self.disposition.octets = view
+        at = 0
+        while at < end and not self.paused and self.phase != OVER:
+            try:
+                following = self._read(view, at, end)
+            except AmqpError as error:
+                self._fail(error)
+                # skip the frame at fault; a header or framing error ends the connection anyway
+                following = max(self.frame_end, at)
+            if following == at:
+                break
+            at = following
+        if self.phase == OVER or at >= end:
+            self.kept = b""
+        else:
+            self.kept = bytes(memoryview(view)[at:end])
+
+    def resume(self) -> None:
+        """Go on with octets that were kept while the connection was paused."""
+        self.paused = False
+        if self.kept:
+            kept = self.kept
+            self.receive(kept, len(kept))
+
+    def end_of_input(self) -> None:
+        """The peer closed its side of the socket, or the socket failed."""
+        opening.lose(self)
+
+    def _read(self, view: Any, at: int, end: int) -> int:
+        """Read a header, or frames as long as they are whole; returns where the rest begins."""
+        if self.phase == HEADER:
+            if end - at < FRAME_HEADER_BYTES:
+                self.frame_end = end
+                opening.check_partial_header(self, bytes(memoryview(view)[at:end]))
+                return at
+            self.frame_end = end
+            opening.header_received(self, bytes(memoryview(view)[at : at + FRAME_HEADER_BYTES]))
+            return at + FRAME_HEADER_BYTES
+        phase = self.phase
+        limit = self.max_frame_size if phase == AMQP else SASL_MAX_FRAME_BYTES
+        while end - at >= FRAME_HEADER_BYTES:
+            size = octets.read_u32(view, at)
+            doff = view[at + 4] * 4
+            if size > limit or size < FRAME_HEADER_BYTES or doff < FRAME_HEADER_BYTES or doff > size:
+                self.frame_end = end
+                raise AmqpError(
+                    "amqp:connection:framing-error",
+                    f"a frame of {size} octets with a header of {doff}; {limit} are allowed",
+                    Scope.CONNECTION,
+                )
+            if size > end - at:
+                break
+            self.frame_end = at + size
+            if view[at + 5] != (0 if phase == AMQP else 1):
+                raise AmqpError(
+                    "amqp:connection:framing-error", f"frame type {view[at + 5]}", Scope.CONNECTION
+                )
+            self.frames_received += 1
+            if phase == AMQP:
+                self._read_frame(octets.read_u16(view, at + 6), view, at + doff, at + size)
+            else:
+                opening.sasl_frame_received(self, bytes(memoryview(view)[at + doff : at + size]))
+            at += size
+            if self.phase != phase or self.paused:
+                break
+        return at
+
+    def _read_frame(self, channel: int, view: Any, at: int, end: int) -> None:
+        if at == end:
+            # an empty frame: the peer is alive, and that is all it says
+            return
+        cursor = self.cursor
+        cursor.at = at
+        cursor.end = end
+        code = cursor.take_descriptor()
+        if code == transfer.TRANSFER:
+            session = self._mapped_session(channel)
+            if session is not None:
+                self.transfer.read(cursor)
+                session.transfer_received(self.transfer)
+        elif code == transfer.DISPOSITION:
+            session = self._mapped_session(channel)
+            if session is not None:
+                self.disposition.read(cursor)
+                session.disposition_received(self.disposition)
+        elif code == transfer.FLOW:
+            session = self._mapped_session(channel)
+            if session is not None:
+                self.flow.read(cursor)
+                session.flow_received(self.flow)
+        else:
+            self.failing = None
+            performative, _ = decode_frame_body(bytes(memoryview(view)[at:end]), 0, end - at)
+            opening.frame_received(self, channel, performative)
+
+    def _mapped_session(self, channel: int) -> Session | None:
+        """The session of a channel; None when it is ending and its frames are ignored."""
+        session = self.sessions[channel] if channel < len(self.sessions) else None
+        if session is None:
+            raise opening.unmapped(self, channel)
+        self.failing = session
+        if session.state == MAPPED:
+            return session
+        opening.check_discarding(self, session)
+        return None
+
+    def _fail(self, error: AmqpError) -> None:
+        """Answer an error at the scope it names."""
+        session = self.failing
+        if error.scope is not Scope.CONNECTION and session is not None and session.state == MAPPED:
+            attaching.end(session, error)
+        else:
+            opening.close(self, error)
+
+    def fail_link(self, link: Any, condition: str, description: str) -> None:
+        """Detach one link with an error; its session and the others go on."""
+        attaching.detach(link, True, AmqpError(condition, description, Scope.LINK))
+
+    # Octets out.
+
+    def write_due(self) -> None:
+        """Write what the sessions noted during the turn; the shell sends the output next."""
+        self.outbox.in_turn = False
+        if self.sessions_due:
+            for session in self.sessions_due:
+                if session.state == MAPPED:
+                    session.write_due()
+            self.sessions_due.clear()
+
+    def sent(self, count: int) -> None:
+        """The socket has taken `count` octets of the output."""
+        self.last_sent = self.turn.now
+        self.outbox.output.sent(count)
+        if self.outbox.relieve():
+            self.handler.room_made(self)
+
+    # Time.
+
+    def tick(self) -> None:
+        """Look at the clock (`turn.now`): heartbeats, silence, handshakes that take too long."""
+        opening.tick(self)
+
+    # What the shell, the core and clients ask for.
+
+    def start(self) -> None:
+        """Begin to speak, as the side that dialled."""
+        opening.start(self)
+
+    def sasl_outcome(self, accepted: bool, user: str | None) -> None:
+        """Answer a `SaslInitReceived`; the connection was paused meanwhile."""
+        opening.sasl_outcome(self, accepted, user)
+
+    def close(self, error: AmqpError | None = None) -> None:
+        """Close the connection, with or without an error; nothing more is said afterwards."""
+        opening.close(self, error)
+
+    def is_open(self) -> bool:
+        """Both opens have passed and neither close has."""
+        return self.state == int(ConnectionState.OPENED)
+
+

@@ -1,0 +1,30 @@
+cimport cython
+from router.engine.link cimport IncomingLink, OutgoingLink
+
+@cython.final
+@cython.no_gc
+@cython.freelist(1024)
+cdef class Delivery:
+    cdef public IncomingLink incoming
+    cdef public unsigned int incoming_id
+    cdef public bint incoming_open
+    cdef public OutgoingLink outgoing
+    cdef public unsigned int outgoing_id
+    cdef public bint outgoing_open
+    cdef public unsigned int message_format
+    cdef public bint settled
+    cdef public bint complete
+    cdef public bint discarded
+    cdef public unsigned long long size
+    cdef public bint started
+    cdef public object chunks
+    cdef public Py_ssize_t held_bytes
+    cdef public Delivery parent
+    cdef public list copies
+    cdef public object address
+    cdef public double deadline
+    cdef public Py_ssize_t ttl_at
+    cdef public Py_ssize_t open_copies
+    cdef public int outcome
+    cdef public bytes outcome_octets
+    cdef public bytes tag

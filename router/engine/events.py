@@ -1,0 +1,82 @@
+"""What rarely happens on a connection, in the past tense; deliveries are calls, not events.
+
+Each event is handed to the handler in the order of the wire, once the engine's own state says it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.performatives import Error, Open
+from router.engine.link import Link
+
+
+@attrs.frozen
+class SaslInitReceived:
+    """A client chose a mechanism; answer with `connection.sasl_outcome` (section 5.3.2)."""
+
+    mechanism: str
+    initial_response: bytes
+    hostname: str | None
+
+
+@attrs.frozen
+class ConnectionOpened:
+    """Both opens have passed."""
+
+    remote_open: Open
+
+
+@attrs.frozen
+class ConnectionClosed:
+    """The connection is over: closed by either side, failed, or its socket lost.
+
+    `error` is None for an orderly close; `by_peer` says who began it.
+    """
+
+    error: Error | None
+    by_peer: bool
+
+
+@attrs.frozen
+class SessionBegun:
+    """Both begins have passed."""
+
+    session: Any
+
+
+@attrs.frozen
+class SessionEnded:
+    """A session is over; its links were reported as detached before."""
+
+    session: Any
+    error: Error | None
+
+
+@attrs.frozen
+class LinkAttachReceived:
+    """The peer attaches a link; answer with `links.accept` or `links.refuse`."""
+
+    link: Link
+
+
+@attrs.frozen
+class LinkAttached:
+    """The peer answered our own attach; a terminus of None means that a detach follows."""
+
+    link: Link
+
+
+@attrs.frozen
+class LinkDetached:
+    """A link is over or suspended: by the peer, by us, or with its session or connection.
+
+    `closed` tells a close from a mere detach. `lost` says that no detach came at all.
+    """
+
+    link: Link
+    closed: bool
+    error: Error | None
+    lost: bool = False

@@ -1,0 +1,42 @@
+"""What the engine calls upward: the one object that its deliveries and events are handed to.
+
+The core's forwarder is one, the command line's client another. Deliveries come as direct calls,
+because they come by the million; everything rare comes as an event. Both come in the order of the
+wire, and a handler answers by calling the session and link it was given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.transfer import DispositionFrame, TransferFrame
+from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink, OutgoingLink
+
+
+class Handler:
+    """The upward seam of one or many connections; every method is meant to be overridden."""
+
+    def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """A frame of `delivery` came in; its payload lies in the frame and nowhere else."""
+
+    def transfer_aborted(self, delivery: Delivery) -> None:
+        """The sender gave the delivery up before its last frame."""
+
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """The receiver of an outgoing delivery told its state, settled or not."""
+
+    def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """The sender of an incoming delivery told its state, settled or not."""
+
+    def credit_received(self, link: OutgoingLink) -> None:
+        """The peer's flow changed what may be sent on this link, or asks it to drain."""
+
+    def flow_received(self, link: IncomingLink) -> None:
+        """The sending peer told its flow state: credit used up by a drain, or messages available."""
+
+    def room_made(self, connection: Any) -> None:
+        """The connection can be written to again after it was congested or its window closed."""
+
+    def event_received(self, connection: Any, event: Any) -> None:
+        """Something rare happened (`router.engine.events`)."""

@@ -1,0 +1,32 @@
+cimport cython
+
+cdef int ATTACHED
+
+cdef class Link:
+    cdef public object session
+    cdef public str name
+    cdef public unsigned int handle
+    cdef public long long remote_handle
+    cdef public int state
+    cdef public object attach
+    cdef public object remote_attach
+    cdef public object owner
+    cdef public unsigned int delivery_count
+    cdef public unsigned int credit
+    cdef public bint drain
+    cdef public Py_ssize_t unsettled
+    cdef public object current
+    cdef public bint flow_due
+    cdef public long long number
+
+    cpdef bint is_attached(self) except -1
+    cpdef int drop(self) except -1
+
+@cython.final
+cdef class IncomingLink(Link):
+    cdef public unsigned long long max_message_size
+
+@cython.final
+cdef class OutgoingLink(Link):
+    cdef public bint presettles
+    cdef public unsigned int available

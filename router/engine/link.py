@@ -1,0 +1,67 @@
+"""The two ends of a link that are ours: the incoming one receives, the outgoing one sends.
+
+Link endpoints hold what section 2.6.7 calls the link's flow state, and nothing of what the
+messages mean: `owner` is whatever the core hung on them. Directions are the router's: a client's
+*sender* attaches to an `IncomingLink`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.engine.states import LinkState
+
+# States the data plane asks for once a frame; the tables know the rest.
+ATTACHED = int(LinkState.ATTACHED)
+
+
+class Link:
+    """What both directions share."""
+
+    def __init__(self, session: Any, name: str, handle: int) -> None:
+        self.session = session
+        self.name = name
+        self.handle = handle
+        self.remote_handle = -1
+        self.state = int(LinkState.DETACHED)
+        # the attach frames, ours and the peer's
+        self.attach: Any = None
+        self.remote_attach: Any = None
+        self.owner: Any = None
+        self.delivery_count = 0
+        self.credit = 0
+        self.drain = False
+        # deliveries of this link that are neither settled nor given up
+        self.unsettled = 0
+        # the delivery whose frames are still coming in or going out
+        self.current: Any = None
+        # its flow state is to be told at the end of the turn
+        self.flow_due = False
+        self.number = 0
+
+    def is_attached(self) -> bool:
+        """Both attaches have passed and no detach has."""
+        return self.state == ATTACHED
+
+    def drop(self) -> None:
+        """Break reference cycles after the link is gone."""
+        self.owner = None
+        self.current = None
+
+
+class IncomingLink(Link):
+    """We are the receiver: `credit` is what the peer may still send."""
+
+    def __init__(self, session: Any, name: str, handle: int) -> None:
+        super().__init__(session, name, handle)
+        self.max_message_size = 0
+
+
+class OutgoingLink(Link):
+    """We are the sender: `credit` is what we may still send."""
+
+    def __init__(self, session: Any, name: str, handle: int) -> None:
+        super().__init__(session, name, handle)
+        # what the peer asked for: None unsettled or mixed, True everything pre-settled
+        self.presettles = False
+        self.available = 0

@@ -1,0 +1,411 @@
+"""A connection's own life: protocol headers, SASL, open, heartbeats and close (sections 2.2, 2.4, 5.3).
+
+Functions over `Connection`; none of them runs once a message. As a server every header that cannot
+be served is answered with the one that can, and the socket closed (section 2.2.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Condition
+from router.amqp.framing import (
+    AMQP_HEADER,
+    SASL_HEADER,
+    decode_frame_body,
+    encode_frame,
+)
+from router.amqp.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    End,
+    Error,
+    Open,
+    SaslChallenge,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
+from router.amqp.types import Symbol
+from router.engine import attaching
+from router.engine.events import ConnectionClosed, ConnectionOpened, SaslInitReceived
+from router.engine.states import Act, ConnectionState, SessionState, next_connection_state
+from router.errors import AmqpError, Scope
+
+# Phases, as in `connection`; named again here because the compiled module keeps its own in C.
+SASL_PHASE = 1
+AMQP_PHASE = 2
+OVER_PHASE = 3
+
+SASL_FRAME_TYPE = 1
+SASL_OK = 0
+SASL_AUTH = 1
+
+# Every outgoing frame has at least this much beside its payload (see amqp.transfer).
+TRANSFER_OVERHEAD = 72
+MIN_MAX_FRAME_SIZE = 512
+
+
+def error_of(error: AmqpError) -> Error:
+    """The wire's error for an exception."""
+    return Error(
+        condition=Symbol(error.condition), description=error.description or None, info=error.info
+    )
+
+
+def move(connection: Any, act: Act) -> None:
+    """Walk the connection's table."""
+    connection.state = int(next_connection_state(connection.state, act))
+
+
+def write(connection: Any, data: bytes) -> None:
+    """Append a whole frame or header to the output and have it sent this turn."""
+    connection.outbox.output.append(data)
+    connection.outbox.touch()
+
+
+def write_frame(connection: Any, channel: int, performative: Any) -> None:
+    """Encode and append one AMQP frame."""
+    write(connection, encode_frame(channel, performative))
+
+
+# Headers.
+
+
+def start(connection: Any) -> None:
+    """As the side that dialled: send the first header."""
+    if connection.settings.sasl_mechanisms:
+        write(connection, SASL_HEADER)
+    else:
+        move(connection, Act.SEND_HEADER)
+        write(connection, AMQP_HEADER)
+        send_open(connection)
+
+
+def check_partial_header(connection: Any, data: bytes) -> None:
+    """Refuse what can no longer become a header, without waiting for the rest of it."""
+    if data != AMQP_HEADER[: len(data)] and data[:4] != b"AMQP"[: len(data)]:
+        refuse_header(connection, data)
+
+
+def header_received(connection: Any, header: bytes) -> None:
+    """Answer a protocol header."""
+    if connection.is_client:
+        _header_answered(connection, header)
+    elif header == SASL_HEADER and connection.settings.sasl_mechanisms and connection.user is None:
+        write(connection, SASL_HEADER)
+        mechanisms = tuple(Symbol(name) for name in connection.settings.sasl_mechanisms)
+        write(
+            connection,
+            encode_frame(
+                0, SaslMechanisms(sasl_server_mechanisms=mechanisms), frame_type=SASL_FRAME_TYPE
+            ),
+        )
+        connection.phase = SASL_PHASE
+    elif header == AMQP_HEADER and (connection.user is not None or not connection.settings.sasl_required):
+        move(connection, Act.RECV_HEADER)
+        move(connection, Act.SEND_HEADER)
+        write(connection, AMQP_HEADER)
+        connection.phase = AMQP_PHASE
+    else:
+        refuse_header(connection, header)
+
+
+def _header_answered(connection: Any, header: bytes) -> None:
+    """As the client: the server's header must be the one we sent."""
+    state = ConnectionState(connection.state)
+    if header == SASL_HEADER and state is ConnectionState.START:
+        connection.phase = SASL_PHASE
+    elif header == AMQP_HEADER and state in (ConnectionState.HDR_SENT, ConnectionState.OPEN_PIPE):
+        move(connection, Act.RECV_HEADER)
+        connection.phase = AMQP_PHASE
+    else:
+        give_up(
+            connection,
+            AmqpError(
+                Condition.CONNECTION_FORCED, f"the server answered the header with {header!r}"
+            ),
+        )
+
+
+def refuse_header(connection: Any, data: bytes) -> None:
+    """Answer with the header that can be served, and close (section 2.2.1)."""
+    if not connection.is_client:
+        settings = connection.settings
+        wants_sasl = settings.sasl_mechanisms and settings.sasl_required and connection.user is None
+        write(connection, SASL_HEADER if wants_sasl else AMQP_HEADER)
+    give_up(
+        connection,
+        AmqpError(Condition.FRAMING_ERROR, f"no AMQP 1.0 protocol header: {data[:8]!r}"),
+    )
+
+
+# SASL (section 5.3).
+
+
+def sasl_frame_received(connection: Any, body: bytes) -> None:
+    """One SASL frame, of either side."""
+    frame, _ = decode_frame_body(body, 0, len(body))
+    if connection.is_client and isinstance(frame, SaslMechanisms):
+        _choose_mechanism(connection, frame)
+    elif connection.is_client and isinstance(frame, SaslOutcome):
+        if int(frame.code) != SASL_OK:
+            give_up(
+                connection,
+                AmqpError(Condition.UNAUTHORIZED_ACCESS, f"SASL outcome {int(frame.code)}"),
+            )
+            return
+        connection.phase = 0
+        move(connection, Act.SEND_HEADER)
+        write(connection, AMQP_HEADER)
+        send_open(connection)
+    elif not connection.is_client and isinstance(frame, SaslInit):
+        mechanism = str(frame.mechanism)
+        if mechanism not in connection.settings.sasl_mechanisms:
+            sasl_outcome(connection, False, None)
+            return
+        connection.paused = True
+        connection.handler.event_received(
+            connection,
+            SaslInitReceived(mechanism, bytes(frame.initial_response or b""), frame.hostname),
+        )
+    elif isinstance(frame, SaslChallenge | SaslResponse):
+        # neither ANONYMOUS nor PLAIN has a second step
+        raise AmqpError(Condition.NOT_ALLOWED, "a SASL challenge or response out of place")
+    else:
+        raise AmqpError(Condition.ILLEGAL_STATE, f"{type(frame).__name__} among SASL frames")
+
+
+def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
+    """As the client: PLAIN where we have a name, ANONYMOUS else."""
+    settings = connection.settings
+    offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
+    usable = [name for name in settings.sasl_mechanisms if name in offered]
+    if "PLAIN" in usable and settings.sasl_username is not None:
+        password = settings.sasl_password or ""
+        response = f"\0{settings.sasl_username}\0{password}".encode()
+        init = SaslInit(
+            mechanism=Symbol("PLAIN"), initial_response=response, hostname=settings.hostname
+        )
+    elif "ANONYMOUS" in usable:
+        init = SaslInit(
+            mechanism=Symbol("ANONYMOUS"), initial_response=b"", hostname=settings.hostname
+        )
+    else:
+        give_up(
+            connection,
+            AmqpError(
+                Condition.UNAUTHORIZED_ACCESS,
+                f"the server offers {sorted(offered)}, usable are {list(settings.sasl_mechanisms)}",
+            ),
+        )
+        return
+    write(connection, encode_frame(0, init, frame_type=SASL_FRAME_TYPE))
+
+
+def sasl_outcome(connection: Any, accepted: bool, user: str | None) -> None:
+    """As the server: let the client in, or close."""
+    if connection.phase != SASL_PHASE:
+        return
+    code = SASL_OK if accepted else SASL_AUTH
+    write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME_TYPE))
+    if not accepted:
+        give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, "authentication failed"))
+        return
+    connection.user = user or "anonymous"
+    connection.phase = 0
+    connection.resume()
+
+
+# Open and close.
+
+
+def send_open(connection: Any) -> None:
+    """Send our open."""
+    settings = connection.settings
+    idle_ms = int(settings.idle_timeout_s * 1000 / 2) or None
+    connection.local_open = Open(
+        container_id=settings.container_id,
+        hostname=settings.hostname,
+        max_frame_size=settings.max_frame_size,
+        channel_max=settings.channel_max,
+        idle_time_out=idle_ms,
+        offered_capabilities=tuple(Symbol(c) for c in settings.offered_capabilities),
+        desired_capabilities=tuple(Symbol(c) for c in settings.desired_capabilities),
+        properties={Symbol(k): v for k, v in settings.properties.items()},
+    )
+    move(connection, Act.SEND_OPEN)
+    write_frame(connection, 0, connection.local_open)
+
+
+def frame_received(connection: Any, channel: int, performative: Any) -> None:
+    """Any frame but transfer, flow and disposition."""
+    state = ConnectionState(connection.state)
+    if isinstance(performative, Open):
+        _open_received(connection, performative)
+    elif isinstance(performative, Close):
+        _close_received(connection, performative)
+    elif state in (ConnectionState.DISCARDING, ConnectionState.CLOSE_SENT):
+        # they were under way when our close left
+        return
+    elif state not in (ConnectionState.OPENED, ConnectionState.CLOSE_PIPE):
+        raise AmqpError(
+            Condition.ILLEGAL_STATE, f"{type(performative).__name__} while {state.name}"
+        )
+    elif isinstance(performative, Begin):
+        attaching.begin_received(connection, channel, performative)
+    elif isinstance(performative, Attach):
+        attaching.attach_received(connection, channel, performative)
+    elif isinstance(performative, Detach):
+        attaching.detach_received(connection, channel, performative)
+    elif isinstance(performative, End):
+        attaching.end_received(connection, channel, performative)
+    else:
+        raise AmqpError(
+            Condition.NOT_ALLOWED, f"{type(performative).__name__} is no AMQP performative"
+        )
+
+
+def _open_received(connection: Any, remote: Open) -> None:
+    move(connection, Act.RECV_OPEN)
+    if remote.max_frame_size < MIN_MAX_FRAME_SIZE:
+        raise AmqpError(
+            Condition.INVALID_FIELD,
+            f"max-frame-size {remote.max_frame_size}; at least {MIN_MAX_FRAME_SIZE} is needed",
+        )
+    connection.remote_open = remote
+    # No more than we take ourselves: a huge frame would hold up the other links of the peer.
+    connection.remote_max_frame_size = min(int(remote.max_frame_size), 1 << 20)
+    connection.channel_max = min(connection.settings.channel_max, int(remote.channel_max))
+    connection.remote_idle_s = (remote.idle_time_out or 0) / 1000
+    if connection.state == ConnectionState.OPEN_RCVD:
+        send_open(connection)
+    if connection.state == ConnectionState.OPENED:
+        connection.handler.event_received(connection, ConnectionOpened(remote))
+
+
+def _close_received(connection: Any, remote: Close) -> None:
+    move(connection, Act.RECV_CLOSE)
+    if connection.state == ConnectionState.CLOSE_RCVD:
+        attaching.lose_sessions(connection)
+        move(connection, Act.SEND_CLOSE)
+        write_frame(connection, 0, Close())
+        connection.handler.event_received(connection, ConnectionClosed(remote.error, True))
+    connection.phase = OVER_PHASE
+    connection.finished = True
+    connection.outbox.touch()
+
+
+def close(connection: Any, error: AmqpError | None) -> None:
+    """Close, with an error or without; before open there is nobody to tell but the socket."""
+    state = ConnectionState(connection.state)
+    if connection.phase == OVER_PHASE or state in (
+        ConnectionState.CLOSE_SENT,
+        ConnectionState.DISCARDING,
+        ConnectionState.END,
+    ):
+        return
+    if state is ConnectionState.OPEN_RCVD or state is ConnectionState.HDR_EXCH:
+        # Closing needs an open before it (section 2.4.3).
+        if state is ConnectionState.HDR_EXCH and error is None:
+            give_up(connection, None)
+            return
+        if state is ConnectionState.HDR_EXCH:
+            connection.state = int(ConnectionState.OPEN_RCVD)
+        send_open(connection)
+        state = ConnectionState.OPENED
+    if state not in (ConnectionState.OPENED, ConnectionState.OPEN_SENT, ConnectionState.OPEN_PIPE):
+        give_up(connection, error)
+        return
+    attaching.lose_sessions(connection)
+    move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
+    wire_error = None if error is None else error_of(error)
+    write_frame(connection, 0, Close(error=wire_error))
+    connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
+    if error is not None:
+        # What follows may not even be frames; the shell drains the socket without looking.
+        connection.phase = OVER_PHASE
+        connection.finished = True
+
+
+def give_up(connection: Any, error: AmqpError | None) -> None:
+    """End a connection that was never open."""
+    was_over = connection.phase == OVER_PHASE
+    connection.phase = OVER_PHASE
+    connection.state = int(ConnectionState.END)
+    connection.finished = True
+    connection.outbox.touch()
+    if not was_over:
+        wire_error = None if error is None else error_of(error)
+        connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
+
+
+def lose(connection: Any) -> None:
+    """The socket is gone; whatever was open is lost with it."""
+    connection.outbox.close()
+    if connection.phase == OVER_PHASE:
+        return
+    was_closing = connection.state in (ConnectionState.CLOSE_SENT, ConnectionState.DISCARDING)
+    attaching.lose_sessions(connection)
+    connection.phase = OVER_PHASE
+    connection.state = int(ConnectionState.END)
+    connection.finished = True
+    if not was_closing:
+        lost = Error(
+            condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed"
+        )
+        connection.handler.event_received(connection, ConnectionClosed(lost, True))
+
+
+# Time (section 2.4.5).
+
+
+def tick(connection: Any) -> None:
+    """Heartbeats, silence, and handshakes that take too long."""
+    now = connection.turn.now
+    settings = connection.settings
+    if connection.phase == OVER_PHASE:
+        return
+    if connection.remote_open is None:
+        limit = settings.handshake_timeout_s
+        if limit and now - connection.started_at > limit:
+            give_up(
+                connection,
+                AmqpError(Condition.CONNECTION_FORCED, f"no open within {limit:g} s"),
+            )
+        return
+    if connection.remote_idle_s and now - connection.last_sent >= connection.remote_idle_s / 2:
+        write(connection, encode_frame(0))
+    if settings.idle_timeout_s and now - connection.last_received > settings.idle_timeout_s:
+        close(
+            connection,
+            AmqpError(
+                Condition.RESOURCE_LIMIT_EXCEEDED,
+                f"nothing was received for {settings.idle_timeout_s:g} s",
+            ),
+        )
+
+
+# What the data plane asks when a frame names no mapped session.
+
+
+def unmapped(connection: Any, channel: int) -> AmqpError:
+    """The error for a frame on a channel where no session is."""
+    if channel > connection.settings.channel_max:
+        return AmqpError(
+            Condition.FRAMING_ERROR,
+            f"channel {channel}; channel-max is {connection.settings.channel_max}",
+        )
+    return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
+
+
+def check_discarding(connection: Any, session: Any) -> None:
+    """Frames are ignored on a session whose end has left; on any other they are illegal."""
+    state = SessionState(session.state)
+    if state not in (SessionState.END_SENT, SessionState.DISCARDING):
+        raise AmqpError(
+            Condition.ILLEGAL_STATE, f"a frame while the session is {state.name}", Scope.CONNECTION
+        )

@@ -1,0 +1,22 @@
+cimport cython
+from router.amqp.output cimport Output
+
+cdef Py_ssize_t CONGESTED_BYTES
+
+@cython.final
+cdef class Turn:
+    cdef public double now
+    cdef public list touched
+    cdef public list resumed
+
+@cython.final
+cdef class Outbox:
+    cdef public Turn turn
+    cdef public object connection
+    cdef public Output output
+    cdef public bint in_turn
+    cdef public bint congested
+
+    cpdef int touch(self) except -1
+    cpdef bint relieve(self) except -1
+    cpdef int close(self) except -1

@@ -1,0 +1,62 @@
+"""What a connection has to say, and who notices that it has: the outbox and the turn.
+
+A turn is one pass of the loop over something that was received. Whoever writes into an outbox, or
+leaves it a disposition or flow to be written, touches it; at the end of the turn the shell sends
+each touched connection once. One thread, so a plain list is all it takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.output import Output
+
+
+# Above this much unsent output no delivery is written, until half of it has left.
+CONGESTED_BYTES = 512 * 1024
+
+
+class Turn:
+    """What one pass of the loop is about: its time, in seconds of a clock that never goes back,
+    the connections that have something to send, and those that may be read again.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.touched: list[Any] = []
+        self.resumed: list[Any] = []
+
+
+class Outbox:
+    """One connection's output buffer and its place in the turn.
+
+    `congested` says that so much waits for the socket that no delivery should be written now:
+    deliveries wait where they can still be routed elsewhere instead.
+    """
+
+    def __init__(self, turn: Turn, connection: Any) -> None:
+        self.turn = turn
+        self.connection = connection
+        self.output = Output()
+        self.in_turn = False
+        self.congested = False
+
+    def touch(self) -> None:
+        """Have the connection sent at the end of this turn."""
+        if self.output.end - self.output.begin > CONGESTED_BYTES:
+            self.congested = True
+        if not self.in_turn:
+            self.in_turn = True
+            self.turn.touched.append(self.connection)
+
+    def relieve(self) -> bool:
+        """After a send: whether congestion has just ended."""
+        if self.congested and self.output.end - self.output.begin < CONGESTED_BYTES // 2:
+            self.congested = False
+            return True
+        return False
+
+    def close(self) -> None:
+        """Break the reference cycle with the connection and drop the buffer."""
+        self.output.clear()
+        self.congested = False

@@ -1,0 +1,6 @@
+cimport cython
+
+@cython.locals(distance=cython.longlong)
+cpdef long long serial_distance(long long start, long long end) noexcept
+
+cpdef unsigned int serial_add(long long number, long long count) noexcept

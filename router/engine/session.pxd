@@ -1,0 +1,100 @@
+cimport cython
+from router.amqp cimport transfer
+from router.amqp.transfer cimport (
+    DispositionFrame,
+    FlowFrame,
+    TransferFrame,
+    write_disposition,
+    write_flow,
+    write_transfer,
+)
+from router.engine.delivery cimport Delivery
+from router.engine.handler cimport Handler
+from router.engine.link cimport IncomingLink, Link, OutgoingLink
+from router.engine.outbox cimport Outbox
+from router.engine.serial cimport serial_add, serial_distance
+from router.engine.unsettled cimport Unsettled
+
+cdef unsigned int OUTGOING_WINDOW
+cdef long long WINDOW_BYTES
+cdef long long MIN_WINDOW
+cdef bytes EMPTY
+
+@cython.final
+cdef class Session:
+    cdef public object connection
+    cdef public Outbox outbox
+    cdef public Handler handler
+    cdef public unsigned int channel
+    cdef public int remote_channel
+    cdef public int state
+    cdef public unsigned int next_outgoing_id
+    cdef public long long remote_incoming_window
+    cdef public unsigned int next_incoming_id
+    cdef public long long incoming_window
+    cdef public long long window_limit
+    cdef public long long held_frames
+    cdef public long long mean_frame_bytes
+    cdef public Py_ssize_t max_frame_payload
+    cdef public Unsettled incoming
+    cdef public Unsettled outgoing
+    cdef public unsigned int next_delivery_id
+    cdef public long long expected_delivery_id
+    cdef public list links
+    cdef public dict local_links
+    cdef public unsigned int handle_max
+    cdef public unsigned int remote_handle_max
+    cdef public unsigned int due_first
+    cdef public unsigned int due_last
+    cdef public int due_code
+    cdef public bint has_due
+    cdef public bint flow_due
+    cdef public list links_due
+    cdef public bint in_due
+
+    @cython.locals(link=IncomingLink, delivery=Delivery, size=Py_ssize_t)
+    cpdef void transfer_received(self, TransferFrame frame) except *
+    cpdef IncomingLink incoming_link(self, unsigned int handle)
+    @cython.locals(delivery=Delivery, number=cython.uint)
+    cdef Delivery _begin_incoming(self, IncomingLink link, TransferFrame frame)
+    @cython.locals(unsettled=Unsettled, number=cython.uint)
+    cpdef void disposition_received(self, DispositionFrame frame) except *
+    cdef void _state_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(under_way=cython.longlong, was_closed=bint)
+    cpdef int flow_received(self, FlowFrame frame) except -1
+    @cython.locals(credit=cython.longlong, start=cython.uint)
+    cdef int _credit_received(self, OutgoingLink link, FlowFrame frame) except -1
+    @cython.locals(used=cython.longlong)
+    cdef int _sender_state_received(self, IncomingLink link, FlowFrame frame) except -1
+    cpdef bint can_send(self, OutgoingLink link) except -1
+    cpdef int begin_outgoing(self, OutgoingLink link, Delivery delivery) except -1
+    @cython.locals(link=OutgoingLink, room=Py_ssize_t, count=Py_ssize_t, settled=bint, partial=bint)
+    cpdef Py_ssize_t send(
+        self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end, bint more,
+    ) except -1
+    @cython.locals(link=OutgoingLink)
+    cpdef int abort(self, Delivery delivery) except -1
+    @cython.locals(number=cython.uint)
+    cpdef void tell_sender(
+        self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
+        Py_ssize_t start, Py_ssize_t count,
+    ) except *
+    @cython.locals(number=cython.uint)
+    cpdef void tell_receiver(
+        self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
+        Py_ssize_t start, Py_ssize_t count,
+    ) except *
+    cpdef int close_incoming(self, Delivery delivery) except -1
+    cpdef int close_outgoing(self, Delivery delivery) except -1
+    cpdef int grant(self, IncomingLink link, unsigned int credit, bint drain) except -1
+    cpdef int note_link(self, Link link) except -1
+    cpdef int use_up_credit(self, OutgoingLink link) except -1
+    cpdef int note_window(self) except -1
+    cpdef int note_flow(self) except -1
+    cdef int _note(self) except -1
+    @cython.locals(link=Link)
+    cpdef void write_due(self) except *
+    @cython.locals(window=cython.longlong)
+    cdef int _open_window(self) except -1
+    cdef int _write_due_disposition(self) except -1
+    cdef void _write_flow(self, Link link) except *

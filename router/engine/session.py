@@ -1,0 +1,495 @@
+"""A session's data plane: windows, delivery-ids, and the frames that come once a message.
+
+Section 2.5.6 gives the windows, 2.6.7 the link credit and 2.6.12 the deliveries. Begin, attach,
+detach and end are rare and live in `links` and `sessions`; what is here runs for every message.
+Dispositions and flows are not written when they arise but noted, merged while they can be, and
+written by `write_due` at the end of the turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import transfer
+from router.amqp.transfer import (
+    DispositionFrame,
+    FlowFrame,
+    TransferFrame,
+    write_disposition,
+    write_flow,
+    write_transfer,
+)
+from router.engine.delivery import Delivery
+from router.engine.handler import Handler
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.outbox import Outbox
+from router.engine.serial import serial_add, serial_distance
+from router.engine.unsettled import Unsettled
+from router.errors import AmqpError, Scope
+
+# We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
+OUTGOING_WINDOW = 0x7FFFFFFF
+# A frame's worth of window is cheap for small messages and dear for large ones: a peer may have
+# this many octets under way on one session while nothing can be forwarded.
+WINDOW_BYTES = 4 * 1024 * 1024
+MIN_WINDOW = 16
+# Octets beside the payload in the frames we write.
+OVERHEAD = transfer.TRANSFER_OVERHEAD
+EMPTY = b""
+
+
+class Session:
+    """One session endpoint (section 2.5)."""
+
+    def __init__(
+        self, connection: Any, outbox: Outbox, handler: Handler, channel: int, window_limit: int
+    ) -> None:
+        self.connection = connection
+        self.outbox = outbox
+        self.handler = handler
+        self.channel = channel
+        self.remote_channel = -1
+        self.state = 0
+        self.next_outgoing_id = 0
+        self.remote_incoming_window = 0
+        self.next_incoming_id = 0
+        # what the peer may still send, what we would let it send, and frames not yet sent on
+        self.incoming_window = 0
+        self.window_limit = window_limit
+        self.held_frames = 0
+        # a running mean of what a frame carries, which decides how many frames WINDOW_BYTES are
+        self.mean_frame_bytes = 0
+        self.max_frame_payload = 0
+        self.incoming = Unsettled()
+        self.outgoing = Unsettled()
+        self.next_delivery_id = 0
+        self.expected_delivery_id = -1
+        # links by the peer's handle (what frames name) and by ours
+        self.links: list[Any] = []
+        self.local_links: dict[int, Any] = {}
+        self.handle_max = 0
+        self.remote_handle_max = 0
+        # the disposition being merged, and what else is due at the end of the turn
+        self.due_first = 0
+        self.due_last = 0
+        self.due_code = 0
+        self.has_due = False
+        self.flow_due = False
+        self.links_due: list[Any] = []
+        self.in_due = False
+
+    # What comes in.
+
+    def transfer_received(self, frame: TransferFrame) -> None:
+        """Take in one transfer frame and hand its delivery on."""
+        if self.incoming_window <= 0:
+            raise AmqpError(
+                "amqp:session:window-violation", "a transfer beyond the incoming window", Scope.SESSION
+            )
+        self.incoming_window -= 1
+        self.next_incoming_id = serial_add(self.next_incoming_id, 1)
+        if self.incoming_window <= self.window_limit >> 1:
+            self.note_flow()
+        link = self.incoming_link(frame.handle)
+        if link is None:
+            return
+        size = frame.end - frame.payload_at
+        self.mean_frame_bytes += (size - self.mean_frame_bytes) >> 3
+        delivery = link.current
+        if delivery is None:
+            delivery = self._begin_incoming(link, frame)
+            if delivery is None:
+                return
+        elif frame.has_delivery_id and frame.delivery_id != delivery.incoming_id:
+            raise AmqpError(
+                "amqp:not-allowed",
+                f"delivery {frame.delivery_id} begins before {delivery.incoming_id} is complete",
+                Scope.SESSION,
+            )
+        if frame.settled and not delivery.settled:
+            # Settling on a later frame settles the whole delivery (section 2.7.5).
+            delivery.settled = True
+            self.close_incoming(delivery)
+        delivery.size += size
+        if frame.aborted:
+            link.current = None
+            delivery.complete = True
+            self.close_incoming(delivery)
+            self.handler.transfer_aborted(delivery)
+            return
+        if link.max_message_size and delivery.size > link.max_message_size:
+            self.connection.fail_link(
+                link,
+                "amqp:link:message-size-exceeded",
+                f"{delivery.size} octets, and max-message-size is {link.max_message_size}",
+            )
+            return
+        if frame.more:
+            link.current = delivery
+        else:
+            delivery.complete = True
+            link.current = None
+        self.handler.transfer_received(delivery, frame)
+
+    def incoming_link(self, handle: int) -> IncomingLink | None:
+        """The link a transfer names; None when it is being detached and the frame is ignored."""
+        link = self.links[handle] if handle < len(self.links) else None
+        if link is None:
+            raise AmqpError(
+                "amqp:session:unattached-handle", f"no link is attached to handle {handle}", Scope.SESSION
+            )
+        if not isinstance(link, IncomingLink):
+            raise AmqpError(
+                "amqp:not-allowed", f"a transfer on handle {handle}, whose sender we are", Scope.SESSION
+            )
+        if not link.is_attached():
+            return None
+        return link
+
+    def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
+        """The delivery that a first frame begins, or None when the link had to be detached."""
+        if not frame.has_delivery_id:
+            raise AmqpError(
+                "amqp:invalid-field", "a delivery's first transfer has no delivery-id", Scope.SESSION
+            )
+        number = frame.delivery_id
+        if self.expected_delivery_id >= 0 and number != self.expected_delivery_id:
+            raise AmqpError(
+                "amqp:invalid-field",
+                f"delivery-id {number} where {self.expected_delivery_id} follows",
+                Scope.SESSION,
+            )
+        self.expected_delivery_id = serial_add(number, 1)
+        if link.credit == 0:
+            self.connection.fail_link(
+                link, "amqp:link:transfer-limit-exceeded", "a transfer without link-credit"
+            )
+            return None
+        link.credit -= 1
+        link.delivery_count = serial_add(link.delivery_count, 1)
+        delivery = Delivery()
+        delivery.incoming = link
+        delivery.incoming_id = number
+        delivery.message_format = frame.message_format
+        if frame.settled:
+            delivery.settled = True
+        else:
+            delivery.incoming_open = True
+            link.unsettled += 1
+            self.incoming.add(number, delivery)
+        return delivery
+
+    def disposition_received(self, frame: DispositionFrame) -> None:
+        """Hand the state of each delivery named on to the core; unknown ids are ignored."""
+        unsettled = self.outgoing if frame.from_receiver else self.incoming
+        if frame.first == frame.last:
+            self._state_received(unsettled.find(frame.first), frame)
+            return
+        if serial_distance(frame.first, frame.last) < 0:
+            raise AmqpError("amqp:invalid-field", "a disposition's last comes before its first", Scope.SESSION)
+        for number in unsettled.between(frame.first, frame.last):
+            self._state_received(unsettled.find(number), frame)
+
+    def _state_received(self, delivery: Delivery | None, frame: DispositionFrame) -> None:
+        if delivery is None:
+            return
+        if frame.from_receiver:
+            if frame.settled:
+                self.close_outgoing(delivery)
+            self.handler.outcome_received(delivery, frame)
+        else:
+            if frame.settled:
+                self.close_incoming(delivery)
+                delivery.settled = True
+            self.handler.settlement_received(delivery, frame)
+
+    def flow_received(self, frame: FlowFrame) -> None:
+        """Take in a flow: the session's windows, then the link it names (section 2.7.4)."""
+        was_closed = self.remote_incoming_window <= 0
+        if frame.has_next_incoming_id:
+            under_way = serial_distance(frame.next_incoming_id, self.next_outgoing_id)
+        else:
+            # The peer has not seen our begin: all that we sent is still on its way.
+            under_way = serial_distance(0, self.next_outgoing_id)
+        self.remote_incoming_window = frame.incoming_window - under_way
+        link = None
+        if frame.has_handle:
+            link = self.links[frame.handle] if frame.handle < len(self.links) else None
+            if link is None:
+                raise AmqpError(
+                    "amqp:session:unattached-handle",
+                    f"no link is attached to handle {frame.handle}",
+                    Scope.SESSION,
+                )
+            if not link.is_attached():
+                link = None
+        if was_closed and self.remote_incoming_window > 0:
+            self.handler.room_made(self.connection)
+        if isinstance(link, OutgoingLink):
+            self._credit_received(link, frame)
+        elif isinstance(link, IncomingLink):
+            self._sender_state_received(link, frame)
+        if frame.echo:
+            if link is not None:
+                self.note_link(link)
+            else:
+                self.note_flow()
+
+    def _credit_received(self, link: OutgoingLink, frame: FlowFrame) -> None:
+        """The receiver grants credit: link-credit counts from its delivery-count (section 2.6.7)."""
+        if frame.has_link_credit:
+            start = frame.delivery_count if frame.has_delivery_count else 0
+            credit = frame.link_credit - serial_distance(start, link.delivery_count)
+            link.credit = credit if credit > 0 else 0
+        link.drain = frame.drain
+        self.handler.credit_received(link)
+
+    def _sender_state_received(self, link: IncomingLink, frame: FlowFrame) -> None:
+        """The sender tells where it stands; after a drain it has moved its delivery-count on."""
+        if frame.has_delivery_count:
+            used = serial_distance(link.delivery_count, frame.delivery_count)
+            if 0 < used <= link.credit:
+                link.credit -= used
+                link.delivery_count = frame.delivery_count
+        self.handler.flow_received(link)
+
+    # What goes out.
+
+    def can_send(self, link: OutgoingLink) -> bool:
+        """Whether a delivery can begin on this link now."""
+        return (
+            link.credit > 0
+            and link.current is None
+            and self.remote_incoming_window > 0
+            and not self.outbox.congested
+            and link.is_attached()
+        )
+
+    def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
+        """Give the delivery its id on this link; the first `send` writes it."""
+        delivery.outgoing = link
+        delivery.outgoing_id = self.next_delivery_id
+        self.next_delivery_id = serial_add(self.next_delivery_id, 1)
+        link.credit -= 1
+        link.delivery_count = serial_add(link.delivery_count, 1)
+        if not delivery.settled and not link.presettles:
+            delivery.outgoing_open = True
+            link.unsettled += 1
+            self.outgoing.add(delivery.outgoing_id, delivery)
+
+    def send(
+        self, delivery: Delivery, view: Any, start: int, end: int, more: bool
+    ) -> int:
+        """Write `view[start:end]` as frames of the delivery, as far as the peer's window reaches.
+
+        The window must be open when it is called. Returns how far it got: `end` when all is
+        written, less when the window closed in between.
+        """
+        link = delivery.outgoing
+        room = self.max_frame_payload
+        if delivery.settled and delivery.outgoing_open:
+            self.close_outgoing(delivery)
+        settled = delivery.settled or link.presettles
+        while self.remote_incoming_window > 0:
+            count = end - start
+            partial = count > room
+            if partial:
+                count = room
+            write_transfer(
+                self.outbox.output,
+                self.channel,
+                link.handle,
+                not delivery.started,
+                delivery.outgoing_id,
+                delivery.tag,
+                delivery.message_format,
+                settled,
+                more or partial,
+                False,
+                view,
+                start,
+                count,
+            )
+            self.remote_incoming_window -= 1
+            self.next_outgoing_id = serial_add(self.next_outgoing_id, 1)
+            start += count
+            delivery.started = True
+            if not partial:
+                self.outbox.touch()
+                return start
+        self.outbox.touch()
+        return start
+
+    def abort(self, delivery: Delivery) -> None:
+        """Tell the receiver that the rest of a half-sent delivery never comes (section 2.7.5)."""
+        link = delivery.outgoing
+        self.close_outgoing(delivery)
+        write_transfer(
+            self.outbox.output,
+            self.channel,
+            link.handle,
+            False,
+            delivery.outgoing_id,
+            None,
+            0,
+            True,
+            False,
+            True,
+            EMPTY,
+            0,
+            0,
+        )
+        # An abort is written even into a closed window: it is the only way to free the receiver.
+        self.remote_incoming_window -= 1
+        self.next_outgoing_id = serial_add(self.next_outgoing_id, 1)
+        self.outbox.touch()
+
+    def tell_sender(
+        self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
+    ) -> None:
+        """Tell the sender of an incoming delivery its state; settled ones are forgotten.
+
+        A state without fields is told by its code (`count` 0) and merged with its neighbours.
+        """
+        if not delivery.incoming_open:
+            return
+        if settled:
+            self.close_incoming(delivery)
+        number = delivery.incoming_id
+        if settled and count == 0:
+            if self.has_due and code == self.due_code and number == serial_add(self.due_last, 1):
+                self.due_last = number
+                return
+            if self.has_due:
+                self._write_due_disposition()
+            self.has_due = True
+            self.due_first = self.due_last = number
+            self.due_code = code
+            self._note()
+            return
+        if self.has_due:
+            self._write_due_disposition()
+        write_disposition(
+            self.outbox.output, self.channel, True, number, number, settled, code, view, start, count
+        )
+        self._note()
+
+    def tell_receiver(
+        self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
+    ) -> None:
+        """Tell the receiver of an outgoing delivery what its sender said of it."""
+        if not delivery.outgoing_open:
+            return
+        number = delivery.outgoing_id
+        if settled:
+            self.close_outgoing(delivery)
+        write_disposition(
+            self.outbox.output, self.channel, False, number, number, settled, code, view, start, count
+        )
+        self._note()
+
+    def close_incoming(self, delivery: Delivery) -> None:
+        """Forget an incoming delivery: it is settled, or will never be."""
+        if delivery.incoming_open:
+            delivery.incoming_open = False
+            delivery.incoming.unsettled -= 1
+            self.incoming.remove(delivery.incoming_id)
+
+    def close_outgoing(self, delivery: Delivery) -> None:
+        """Forget an outgoing delivery: it is settled, or will never be."""
+        if delivery.outgoing_open:
+            delivery.outgoing_open = False
+            delivery.outgoing.unsettled -= 1
+            self.outgoing.remove(delivery.outgoing_id)
+
+    # What is due at the end of the turn.
+
+    def grant(self, link: IncomingLink, credit: int, drain: bool) -> None:
+        """Let the peer send `credit` more messages from here on; a flow tells it."""
+        link.credit = credit
+        link.drain = drain
+        self.note_link(link)
+
+    def note_link(self, link: Any) -> None:
+        """Have the link's flow state told at the end of the turn."""
+        if not link.flow_due:
+            link.flow_due = True
+            self.links_due.append(link)
+        self._note()
+
+    def use_up_credit(self, link: OutgoingLink) -> None:
+        """Answer a drain with nothing left to send: move the delivery-count on (section 2.6.7)."""
+        link.delivery_count = serial_add(link.delivery_count, link.credit)
+        link.credit = 0
+        self.note_link(link)
+
+    def note_window(self) -> None:
+        """Held frames have left: tell the peer once at least half its window can be opened again."""
+        if (self.window_limit - self.held_frames) >= 2 * self.incoming_window:
+            self.note_flow()
+
+    def note_flow(self) -> None:
+        """Have the session's windows told at the end of the turn."""
+        self.flow_due = True
+        self._note()
+
+    def _note(self) -> None:
+        self.outbox.touch()
+        if not self.in_due:
+            self.in_due = True
+            self.connection.sessions_due.append(self)
+
+    def write_due(self) -> None:
+        """Write the dispositions and flows of this turn."""
+        self.in_due = False
+        if self.has_due:
+            self._write_due_disposition()
+        if not self.flow_due and not self.links_due:
+            return
+        self._open_window()
+        if not self.links_due:
+            self._write_flow(None)
+        for link in self.links_due:
+            link.flow_due = False
+            if link.is_attached():
+                self._write_flow(link)
+        self.links_due.clear()
+        self.flow_due = False
+
+    def _open_window(self) -> None:
+        """Set the incoming window: wide for small frames, WINDOW_BYTES for large ones, less what is held."""
+        window = self.window_limit
+        if self.mean_frame_bytes * window > WINDOW_BYTES:
+            window = max(MIN_WINDOW, WINDOW_BYTES // self.mean_frame_bytes)
+        window -= self.held_frames
+        if window > self.incoming_window:
+            self.incoming_window = window
+
+    def _write_due_disposition(self) -> None:
+        self.has_due = False
+        write_disposition(
+            self.outbox.output,
+            self.channel,
+            True,
+            self.due_first,
+            self.due_last,
+            True,
+            self.due_code,
+            EMPTY,
+            0,
+            0,
+        )
+
+    def _write_flow(self, link: Any) -> None:
+        if link is None:
+            write_flow(
+                self.outbox.output, self.channel, self.next_incoming_id, self.incoming_window,
+                self.next_outgoing_id, OUTGOING_WINDOW, False, 0, 0, 0, 0, False, False,
+            )  # fmt: skip
+            return
+        available = link.available if isinstance(link, OutgoingLink) else 0
+        write_flow(
+            self.outbox.output, self.channel, self.next_incoming_id, self.incoming_window,
+            self.next_outgoing_id, OUTGOING_WINDOW, True, link.handle, link.delivery_count,
+            link.credit, available, link.drain, False,
+        )  # fmt: skip

@@ -1,0 +1,38 @@
+"""What a connection endpoint is told about itself before it starts: limits, names, security."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen
+class ConnectionSettings:
+    """One side's part of the negotiation.
+
+    `idle_timeout_s` is after how much silence of the peer the connection is given up; half of it
+    is advertised, as section 2.4.5 advises. 0 switches it off.
+    """
+
+    container_id: str
+    hostname: str | None = None
+    max_frame_size: int = 65536
+    channel_max: int = 32767
+    handle_max: int = 65535
+    # how many transfer frames a peer may send ahead, on each session
+    window_limit: int = 2048
+    idle_timeout_s: float = 16.0
+    # how long a peer may take from connecting to its open; 0 switches it off
+    handshake_timeout_s: float = 10.0
+    # as a server: what is offered, and whether a peer may do without SASL;
+    # as a client: an empty tuple dials without SASL
+    sasl_mechanisms: tuple[str, ...] = ("ANONYMOUS",)
+    sasl_required: bool = False
+    sasl_username: str | None = None
+    sasl_password: str | None = attrs.field(default=None, repr=False)
+    # as the server, held octets of one connection above which reading of it stops
+    held_limit_bytes: int = 8 * 1024 * 1024
+    properties: dict[Any, Any] = attrs.Factory(dict)
+    offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)
+    desired_capabilities: tuple[str, ...] = ()

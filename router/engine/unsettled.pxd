@@ -1,0 +1,21 @@
+cimport cython
+from router.engine.delivery cimport Delivery
+from router.engine.serial cimport serial_add, serial_distance
+
+@cython.final
+cdef class Unsettled:
+    cdef public list ring
+    cdef public unsigned int mask
+    cdef public unsigned int base
+    cdef public long long span
+    cdef public Py_ssize_t count
+    cdef public dict stragglers
+
+    @cython.locals(ahead=cython.longlong)
+    cpdef int add(self, unsigned int number, Delivery delivery) except -1
+    @cython.locals(ahead=cython.longlong)
+    cpdef Delivery find(self, unsigned int number)
+    @cython.locals(ahead=cython.longlong, delivery=Delivery)
+    cpdef Delivery remove(self, unsigned int number)
+    @cython.locals(ahead=cython.longlong, start=cython.longlong, end=cython.longlong, moved=cython.uint, number=cython.uint)
+    cpdef list between(self, unsigned int first, unsigned int last)

@@ -1,0 +1,128 @@
+"""The unsettled deliveries of one direction of a session, found by delivery-id.
+
+Delivery-ids are handed out in order, so the recent ones sit in a ring indexed by id: adding,
+finding and removing cost an index each. A receiver that keeps one delivery for hours while it
+settles millions of others would make the ring as long as that span, so what falls more than
+`RING_LIMIT` behind the newest moves into a dictionary. Memory follows what is unsettled, not ids.
+"""
+
+from __future__ import annotations
+
+from router.engine.delivery import Delivery
+from router.engine.serial import serial_add, serial_distance
+
+RING_START = 64
+RING_LIMIT = 65536
+
+
+class Unsettled:
+    """A map from delivery-id to delivery, made for ids that only grow (modulo 2**32)."""
+
+    def __init__(self) -> None:
+        self.ring: list[Delivery | None] = [None] * RING_START
+        self.mask = RING_START - 1
+        # ids in [base, base + span) may be in the ring
+        self.base = 0
+        self.span = 0
+        self.count = 0
+        self.stragglers: dict[int, Delivery] = {}
+
+    def add(self, number: int, delivery: Delivery) -> None:
+        """Remember `delivery` under an id ahead of all others."""
+        if self.count == 0:
+            self.base = number
+            self.span = 0
+        ahead = serial_distance(self.base, number)
+        if ahead > self.mask:
+            self._make_room(number)
+            ahead = serial_distance(self.base, number)
+        self.ring[number & self.mask] = delivery
+        self.span = ahead + 1
+        self.count += 1
+
+    def find(self, number: int) -> Delivery | None:
+        """The delivery with this id, or None."""
+        ahead = serial_distance(self.base, number)
+        if 0 <= ahead < self.span:
+            return self.ring[number & self.mask]
+        if self.stragglers:
+            return self.stragglers.get(number)
+        return None
+
+    def remove(self, number: int) -> Delivery | None:
+        """Take the delivery with this id out, or None."""
+        ahead = serial_distance(self.base, number)
+        if 0 <= ahead < self.span:
+            delivery = self.ring[number & self.mask]
+            if delivery is not None:
+                self.ring[number & self.mask] = None
+                self.count -= 1
+                if ahead == 0:
+                    # The common case settles the oldest; the base follows it.
+                    self.base = serial_add(self.base, 1)
+                    self.span -= 1
+            return delivery
+        if self.stragglers:
+            delivery = self.stragglers.pop(number, None)
+            if delivery is not None:
+                self.count -= 1
+            return delivery
+        return None
+
+    def between(self, first: int, last: int) -> list[int]:
+        """The ids from first to last that are unsettled, oldest first, however wide the range."""
+        found = [n for n in self.stragglers if _within(first, n, last)]
+        start = max(0, serial_distance(self.base, first))
+        end = min(self.span - 1, serial_distance(self.base, last))
+        for ahead in range(start, end + 1):
+            number = serial_add(self.base, ahead)
+            if self.ring[number & self.mask] is not None:
+                found.append(number)
+        return found
+
+    def take_all(self) -> list[Delivery]:
+        """Every delivery, oldest first; afterwards there is none."""
+        taken = list(self.stragglers.values())
+        for ahead in range(self.span):
+            delivery = self.ring[serial_add(self.base, ahead) & self.mask]
+            if delivery is not None:
+                taken.append(delivery)
+        self.ring = [None] * RING_START
+        self.mask = RING_START - 1
+        self.span = 0
+        self.count = 0
+        self.stragglers = {}
+        return taken
+
+    def _make_room(self, number: int) -> None:
+        """Advance the base past settled ids; then grow the ring, or move the oldest out of it."""
+        while self.span and self.ring[self.base & self.mask] is None:
+            self.base = serial_add(self.base, 1)
+            self.span -= 1
+        if self.span == 0:
+            self.base = number
+        if serial_distance(self.base, number) <= self.mask:
+            return
+        size = self.mask + 1
+        while size <= serial_distance(self.base, number) and size < RING_LIMIT:
+            size *= 2
+        while serial_distance(self.base, number) >= size:
+            oldest = self.ring[self.base & self.mask] if self.span else None
+            if oldest is not None:
+                self.stragglers[self.base] = oldest
+                self.ring[self.base & self.mask] = None
+            if self.span:
+                self.base = serial_add(self.base, 1)
+                self.span -= 1
+            else:
+                self.base = number
+        ring: list[Delivery | None] = [None] * size
+        for ahead in range(self.span):
+            moved = serial_add(self.base, ahead)
+            ring[moved & (size - 1)] = self.ring[moved & self.mask]
+        self.ring = ring
+        self.mask = size - 1
+
+
+def _within(first: int, number: int, last: int) -> bool:
+    return serial_distance(first, number) >= 0 and serial_distance(number, last) >= 0
