@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_paths(path: Path, text: str) -> None:
         ('"\n', '"\\"\\n"'),
         ("été", '"été"'),
         ("x" * 61, '"' + "x" * 57 + '..."'),
-        (datetime.date(2026, 4, 1), "2026-04-01"),
+        (dt.date(2026, 4, 1), "2026-04-01"),
         ([1], "a list"),
         ({}, "a table"),
         (None, "a value of type NoneType"),

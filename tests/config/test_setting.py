@@ -36,17 +36,17 @@ def test_what_is_allowed_is_taken() -> None:
 
 def test_none_is_taken_where_it_is_the_default() -> None:
     assert Sample(id=None).id is None
-    with pytest.raises(ValueError, match="^port: None is not allowed; give a whole number from 1"):
+    with pytest.raises(ValueError, match=r"^port: None is not allowed; give a whole number from 1"):
         Sample(port=None)  # type: ignore[arg-type]
 
 
 def test_what_is_not_allowed_is_refused() -> None:
-    with pytest.raises(ValueError, match="^id: 'abcd' is not allowed; give text of 1 to 3 "):
+    with pytest.raises(ValueError, match=r"^id: 'abcd' is not allowed; give text of 1 to 3 "):
         Sample(id="abcd")
 
 
 def test_what_a_file_may_say_in_another_form_is_refused_in_a_program() -> None:
-    with pytest.raises(ValueError, match="^port: 'amqp' is not allowed"):
+    with pytest.raises(ValueError, match=r"^port: 'amqp' is not allowed"):
         Sample(port="amqp")  # type: ignore[arg-type]
 
 

@@ -1,0 +1,57 @@
+"""The reference page says what the model says, and the one in the tree is current."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import attrs
+import pytest
+
+from router.config.model import ENTITIES
+from router.config.reference import format_reference
+from router.config.setting import file_name, setting_of
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/configuration.md"
+
+
+def test_the_page_in_the_tree_is_current() -> None:
+    # To bring it up to date: python -m router.config.reference > docs/reference/configuration.md
+    assert PAGE.read_text(encoding="utf-8") == format_reference()
+
+
+def test_every_attribute_is_on_the_page() -> None:
+    page = format_reference()
+    for entity in ENTITIES:
+        section = page.split(f"\n## {entity.name}\n")[1].split("\n## ")[0]
+        for field in attrs.fields(entity.settings):
+            setting = setting_of(field)
+            assert f"| `{file_name(field.name)}` | {setting.description} |" in section
+            assert setting.kind.words in section
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (
+            "| `idleTimeoutSeconds` | How long the peer may be silent before the connection is closed; "
+            "half of it is announced in open as idle-time-out. | `16` | "
+            "a number of seconds: 0 (never), or from 0.001 to 4294967 |"
+        ),
+        (
+            "| `healthz` | With http: whether to serve /healthz and /readyz. | `true` | "
+            "true or false |"
+        ),
+        (
+            "| `port` | The TCP port to connect to. | `5672` | "
+            'a whole number from 1 to 65535, or "amqp" (5672) |'
+        ),
+    ],
+)
+def test_how_a_row_reads(row: str) -> None:
+    assert row in format_reference().splitlines()
+
+
+def test_the_command_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(format_reference.__code__.co_filename)), run_name="__main__")
+    assert capsys.readouterr().out == format_reference()

@@ -1,0 +1,159 @@
+"""The users file: who is let in, what a line may be, and what a login may cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.config import users as module
+from router.config.mistakes import InvalidConfiguration
+from router.config.users import (
+    LONGEST_PASSWORD_BYTES,
+    Users,
+    check_name,
+    hash_password,
+    load_users,
+    parse_hash,
+    verify,
+)
+
+# The beginning of a line at a cost that tests can afford.
+CHEAP = "scrypt$2$1$1$MDEyMzQ1Njc=$"
+
+
+def cheap_hash(password: str) -> str:
+    """Return the hash of `password` at the lowest cost there is."""
+    digest = module._scrypt(password.encode(), b"01234567", 2, 1, 1, 32)
+    return CHEAP + module._encode(digest)
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    """Return the path of a users file with `text` in it."""
+    path = tmp_path / "users"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_password_of_the_rfc_is_known() -> None:
+    # Section 12 of RFC 7914. Its salt is too short for a line of ours.
+    digest = module._scrypt(b"password", b"NaCl", 1024, 8, 16, 64)
+    assert digest.hex().startswith(
+        "fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162"
+    )
+
+
+def test_what_was_hashed_is_verified(tmp_path: Path) -> None:
+    users = load_users(write(tmp_path, f"ada:{hash_password('s3crét')}\n"))
+    assert verify(users, "ada", "s3crét")
+    assert not verify(users, "ada", "s3cret")
+    assert not verify(users, "eve", "s3crét")
+
+
+def test_a_salt_is_never_used_twice() -> None:
+    assert hash_password("x") != hash_password("x")
+
+
+def test_comments_and_empty_lines_are_skipped(tmp_path: Path) -> None:
+    text = f"# who\n\n  \nada:{cheap_hash('a')}\nbob smith: {cheap_hash('b')} \r\n"
+    users = load_users(write(tmp_path, text))
+    assert list(users.by_name) == ["ada", "bob smith"]
+    assert verify(users, "bob smith", "b")
+
+
+def test_nobody_is_in_an_empty_file(tmp_path: Path) -> None:
+    assert not verify(load_users(write(tmp_path, "")), "", "")
+
+
+def test_every_mistake_is_said_by_line(tmp_path: Path) -> None:
+    path = write(tmp_path, f"ada\n:x\nbob:{cheap_hash('b')}\nbob:{cheap_hash('c')}\n eve:x\n")
+    with pytest.raises(InvalidConfiguration) as caught:
+        load_users(path)
+    assert [(mistake.line, mistake.problem) for mistake in caught.value.mistakes] == [
+        (1, "holds no hash of the form scrypt$n$r$p$salt$hash"),
+        (2, "holds no name of 1 to 255 printable characters without spaces around it"),
+        (4, "names a user that an earlier line names too"),
+        (5, "holds no name of 1 to 255 printable characters without spaces around it"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no hash of the form"),
+        ("s3cret", "no hash of the form"),
+        ("bcrypt$2$1$1$MDEyMzQ1Njc=$AAAA", "no hash of the form"),
+        ("scrypt$2$1$1$MDEyMzQ1Njc=", "no hash of the form"),
+        ("scrypt$x$1$1$a$b", "no number"),
+        ("scrypt$-2$1$1$a$b", "no number"),
+        ("scrypt$²$1$1$a$b", "no number"),
+        ("scrypt$9999999999$1$1$a$b", "no number"),
+        ("scrypt$3$1$1$a$b", "cost that scrypt does not have"),
+        ("scrypt$1$1$1$a$b", "cost that scrypt does not have"),
+        ("scrypt$2$0$1$a$b", "cost that scrypt does not have"),
+        ("scrypt$2$1$0$a$b", "cost that scrypt does not have"),
+        ("scrypt$131072$8$1$a$b", "costs more than a login may"),
+        ("scrypt$2$1$999999999$a$b", "costs more than a login may"),
+        ("scrypt$2$1$1$?$b", "not base64"),
+        ("scrypt$2$1$1$é$b", "not base64"),
+        ("scrypt$2$1$1$MDEyMzQ1Ng==$AAAAAAAAAAAAAAAAAAAAAA==", "a salt of under 8 bytes"),
+        ("scrypt$2$1$1$MDEyMzQ1Njc=$AAAA", "a hash not of 16 to 64"),
+    ],
+)
+def test_what_is_no_hash_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_hash(text)
+
+
+@given(st.text())
+def test_any_text_is_a_hash_or_a_value_error(text: str) -> None:
+    for candidate in (text, "scrypt$2$1$1$" + text):
+        try:
+            parse_hash(candidate)
+        except ValueError:
+            pass
+
+
+def test_a_refused_hash_does_not_show() -> None:
+    with pytest.raises(ValueError) as caught:
+        parse_hash("hunter2")
+    assert "hunter2" not in str(caught.value)
+    assert "digest" not in repr(parse_hash(cheap_hash("x")))
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a:b", "#a", "a\nb", "a" * 256])
+def test_names_that_no_line_can_hold(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^holds "):
+        check_name(name)
+
+
+@pytest.mark.parametrize("password", ["", "a\0b", "x" * (LONGEST_PASSWORD_BYTES + 1), "\ud800"])
+def test_passwords_that_cannot_be_used(password: str) -> None:
+    with pytest.raises(ValueError):
+        hash_password(password)
+
+
+def test_an_overlong_password_is_not_its_beginning() -> None:
+    longest = "x" * LONGEST_PASSWORD_BYTES
+    users = Users({"ada": parse_hash(cheap_hash(longest))})
+    assert verify(users, "ada", longest)
+    assert not verify(users, "ada", longest + "x")
+    assert not verify(users, "ada", "\ud800")
+
+
+def test_an_unknown_user_costs_what_the_dearest_known_one_does() -> None:
+    dear = parse_hash(cheap_hash("x").replace("scrypt$2$1$1$", "scrypt$4$1$1$"))
+    users = Users({"ada": parse_hash(cheap_hash("x")), "bob": dear})
+    assert users.decoy.work == dear.work
+    assert Users({}).decoy.work == module.N * module.R * module.P
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="users: cannot be read: No such file"):
+        load_users(tmp_path / "users")
+    (tmp_path / "users").write_bytes(b"\xff")
+    with pytest.raises(InvalidConfiguration, match="users: is not UTF-8 text"):
+        load_users(tmp_path / "users")
+    with pytest.raises(InvalidConfiguration, match="cannot be read: embedded null byte"):
+        load_users(Path("a\0b"))
