@@ -106,6 +106,9 @@ def format_value(value: object) -> str:
             return _quoted(value)
         case datetime() | date() | time():
             return value.isoformat()
+        case list() if not any(isinstance(item, (list, dict)) for item in value):
+            text = f"[{', '.join(map(format_value, value))}]"
+            return text if len(text) <= LONGEST_VALUE else "a list"
         case list():
             return "a list"
         case dict():

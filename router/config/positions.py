@@ -134,7 +134,10 @@ class _Walk:
         """The parts of a dotted key, with their escapes resolved by tomllib itself."""
         start = self.at
         self.match(_KEY)
-        found: object = tomllib.loads(f"{self.text[start : self.at]} = 0")
+        try:
+            found: object = tomllib.loads(f"{self.text[start : self.at]} = 0")
+        except tomllib.TOMLDecodeError:
+            raise _Lost from None
         keys: list[str] = []
         while isinstance(found, dict):
             [(key, found)] = found.items()

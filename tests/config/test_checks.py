@@ -12,8 +12,6 @@ from router.config.users import hash_password
 
 HASH = hash_password("x")
 
-HTTP_ATTRIBUTES = "host, port, name, socketAddressFamily, http, metrics, healthz"
-
 GOOD = {
     "two ports": "[[listener]]\nport = 1\n[[listener]]\nport = 2",
     "two hosts": '[[listener]]\nhost = "::1"\n[[listener]]\nhost = "127.0.0.1"',
@@ -59,59 +57,92 @@ GOOD = {
     "a small router": "[router]\nmemoryLimitBytes = 1048576\n[[listener]]",
 }
 
+# What is written over several lines here is one line: only the words are compared.
 BAD = {
     "a port taken": (
-        "[[listener]]\nport = 1\n[[listener]]\nport = 1\n[[listener]]\nport = 1",
-        [
-            (
-                "f:4: listener[1].port: 1 is taken: listener[0] listens on 127.0.0.1:1 too; "
-                "give another port or another host"
-            ),
-            (
-                "f:6: listener[2].port: 1 is taken: listener[0] listens on 127.0.0.1:1 too; "
-                "give another port or another host"
-            ),
-        ],
+        """\
+        [[listener]]
+        port = 1
+        [[listener]]
+        port = 1
+        [[listener]]
+        port = 1
+        """,
+        """
+        f:4: listener[1].port: 1 is taken: listener[0] listens on 127.0.0.1:1 too; give another
+            port or another host
+        f:6: listener[2].port: 1 is taken: listener[0] listens on 127.0.0.1:1 too; give another
+            port or another host
+        """,
     ),
     "a port taken by its service name, in part of the families": (
-        '[[listener]]\n[[listener]]\nport = "amqp"\nsocketAddressFamily = "IPv6"',
-        [
-            (
-                'f:3: listener[1].port: "amqp" is taken: listener[0] listens on 127.0.0.1:5672 too; '
-                "give another port or another host"
-            ),
-        ],
+        """\
+        [[listener]]
+        [[listener]]
+        port = "amqp"
+        socketAddressFamily = "IPv6"
+        """,
+        """
+        f:3: listener[1].port: "amqp" is taken: listener[0] listens on 127.0.0.1:5672 too; give
+            another port or another host
+        """,
     ),
     "a name given twice": (
-        '[[listener]]\nname = "a"\nport = 1\n[[listener]]\nport = 2\nname = "a"',
-        ['f:6: listener[1].name: "a" is the name of listener[0] too; give each a name of its own'],
+        """\
+        [[listener]]
+        name = "a"
+        port = 1
+        [[listener]]
+        port = 2
+        name = "a"
+        """,
+        """
+        f:6: listener[1].name: "a" is the name of listener[0] too; give each a name of its own
+        """,
     ),
     "no names where only names differ": (
-        "[[listener]]\nport = 0\n[[listener]]\nport = 0\n[[connector]]\n[[connector]]",
-        [
-            (
-                "f:3: listener[1].name: is missing, and listener[0] has none either on the same host "
-                "and port; give each a name of its own"
-            ),
-            (
-                "f:6: connector[1].name: is missing, and connector[0] has none either on the same host "
-                "and port; give each a name of its own"
-            ),
-        ],
+        """\
+        [[listener]]
+        port = 0
+        [[listener]]
+        port = 0
+        [[connector]]
+        [[connector]]
+        """,
+        """
+        f:3: listener[1].name: is missing, and listener[0] has none either on the same host and
+            port; give each a name of its own
+        f:6: connector[1].name: is missing, and connector[0] has none either on the same host and
+            port; give each a name of its own
+        """,
     ),
     "an address of two names, and two of one": (
-        '[[address]]\nprefix = "a"\nname = "n"\n[[address]]\nprefix = "b"\nname = "n"',
-        ['f:6: address[1].name: "n" is the name of address[0] too; give each a name of its own'],
+        """\
+        [[address]]
+        prefix = "a"
+        name = "n"
+        [[address]]
+        prefix = "b"
+        name = "n"
+        """,
+        """
+        f:6: address[1].name: "n" is the name of address[0] too; give each a name of its own
+        """,
     ),
     "neither prefix nor pattern, and both": (
-        '[[address]]\n[[address]]\nprefix = "a"\npattern = "b"',
-        [
-            "f:1: address[0]: says not which addresses; give a prefix or a pattern",
-            'f:4: address[1].pattern: "b" stands beside a prefix; give one of the two',
-        ],
+        """\
+        [[address]]
+        [[address]]
+        prefix = "a"
+        pattern = "b"
+        """,
+        """
+        f:1: address[0]: says not which addresses; give a prefix or a pattern
+        f:4: address[1].pattern: "b" stands beside a prefix; give one of the two
+        """,
     ),
     "the same addresses": (
-        """
+        """\
         [[address]]
         prefix = "a/b"
         [[address]]
@@ -119,126 +150,151 @@ BAD = {
         [[address]]
         pattern = "a/b/#"
         """,
-        [
-            'f:5: address[1].prefix: "a.b/" covers what address[0] covers; give each address once',
-            (
-                'f:7: address[2].pattern: "a/b/#" covers what address[0] covers; '
-                "give each address once"
-            ),
-        ],
+        """
+        f:4: address[1].prefix: "a.b/" covers what address[0] covers; give each address once
+        f:6: address[2].pattern: "a/b/#" covers what address[0] covers; give each address once
+        """,
     ),
     "PLAIN without users": (
-        '[[listener]]\nsaslMechanisms = ["PLAIN"]',
-        [
-            (
-                "f:1: listener[0].usersFile: is missing, though PLAIN is offered; give the path of a "
-                "users file, which `trioute passwd` writes"
-            )
-        ],
+        """\
+        [[listener]]
+        saslMechanisms = ["PLAIN"]
+        """,
+        """
+        f:1: listener[0].usersFile: is missing, though PLAIN is offered; give the path of a users
+            file, which `trioute passwd` writes
+        """,
     ),
     "users without PLAIN": (
-        '[[listener]]\nusersFile = "users"',
-        [
-            (
-                'f:2: listener[0].usersFile: "users" has no effect, because PLAIN is not offered; '
-                'add "PLAIN" to saslMechanisms or take usersFile out'
-            )
-        ],
+        """\
+        [[listener]]
+        usersFile = "users"
+        """,
+        """
+        f:2: listener[0].usersFile: "users" has no effect, because PLAIN is not offered; add
+            "PLAIN" to saslMechanisms or take usersFile out
+        """,
     ),
     "users that are not there": (
-        '[[listener]]\nsaslMechanisms = "PLAIN"\nusersFile = "gone"',
-        [
-            (
-                'f:3: listener[0].usersFile: "gone" cannot be read: No such file or directory; '
-                "give a file that the router may read"
-            )
-        ],
+        """\
+        [[listener]]
+        saslMechanisms = "PLAIN"
+        usersFile = "gone"
+        """,
+        """
+        f:3: listener[0].usersFile: "gone" cannot be read: No such file or directory; give a file
+            that the router may read
+        """,
     ),
     "a folder for a users file": (
-        '[[listener]]\nsaslMechanisms = "PLAIN"\nusersFile = "."',
-        [
-            (
-                'f:3: listener[0].usersFile: "." cannot be read: Is a directory; '
-                "give a file that the router may read"
-            )
-        ],
+        """\
+        [[listener]]
+        saslMechanisms = "PLAIN"
+        usersFile = "."
+        """,
+        """
+        f:3: listener[0].usersFile: "." cannot be read: Is a directory; give a file that the
+            router may read
+        """,
     ),
     "nobody let in": (
-        "[[listener]]\nauthenticatePeer = true",
-        [
-            (
-                "f:2: listener[0].authenticatePeer: true lets nobody in, because ANONYMOUS alone is "
-                'offered; add "PLAIN" to saslMechanisms or take authenticatePeer out'
-            )
-        ],
+        """\
+        [[listener]]
+        authenticatePeer = true
+        """,
+        """
+        f:2: listener[0].authenticatePeer: true lets nobody in, because ANONYMOUS alone is
+            offered; add "PLAIN" to saslMechanisms or take authenticatePeer out
+        """,
     ),
     "HTTP with what is for AMQP": (
-        '[[listener]]\nport = 1\nhttp = true\nmaxFrameSize = 512\nrole = "normal"',
-        [
-            (
-                f"f:4: listener[0].maxFrameSize: has no effect on a listener for HTTP; take it out; "
-                f"such a listener has {HTTP_ATTRIBUTES}"
-            ),
-            (
-                f"f:5: listener[0].role: has no effect on a listener for HTTP; take it out; "
-                f"such a listener has {HTTP_ATTRIBUTES}"
-            ),
-        ],
+        """\
+        [[listener]]
+        port = 1
+        http = true
+        maxFrameSize = 512
+        role = "normal"
+        """,
+        """
+        f:4: listener[0].maxFrameSize: has no effect on a listener for HTTP; take it out; such a
+            listener has host, port, name, socketAddressFamily, http, metrics, healthz
+        f:5: listener[0].role: has no effect on a listener for HTTP; take it out; such a listener
+            has host, port, name, socketAddressFamily, http, metrics, healthz
+        """,
     ),
     "AMQP with what is for HTTP": (
-        "[[listener]]\nmetrics = true",
-        [
-            (
-                "f:2: listener[0].metrics: true has no effect on a listener for AMQP; "
-                "take it out or set http = true"
-            )
-        ],
+        """\
+        [[listener]]
+        metrics = true
+        """,
+        """
+        f:2: listener[0].metrics: true has no effect on a listener for AMQP; take it out or set
+            http = true
+        """,
     ),
     "HTTP on no port, with nothing to serve": (
-        "[[listener]]\nhttp = true\nmetrics = false\nhealthz = false",
-        [
-            "f:1: listener[0].port: is missing, and HTTP has no usual one here; give a port",
-            "f:1: listener[0]: serves nothing; leave metrics or healthz true",
-        ],
+        """\
+        [[listener]]
+        http = true
+        metrics = false
+        healthz = false
+        """,
+        """
+        f:1: listener[0].port: is missing, and HTTP has no usual one here; give a port
+        f:1: listener[0]: serves nothing; leave metrics or healthz true
+        """,
     ),
     "half a login": (
-        '[[connector]]\nsaslUsername = "u"\n[[connector]]\nname = "b"\nsaslPassword = "s3cret"',
-        [
-            (
-                "f:1: connector[0].saslPassword: is missing, though PLAIN is to be used; "
-                "give saslUsername and saslPassword"
-            ),
-            (
-                "f:5: connector[1].saslPassword: has no effect, because PLAIN is not to be used; "
-                'give saslUsername and saslPassword, and no saslMechanisms without "PLAIN"'
-            ),
-        ],
+        """\
+        [[connector]]
+        saslUsername = "u"
+        [[connector]]
+        name = "b"
+        saslPassword = "s3cret"
+        """,
+        """
+        f:1: connector[0].saslPassword: is missing, though PLAIN is to be used; give saslUsername
+            and saslPassword
+        f:5: connector[1].saslPassword: has no effect, because PLAIN is not to be used; give
+            saslUsername and saslPassword, and no saslMechanisms without "PLAIN"
+        """,
     ),
     "a login that is not to be used": (
-        '[[connector]]\nsaslUsername = "u"\nsaslPassword = "p"\nsaslMechanisms = "ANONYMOUS"',
-        [
-            f"f:{line}: connector[0].{key}: has no effect, because PLAIN is not to be used; "
-            'give saslUsername and saslPassword, and no saslMechanisms without "PLAIN"'
-            for line, key in ((2, "saslUsername"), (3, "saslPassword"))
-        ],
+        """\
+        [[connector]]
+        saslUsername = "u"
+        saslPassword = "p"
+        saslMechanisms = "ANONYMOUS"
+        """,
+        """
+        f:2: connector[0].saslUsername: has no effect, because PLAIN is not to be used; give
+            saslUsername and saslPassword, and no saslMechanisms without "PLAIN"
+        f:3: connector[0].saslPassword: has no effect, because PLAIN is not to be used; give
+            saslUsername and saslPassword, and no saslMechanisms without "PLAIN"
+        """,
     ),
     "a password that cannot be had": (
-        '[[connector]]\nsaslUsername = "u"\nsaslPassword = "env:TRIOUTE_NOT_SET"',
-        [
-            (
-                "f:3: connector[0].saslPassword: cannot be had: the environment variable "
-                "TRIOUTE_NOT_SET is not set or empty"
-            )
-        ],
+        """\
+        [[connector]]
+        saslUsername = "u"
+        saslPassword = "env:TRIOUTE_NOT_SET"
+        """,
+        """
+        f:3: connector[0].saslPassword: cannot be had: the environment variable TRIOUTE_NOT_SET is
+            not set or empty
+        """,
     ),
     "a buffer larger than the router": (
-        "[router]\nmemoryLimitBytes = 1048576\n[[connector]]\nconnectionBufferBytes = 2097152",
-        [
-            (
-                "f:4: connector[0].connectionBufferBytes: 2097152 is more than all connections may "
-                "hold together, memoryLimitBytes = 1048576; give less, or the router more"
-            )
-        ],
+        """\
+        [router]
+        memoryLimitBytes = 1048576
+        [[connector]]
+        connectionBufferBytes = 2097152
+        """,
+        """
+        f:4: connector[0].connectionBufferBytes: 2097152 is more than all connections may hold
+            together, memoryLimitBytes = 1048576; give less, or the router more
+        """,
     ),
 }
 
@@ -250,11 +306,11 @@ def test_what_can_be_meant_is_taken(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "mistakes"), BAD.values(), ids=BAD)
-def test_what_cannot_be_meant_is_said(text: str, mistakes: list[str], tmp_path: Path) -> None:
+def test_what_cannot_be_meant_is_said(text: str, mistakes: str, tmp_path: Path) -> None:
     (tmp_path / "users").write_text(f"u:{HASH}\n", encoding="utf-8")
     with pytest.raises(InvalidConfiguration) as caught:
         parse_configuration(text, source="f", folder=tmp_path)
-    assert [str(mistake) for mistake in caught.value.mistakes] == mistakes
+    assert str(caught.value).split() == mistakes.split()
 
 
 def test_mistakes_inside_a_users_file_are_said_once(tmp_path: Path) -> None:

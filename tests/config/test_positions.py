@@ -90,7 +90,9 @@ def test_something_missing_is_where_what_it_is_missing_from_is() -> None:
     assert line_of(lines, ("b",)) == 0
 
 
-@pytest.mark.parametrize("text", ["[a", "a", "a = [", "a = {b", "= 1", 'a = "', "a = [}]", "\0"])
+@pytest.mark.parametrize(
+    "text", ["[a", "a", "a = [", "a = {b", "= 1", 'a = "', "a = [}]", "\0", '"\\1" = 1']
+)
 def test_what_is_not_toml_is_left_out(text: str) -> None:
     locate(text)
 

@@ -1,0 +1,95 @@
+"""`trioute check`: every mistake and 1, or a summary and 0; 2 is for a wrong command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from router.cli.check import check, format_summary
+from router.config.load import default_configuration, default_text
+from router.config.model import (
+    AddressSettings,
+    Configuration,
+    ConnectorSettings,
+    ListenerSettings,
+    RouterSettings,
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the path of a configuration file that is not there yet."""
+    return tmp_path / "trioute.toml"
+
+
+def test_every_mistake_is_printed(file: Path) -> None:
+    file.write_text("[log]\nlevel = 'loud'\n[[listener]]\nport = -1\n", encoding="utf-8")
+    result = CliRunner().invoke(check, [str(file)])
+    assert result.exit_code == 1
+    assert [line.partition(": ")[0] for line in result.output.splitlines()] == [
+        f"{file}:2",
+        f"{file}:4",
+    ]
+
+
+def test_a_file_that_is_not_there_is_a_mistake(file: Path) -> None:
+    result = CliRunner().invoke(check, [str(file)])
+    assert result.exit_code == 1
+    assert result.output == f"{file}: cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--what"]])
+def test_a_wrong_command_line(arguments: list[str]) -> None:
+    assert CliRunner().invoke(check, arguments).exit_code == 2
+
+
+def test_what_would_run_is_summed_up(file: Path) -> None:
+    file.write_text(default_text(), encoding="utf-8")
+    result = CliRunner().invoke(check, [str(file)])
+    assert result.exit_code == 0
+    assert result.output.splitlines() == [
+        f"{file}: nothing is wrong",
+        *format_summary(default_configuration()),
+    ]
+
+
+def test_the_summary_of_the_default() -> None:
+    assert list(format_summary(default_configuration()))[:4] == [
+        "router     named after the host, standalone, other addresses balanced",
+        "listener   amqp: AMQP on 127.0.0.1:5672, SASL ANONYMOUS, the peer may stay anonymous",
+        "listener   http: HTTP on 127.0.0.1:9672, /metrics /healthz /readyz",
+        "address    prefix closest: closest",
+    ]
+
+
+def test_the_summary_of_other_things() -> None:
+    configuration = Configuration(
+        router=RouterSettings(id="edge-1", default_distribution="closest"),
+        listeners=(
+            ListenerSettings(
+                host="::1",
+                port=0,
+                name="in",
+                sasl_mechanisms=("PLAIN",),
+                authenticate_peer=True,
+                users_file=Path("users"),
+            ),
+            ListenerSettings(port=1, name="health", http=True, metrics=False),
+        ),
+        connectors=(ConnectorSettings(name="broker", sasl_username="ada"),),
+        addresses=(AddressSettings(pattern="a/*", distribution="unavailable"),),
+    )
+    assert list(format_summary(configuration)) == [
+        "router     edge-1, standalone, other addresses closest",
+        "listener   in: AMQP on [::1]:any free port, SASL PLAIN, the peer has to authenticate",
+        "listener   health: HTTP on 127.0.0.1:1, /healthz /readyz",
+        "connector  broker: AMQP to 127.0.0.1:5672 as ada, SASL PLAIN",
+        "address    pattern a/*: unavailable",
+    ]
+
+
+def test_a_router_that_nothing_reaches_is_told_so() -> None:
+    *_, last = format_summary(Configuration())
+    assert last.strip() == "no listener and no connector: nothing can reach this router"

@@ -1,0 +1,115 @@
+"""`trioute passwd`: users are added and changed, and the file is whole and private at any time."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from router.cli.passwd import passwd
+from router.config.users import load_users, verify
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the path of a users file that is not there yet."""
+    return tmp_path / "users"
+
+
+def run(file: Path, user: str, typed: str, *options: str) -> Result:
+    """Run the command with `typed` on its standard input."""
+    return CliRunner().invoke(passwd, [str(file), user, *options], input=typed)
+
+
+def test_a_file_is_made(file: Path) -> None:
+    result = run(file, "ada", "one\n", "--stdin")
+    assert (result.exit_code, result.output) == (0, "")
+    assert verify(load_users(file), "ada", "one")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_other_lines_stay(file: Path) -> None:
+    file.write_text("# who may come in\n\n", encoding="utf-8")
+    run(file, "ada", "one\n", "--stdin")
+    run(file, "bob", "two", "--stdin")
+    before = file.read_text(encoding="utf-8").splitlines()
+    run(file, "ada", "three\r\n", "--stdin")
+    after = file.read_text(encoding="utf-8").splitlines()
+    assert after[0] == "# who may come in"
+    assert [line.partition(":")[0] for line in after[2:]] == ["ada", "bob"]
+    assert before[3] == after[3]
+    users = load_users(file)
+    assert verify(users, "ada", "three")
+    assert verify(users, "bob", "two")
+
+
+def test_a_file_that_others_could_read_is_made_private(file: Path) -> None:
+    file.touch(mode=0o644)
+    run(file, "ada", "one\n", "--stdin")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_owner_stays(file: Path) -> None:
+    file.touch()
+    os.chown(file, 12345, 12345)
+    run(file, "ada", "one\n", "--stdin")
+    assert (file.stat().st_uid, file.stat().st_gid) == (12345, 12345)
+
+
+def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    run(link, "ada", "one\n", "--stdin")
+    assert link.is_symlink()
+    assert verify(load_users(file), "ada", "one")
+
+
+def test_nothing_else_is_left_behind(file: Path, tmp_path: Path) -> None:
+    run(file, "ada", "one\n", "--stdin")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_the_password_is_asked_for_twice(file: Path) -> None:
+    result = run(file, "ada", "one\ntwo\nthree\nthree\n")
+    assert result.exit_code == 0
+    assert "one" not in result.output
+    assert "three" not in result.output
+    assert verify(load_users(file), "ada", "three")
+
+
+def test_giving_up_changes_nothing(file: Path) -> None:
+    assert run(file, "ada", "one\n").exit_code == 1
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("typed", ["", "\n", "a\0b\n", "x" * 513])
+def test_a_password_that_cannot_be_used(file: Path, typed: str) -> None:
+    result = run(file, "ada", typed, "--stdin")
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: a password is ")
+    assert not file.exists()
+
+
+def test_a_name_that_cannot_be_used(file: Path) -> None:
+    result = run(file, "a:b", "one\n", "--stdin")
+    assert result.exit_code == 2
+    assert "a colon" in result.output
+    assert not file.exists()
+
+
+def test_a_file_with_mistakes_is_left_alone(file: Path) -> None:
+    file.write_text("ada\n", encoding="utf-8")
+    result = run(file, "bob", "one\n", "--stdin")
+    assert result.exit_code == 1
+    assert f"{file}:1: holds no hash" in result.output
+    assert file.read_text(encoding="utf-8") == "ada\n"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    result = run(tmp_path / "gone" / "users", "ada", "one\n", "--stdin")
+    assert result.exit_code == 1
+    assert "No such file or directory" in result.output
