@@ -75,12 +75,11 @@ def missing_tool() -> str:
 
 
 def _compiler_errors() -> tuple[type[BaseException], ...]:
-    """Return what setuptools may raise where a compiler is missing or does not work."""
-    from distutils.errors import CCompilerError, DistutilsError
+    """Return what is raised where a compiler is missing, or refuses what it is given."""
+    from Cython.Compiler.Errors import CompileError
+    from setuptools.errors import BaseError, CCompilerError
 
-    import setuptools  # noqa: F401  (it puts its own distutils in place)
-
-    return (CCompilerError, DistutilsError, OSError)
+    return (BaseError, CCompilerError, CompileError, OSError)
 
 
 def compile_modules(
@@ -140,8 +139,13 @@ def main(arguments: list[str]) -> int:
         print(missing)
         return 3
     sanitize = os.environ.get("TRIOUTE_SANITIZE") == "1"
-    for path in compile_modules(package_dir, out_dir, arguments[2:], sanitize=sanitize):
-        print(path)
+    try:
+        for path in compile_modules(package_dir, out_dir, arguments[2:], sanitize=sanitize):
+            print(path)
+    except _compiler_errors() as error:
+        # Cython and the C compiler have said what and where; how we got there helps nobody.
+        print(f"{type(error).__name__}: {error}")
+        return 1
     return 0
 
 

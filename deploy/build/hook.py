@@ -101,9 +101,9 @@ class DataPlaneHook(BuildHookInterface[WheelBuilderConfig]):
             return [], done.stdout.strip().splitlines()[-1]
         if done.returncode != 0:
             self._tidy()
-            raise RuntimeError(
-                f"the data plane could not be compiled (TRIOUTE_COMPILE=0 leaves it uncompiled):\n"
-                f"{done.stdout}"
+            self.app.abort(
+                f"{done.stdout}\n"
+                "trioute: the data plane does not compile; TRIOUTE_COMPILE=0 leaves it uncompiled"
             )
         built = sorted(path.relative_to(out_dir) for path in out_dir.rglob("*") if path.is_file())
         return built, ""
