@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench import generator, machine, measure, report, systems
+from bench import generator, independent, machine, measure, report, systems
 from bench.scenarios import SCENARIOS
 
 EPILOG = """\
@@ -55,6 +55,7 @@ def _arguments() -> argparse.Namespace:
     add("--pid", type=int, action="append", default=[], help="its process")
     add("--label", action="append", default=[], help="its name in the tables")
     add("--no-floor", action="store_true", help="leave out the relay")
+    add("--independent", action="store_true", help="ask Proton's example programs too")
     add("--no-memory", action="store_true", help="leave out idle connections and memory")
     add(
         "--scenario",
@@ -93,14 +94,24 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
                 if system.kind != "floor":
                     bench.measure_memory(system)
         bench.run_all(running, chosen, given.repeats)
+        second = _second_opinion(work, running) if given.independent else []
         return {
             "machine": machine.facts(),
             "repeats": given.repeats,
             "systems": [{"label": s.label, "kind": s.kind, "version": s.version} for s in running],
             "summary": bench.summary(),
             "memory": bench.memory,
+            "independent": second,
             "runs": bench.runs,
         }
+
+
+def _second_opinion(work: Path, running: list[systems.System]) -> list[dict[str, Any]]:
+    programs = independent.build(work)
+    if programs is None:
+        measure.say("Proton's examples are not installed: no independent run")
+        return []
+    return [independent.run(programs, s) for s in running if s.kind != "floor"]
 
 
 def main() -> None:

@@ -34,3 +34,11 @@ def facts() -> dict[str, str]:
 def resident_bytes(pid: int) -> int:
     """VmRSS of a process."""
     return int(_first_line(f"/proc/{pid}/status", "VmRSS").split()[0]) * 1024
+
+
+def cpu_ns(pid: int) -> int:
+    """Nanoseconds that all threads of a process have run."""
+    return sum(
+        int((task / "schedstat").read_text(encoding="utf-8").split()[0])
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    )

@@ -14,8 +14,8 @@ from bench import generator, machine
 from bench.scenarios import Scenario
 from bench.systems import System
 
-PILOT_PART = 20
 TARGET_S = 3.0
+MOST_MESSAGES = 20_000_000
 IDLE_CONNECTIONS = 1000
 MEMORY_MESSAGES = 1_000_000
 SETTLE_S = 1.0
@@ -61,11 +61,10 @@ class Bench:
         """As many messages as take this system about TARGET_S, found by a short first run."""
         key = (system.label, scenario.name)
         if key not in self._counts:
-            most = max(scenario.pairs, int(scenario.count * self.scale))
-            pilot = self._load(system, scenario, max(scenario.pairs, most // PILOT_PART))
-            rate = pilot["messages"] / pilot["seconds"]
-            wanted = int(rate * TARGET_S * self.scale)
-            self._counts[key] = max(scenario.pairs, min(most, wanted))
+            least = max(scenario.pairs, int(scenario.pilot_count * self.scale))
+            pilot = self._load(system, scenario, least)
+            wanted = pilot["messages"] / pilot["seconds"] * TARGET_S * self.scale
+            self._counts[key] = max(least, min(int(wanted), MOST_MESSAGES))
         return self._counts[key]
 
     def measure_memory(self, system: System) -> None:

@@ -20,7 +20,8 @@ def markdown(result: dict[str, Any]) -> str:
     """All tables of one result, without a heading above them."""
     tables = _Tables(result)
     parts = [tables.machine(), tables.cpu(), tables.floor_goals(), tables.rate(), tables.latency()]
-    parts += [tables.comparison(), tables.memory(), tables.failures()]
+    parts += [tables.comparison(), tables.memory()]
+    parts += [tables.independent(), tables.failures()]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -189,6 +190,21 @@ class _Tables:
         heads = ["", "fresh, MiB", "1,000 idle connections, KiB each", "those closed, MiB"]
         heads += ["after a million messages, MiB", "those closed, MiB"]
         return "**Resident memory**\n\n" + _table(heads, rows)
+
+    def independent(self) -> str:
+        """Proton's example programs as the load, where they ran."""
+        rows = [
+            [
+                row["system"],
+                _number(row["cpu_us"]),
+                _number(row["clients_cpu_us"]),
+                _number(row["rate"] / 1e3),
+            ]
+            for row in self.result.get("independent", [])
+        ]
+        heads = ["", "router, µs a message", "clients, µs a message", "thousands a second"]
+        title = "**Proton's example programs as the load, small messages, credit 1000**"
+        return f"{title}\n\n" + _table(heads, rows) if rows else ""
 
     def failures(self) -> str:
         rows = [*self.result["summary"], *self.result["memory"]]

@@ -21,7 +21,12 @@ enum performative {
 enum sasl_performative { SASL_MECHANISMS = 0x40, SASL_INIT = 0x41, SASL_OUTCOME = 0x44 };
 enum outcome { ACCEPTED = 0x24, REJECTED, RELEASED, MODIFIED };
 enum section {
-    HEADER = 0x70, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES, DATA,
+    HEADER = 0x70,
+    DELIVERY_ANNOTATIONS,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    APPLICATION_PROPERTIES,
+    DATA,
 };
 
 static inline uint16_t load_u16(const uint8_t *p)

@@ -1,0 +1,123 @@
+/* What the parts of the load generator share: its options, its connections, and the run so far.
+ *
+ * load.c   the run: who dials when, when time starts and stops, the report
+ * options.c the command line
+ * sockets.c connections and the event loop
+ * speak.c  frames to the peer; what a sender may send
+ * hear.c   frames from the peer
+ */
+#ifndef BENCH_LOAD_H
+#define BENCH_LOAD_H
+
+#include <time.h>
+
+#include "wire.h"
+
+enum {
+    SEQUENCE_BYTES = 8, /* a body starts with a message's number and the time it was sent */
+    MIN_BODY_BYTES = 16,
+    MIN_MAX_FRAME_BYTES = 512,
+    MAX_FRAME_BYTES = 65536,
+    INCOMING_WINDOW = 1 << 20,
+};
+
+struct options {
+    const char *host, *address;
+    int port, direct_port, pid;
+    uint32_t pairs, fan_out, credit, inflight, idle;
+    uint64_t count;
+    size_t body_bytes;
+    double deadline_s, hold_s;
+    bool presettled, lossy, no_sasl, verify, send_role, receive_role;
+};
+
+/* Each connection has one session with one link, all three numbered 0. */
+struct connection {
+    int fd;
+    uint32_t index;
+    bool sender, acceptor, need_header, header_sent, attached, armed, closing, closed;
+    bool quiet, done;
+    struct output out;
+    uint8_t *in;
+    size_t in_begin, in_end, in_size;
+    uint32_t frame_limit, peer_idle_ms;
+
+    /* sender: session window, link credit, and what has been sent and settled */
+    uint32_t next_outgoing_id, window, delivery_count, credit;
+    uint64_t sent, settled;
+    size_t message_at;
+    bool credited;
+
+    /* receiver: what it has granted, and what it has yet to answer */
+    uint32_t next_incoming_id, granted, in_window, first_id, last_id, current_id;
+    uint64_t received;
+    size_t body_left;
+    int64_t stamp_ns;
+    bool in_delivery, unsettled, to_settle;
+};
+
+struct samples {
+    int64_t *ns;
+    size_t count, size;
+};
+
+struct run {
+    struct connection *connections;
+    uint32_t connection_count, opened, attached, credited, done;
+    uint64_t per_sender, per_receiver, sample_every, lost;
+    int64_t started_ns, received_ns, finished_ns, own_cpu_ns, router_cpu_ns;
+    struct samples received_after, settled_after;
+    int64_t **sent_at_ns; /* for each sender, for each sampled message */
+    uint8_t *message;     /* one encoded message: a data section */
+    size_t message_bytes, body_at;
+    bool started;
+};
+
+extern struct options options;
+extern struct run run;
+
+static inline int64_t now_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline void sample(struct samples *s, int64_t since_ns)
+{
+    if (s->count < s->size)
+        s->ns[s->count++] = now_ns(CLOCK_MONOTONIC) - since_ns;
+}
+
+/* load.c */
+void start(void);
+void start_if_ready(void);
+void connection_done(struct connection *c);
+
+/* options.c */
+void read_options(int argc, char **argv);
+
+/* sockets.c */
+void open_sockets(void);
+void dial(struct connection *c);
+void flush(struct connection *c);
+void turn(void);
+
+/* speak.c */
+void send_header(struct connection *c, uint8_t protocol);
+void send_open(struct connection *c);
+void send_begin(struct connection *c);
+void send_attach(struct connection *c);
+void send_opening(struct connection *c);
+void send_close(struct connection *c);
+void send_flow(struct connection *c);
+void send_disposition(struct connection *c, bool role, uint32_t first, uint32_t last);
+void settle_pending(struct connection *c);
+void answer(struct connection *c);
+bool may_send(const struct connection *c);
+void fill(struct connection *c);
+
+/* hear.c */
+void consume(struct connection *c);
+
+#endif

@@ -1,0 +1,134 @@
+"""The benchmark's parts do what they say; how fast anything is, no test asks."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import generator, measure, report, systems
+from bench.scenarios import SCENARIOS, Scenario
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The load generator, freshly built."""
+    return generator.build(tmp_path_factory.mktemp("load"))
+
+
+@pytest.fixture(scope="module")
+def relay() -> Iterator[systems.System]:
+    """A running relay."""
+    with systems.relay() as system:
+        yield system
+
+
+@pytest.mark.parametrize(
+    ("options", "messages"),
+    [
+        (["--count", "3000"], 3000),
+        (["--count", "3000", "--credit", "7"], 3000),
+        (["--count", "200", "--credit", "1", "--inflight", "1"], 200),
+        (["--count", "3000", "--presettled"], 3000),
+        (["--count", "3000", "--pairs", "10"], 3000),
+        (["--count", "300", "--no-sasl", "--body", "16"], 300),
+        (["--count", "300", "--body", "255"], 300),
+        (["--count", "300", "--body", "256"], 300),
+        (["--count", "20", "--body", "1000000", "--credit", "3"], 20),
+    ],
+)
+def test_every_message_passes_the_relay_unchanged(
+    program: Path, relay: systems.System, options: list[str], messages: int
+) -> None:
+    measured = generator.run(program, [*relay.arguments(), "--verify", *options])
+    assert measured["messages"] == measured["deliveries"] == messages
+    assert measured["lost"] == 0
+    assert measured["router_cpu_s"] > 0
+    assert measured["rss_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--port", "1"], "connect"),
+        (["--port", "1", "--host", "192.0.2.1"], "loopback"),
+        (["--port", "1", "--body", "15"], "usage"),
+        (["--port", "1", "--pairs", "2", "--fan-out", "2"], "usage"),
+    ],
+)
+def test_the_generator_says_what_is_wrong(program: Path, options: list[str], said: str) -> None:
+    with pytest.raises(generator.LoadError, match=said):
+        generator.run(program, options)
+
+
+def test_the_generator_does_not_wait_for_ever(program: Path, relay: systems.System) -> None:
+    nobody_relays_to = str(systems.free_port())
+    arguments = ["--port", str(relay.port), "--direct", nobody_relays_to]
+    with pytest.raises(generator.LoadError):
+        generator.run(program, arguments, deadline_s=0.5)
+
+
+def test_a_small_benchmark_fills_its_tables(program: Path, relay: systems.System) -> None:
+    bench = measure.Bench(program, scale=0.001)
+    bench.run_all([relay], SCENARIOS, repeats=2)
+    rows = bench.summary()
+    assert [row["scenario"] for row in rows] == [s.name for s in SCENARIOS if s.fan_out == 1]
+    assert all("failed" not in row for row in rows)
+    assert len(bench.runs) == 2 * len(rows)
+
+
+def _row(system: str, scenario: Scenario, cpu_us: float, **more: Any) -> dict[str, Any]:
+    row = {"system": system, "scenario": scenario.name, "cpu_us": cpu_us, "rate": 1000.0}
+    return row | {"own_load": 0.5, "p50_us": 5.0, "p99_us": 9.0, "lost": 0, "deliveries": 10} | more
+
+
+def _result() -> dict[str, Any]:
+    first = SCENARIOS[0]
+    return {
+        "machine": dict.fromkeys(
+            ("processor", "cores", "memory", "kernel", "python", "trio", "compiler"), "x"
+        ),
+        "repeats": 3,
+        "systems": [
+            {"label": "relay", "kind": "floor", "version": ""},
+            {"label": "compiled", "kind": "trioute", "version": "1.0"},
+            {"label": "theirs", "kind": "other", "version": ""},
+        ],
+        "summary": [
+            _row("relay", first, 1.0, rate=9000.0, own_load=0.99),
+            _row("compiled", first, 1.9, rate=2100.0),
+            _row("theirs", first, 16.0, lost=10),
+            {"system": "compiled", "scenario": SCENARIOS[1].name, "failed": "exit 2: detach"},
+        ],
+        "memory": [{"system": "compiled", "fresh": 2**20, "idle_each": 2048.0}],
+    }
+
+
+def test_goals_are_judged_where_they_are_set() -> None:
+    text = report.markdown(_result())
+    assert "| 100 B, credit 1000 | ≤ 2.0 | 1.90 met | 16.0 |" in text
+    assert "| 100 B, credit 1000 | 0.119 | ≤ 0.125 met | 2.10 | ≥ 2 met | 1.00 |" in text
+
+
+def test_what_spoils_a_number_is_said() -> None:
+    text = report.markdown(_result())
+    assert "9.00 \\*" in text
+    assert "(50.0% lost)" in text
+    assert "- compiled, 100 B, credit 100: exit 2: detach" in text
+    assert "| compiled | 1.0 | 2.00 | – | – | – |" in text
+
+
+def test_only_the_section_between_the_markers_is_written(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n", encoding="utf-8")
+    report.write_section(page, "new")
+    text = page.read_text(encoding="utf-8")
+    assert text == f"before\n\n{report.BEGIN}\n\nnew\n\n{report.END}\n\nafter\n"
+    page.write_text("no markers\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="lacks"):
+        report.write_section(page, "new")
