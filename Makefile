@@ -58,8 +58,9 @@ test: ## the whole suite on both builds, one after the other
 test-compiled: env-test interop ## the suite on the compiled build only
 	@TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
 
+# The benchmark's own tests are the same on either build, and long: they run once, above.
 test-interpreted: env-dev interop ## the suite on the interpreted build only
-	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench $(PYTEST_ARGS)
 
 test-pythons: interop ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \
@@ -91,8 +92,9 @@ coverage: env-dev interop ## which lines the suite runs (interpreted build)
 	@.venv-dev/bin/coverage combine --quiet
 	@.venv-dev/bin/coverage report
 
-bench: env-test ## how fast the compiled build forwards; ARGS are passed on
-	@.venv-test/bin/python -P tests/bench/run.py $(ARGS)
+bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passed on
+	@.venv-test/bin/python tests/bench/run.py \
+	    --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin $(ARGS)
 
 # Python itself is not built with the sanitizers, so their run-time libraries go in first. The leak check
 # would only report Python's own arenas; PYTHONMALLOC=malloc lets every allocation be watched.
