@@ -174,6 +174,8 @@ def _keyed_map(
         return result
 
     def write(buffer: bytearray, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise TypeError(f"{value!r} is not a dict")
         encode_value_into(buffer, {write_key(key): item for key, item in value.items()})
 
     return FieldType(name, read, write, dict)
@@ -221,23 +223,13 @@ def _read_binary_key(key: Any, where: str) -> bytes:
     return key
 
 
-def _read_known(value: Any, where: str) -> Any:
-    """Read a composite inside of a map where its descriptor is known; else leave it as it is."""
-    if type(value) is Described and class_of(value) is not None:
-        return composite_from(value, where)
+def _read_node_property(value: Any, where: str) -> Any:
+    # The value of lifetime-policy is one of the composites of sections 3.5.10 to 3.5.13.
+    if type(value) is Described:
+        cls = class_of(value)
+        if cls is not None and "lifetime-policy" in cls.PROVIDES:
+            return composite_from(value, where)
     return value
-
-
-FIELDS = _keyed_map("fields", _read_symbol_key, Symbol)
-FILTER_SET = FIELDS
-# The value of lifetime-policy is one of the composites of sections 3.5.10 to 3.5.13.
-NODE_PROPERTIES = _keyed_map("node-properties", _read_symbol_key, Symbol, _read_known)
-ANNOTATIONS = _keyed_map("annotations", _read_annotation_key, _write_annotation_key, _read_known)
-APPLICATION_PROPERTIES = _keyed_map(
-    "application-properties", _read_string_key, _write_string_key, _read_simple
-)
-# Delivery states by delivery-tag (section 2.7.3).
-UNSETTLED_MAP = _keyed_map("map", _read_binary_key, bytes, _read_known)
 
 
 def archetype(name: str, *, extensible: bool = False) -> FieldType:
@@ -266,3 +258,18 @@ TARGET = archetype("target")
 # Outcomes may be defined by others than the specification; they pass through as they are.
 DELIVERY_STATE = archetype("delivery-state", extensible=True)
 OUTCOME = archetype("outcome", extensible=True)
+
+
+def _read_unsettled(value: Any, where: str) -> Any:
+    return None if value is None else DELIVERY_STATE.read(value, where)
+
+
+FIELDS = _keyed_map("fields", _read_symbol_key, Symbol)
+FILTER_SET = FIELDS
+NODE_PROPERTIES = _keyed_map("node-properties", _read_symbol_key, Symbol, _read_node_property)
+ANNOTATIONS = _keyed_map("annotations", _read_annotation_key, _write_annotation_key)
+APPLICATION_PROPERTIES = _keyed_map(
+    "application-properties", _read_string_key, _write_string_key, _read_simple
+)
+# Delivery states by delivery-tag (section 2.7.3).
+UNSETTLED_MAP = _keyed_map("map", _read_binary_key, bytes, _read_unsettled)

@@ -56,6 +56,8 @@ class _RangedInt(int):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({int(self)})"
 
+    __str__ = int.__repr__
+
 
 class UByte(_RangedInt):
     """An integer of 8 bits without sign."""
@@ -149,6 +151,8 @@ class Float(float):
 
     def __repr__(self) -> str:
         return f"Float({float(self)})"
+
+    __str__ = float.__repr__
 
 
 class Char(str):

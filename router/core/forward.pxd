@@ -14,7 +14,6 @@ cdef int UNAVAILABLE
 cdef int CLOSEST
 cdef bytes EMPTY
 
-@cython.final
 cdef class Forwarder(Handler):
     cdef public object table
     cdef public Turn turn

@@ -46,6 +46,7 @@ cdef class Connection:
     cdef public dict local_sessions
     cdef public list sessions_due
     cdef public object failing
+    cdef public Py_ssize_t rotation
     cdef public double started_at
     cdef public double last_received
     cdef public double last_sent

@@ -76,6 +76,8 @@ class Connection:
         self.local_sessions: dict[int, Any] = {}
         self.sessions_due: list[Any] = []
         self.failing: Any = None
+        # which link is served first when there is room again
+        self.rotation = 0
         self.started_at = turn.now
         self.last_received = turn.now
         self.last_sent = turn.now

@@ -31,7 +31,9 @@ class ConnectionSettings:
     sasl_required: bool = False
     sasl_username: str | None = None
     sasl_password: str | None = attrs.field(default=None, repr=False)
-    # as the server, held octets of one connection above which reading of it stops
+    # the most credit a sender is given
+    link_capacity: int = 1000
+    # held octets of one connection above which reading of it stops
     held_limit_bytes: int = 8 * 1024 * 1024
     properties: dict[Any, Any] = attrs.Factory(dict)
     offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)

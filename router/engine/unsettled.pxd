@@ -1,5 +1,6 @@
 cimport cython
 from router.engine.delivery cimport Delivery
+from router.engine.link cimport Link
 from router.engine.serial cimport serial_add, serial_distance
 
 @cython.final
@@ -19,3 +20,5 @@ cdef class Unsettled:
     cpdef Delivery remove(self, unsigned int number)
     @cython.locals(ahead=cython.longlong, start=cython.longlong, end=cython.longlong, moved=cython.uint, number=cython.uint)
     cpdef list between(self, unsigned int first, unsigned int last)
+    @cython.locals(ahead=cython.longlong, delivery=Delivery)
+    cpdef list of_link(self, Link link)

@@ -9,6 +9,7 @@ settles millions of others would make the ring as long as that span, so what fal
 from __future__ import annotations
 
 from router.engine.delivery import Delivery
+from router.engine.link import Link
 from router.engine.serial import serial_add, serial_distance
 
 RING_START = 64
@@ -80,19 +81,14 @@ class Unsettled:
                 found.append(number)
         return found
 
-    def take_all(self) -> list[Delivery]:
-        """Every delivery, oldest first; afterwards there is none."""
-        taken = list(self.stragglers.values())
+    def of_link(self, link: Link) -> list[Delivery]:
+        """The deliveries that came in or go out by one link, oldest first; none is removed."""
+        found = [d for d in self.stragglers.values() if d.incoming is link or d.outgoing is link]
         for ahead in range(self.span):
             delivery = self.ring[serial_add(self.base, ahead) & self.mask]
-            if delivery is not None:
-                taken.append(delivery)
-        self.ring = [None] * RING_START
-        self.mask = RING_START - 1
-        self.span = 0
-        self.count = 0
-        self.stragglers = {}
-        return taken
+            if delivery is not None and (delivery.incoming is link or delivery.outgoing is link):
+                found.append(delivery)
+        return found
 
     def _make_room(self, number: int) -> None:
         """Advance the base past settled ids; then grow the ring, or move the oldest out of it."""

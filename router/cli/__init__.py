@@ -1,0 +1,1 @@
+"""The `trioute` command."""

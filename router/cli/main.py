@@ -1,0 +1,24 @@
+"""The `trioute` command: its subcommands, one module each."""
+
+from __future__ import annotations
+
+import click
+
+from router import __version__
+from router.build import data_plane
+from router.cli.check import check
+from router.cli.passwd import passwd
+from router.cli.run import run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(
+    __version__, "-V", "--version", message=f"trioute %(version)s ({data_plane()} data plane)"
+)
+def main() -> None:
+    """A brokerless AMQP 1.0 message router."""
+
+
+main.add_command(run)
+main.add_command(check)
+main.add_command(passwd)

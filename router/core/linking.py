@@ -1,0 +1,235 @@
+"""Links come to addresses and leave them; what a lost link leaves behind is resolved here.
+
+The contract: what was not sent yet is released, what was sent and is unsettled is modified with
+delivery-failed, what was half sent is aborted. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import constants
+from router.amqp.constants import Condition
+from router.amqp.performatives import Coordinator, Source, Target
+from router.core import verdicts
+from router.core.address import MULTICAST, Consumer, Producer
+from router.engine import attaching
+from router.engine.events import LinkAttachReceived, LinkDetached
+from router.engine.link import IncomingLink, OutgoingLink
+from router.errors import AmqpError, Scope
+
+RELEASED = int(constants.Descriptor.RELEASED)
+MODIFIED = int(constants.Descriptor.MODIFIED)
+
+
+def event_received(forwarder: Any, connection: Any, event: Any) -> None:
+    """Act on what concerns links; everything else is for others."""
+    if isinstance(event, LinkAttachReceived):
+        attach_received(forwarder, connection, event.link)
+    elif isinstance(event, LinkDetached):
+        link_lost(forwarder, event.link)
+
+
+# Coming.
+
+
+def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
+    """Accept a peer's attach and put the link on its address, or refuse it."""
+    try:
+        if isinstance(link, OutgoingLink):
+            _accept_receiver(forwarder, link)
+        else:
+            _accept_sender(forwarder, connection, link)
+    except AmqpError as error:
+        attaching.refuse(link, error)
+
+
+def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
+    """The peer receives: its source names the address."""
+    remote = link.remote_attach
+    source = remote.source
+    if source is None:
+        raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
+    text, address = _enter(forwarder, source)
+    consumer = Consumer(link, address)
+    link.owner = consumer
+    address.consumers.append(consumer)
+    # What the router does not do (filters, browsing, durable termini) is not echoed: a peer sees
+    # from the answer what it did not get (section 2.6.3).
+    granted = Source(
+        address=text,
+        dynamic=source.dynamic,
+        default_outcome=source.default_outcome,
+        outcomes=source.outcomes,
+        capabilities=(),
+    )
+    attaching.accept(link, granted, remote.target if remote.target is not None else Target())
+    forwarder.note_credit(address, None)
+
+
+def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
+    """The peer sends: its target names the address, or none for an anonymous relay."""
+    remote = link.remote_attach
+    target = remote.target
+    if isinstance(target, Coordinator):
+        raise AmqpError(
+            Condition.PRECONDITION_FAILED, "the router has no transaction coordinator", Scope.LINK
+        )
+    if target is None:
+        raise AmqpError(Condition.INVALID_FIELD, "a sender needs a target", Scope.LINK)
+    capacity = connection.settings.link_capacity
+    if target.address is None and not target.dynamic:
+        producer = Producer(link, None, capacity)
+        granted = Target()
+    else:
+        text, address = _enter(forwarder, target)
+        producer = Producer(link, address, capacity)
+        address.producers.append(producer)
+        granted = Target(address=text, dynamic=target.dynamic)
+    link.owner = producer
+    attaching.accept(link, remote.source if remote.source is not None else Source(), granted)
+    forwarder.note_credit(producer.address, producer)
+
+
+def _enter(forwarder: Any, terminus: Any) -> tuple[str, Any]:
+    """The address that a terminus names or asks to be made, and the text to answer with."""
+    if terminus.dynamic:
+        text, address = forwarder.table.enter_dynamic()
+        return text, address
+    text = terminus.address or ""
+    if not text:
+        raise AmqpError(Condition.INVALID_FIELD, "a source needs an address", Scope.LINK)
+    address = forwarder.table.enter(text)
+    if address is None:
+        raise AmqpError(Condition.NOT_FOUND, f"node not found: {text}", Scope.LINK)
+    return text, address
+
+
+# Going.
+
+
+def link_lost(forwarder: Any, link: Any) -> None:
+    """A link is detached, or lost with its session or connection."""
+    owner = link.owner
+    if owner is None:
+        return
+    link.owner = None
+    if isinstance(owner, Consumer):
+        _consumer_lost(forwarder, owner)
+    else:
+        _producer_lost(forwarder, owner)
+    address = owner.address
+    if address is None:
+        return
+    if address.is_dynamic and _made_for(link):
+        _delete_node(address)
+    forwarder.note_credit(address, None)
+    forwarder.table.leave(address)
+
+
+def _made_for(link: Any) -> bool:
+    attach = link.remote_attach
+    terminus = attach.source if isinstance(link, OutgoingLink) else attach.target
+    return bool(terminus is not None and terminus.dynamic)
+
+
+def _delete_node(address: Any) -> None:
+    """A dynamic node goes with the link that asked for it; who else uses it is told."""
+    address.is_dynamic = False
+    gone = AmqpError(
+        Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
+    )
+    for owner in [*address.producers, *address.consumers]:
+        attaching.detach(owner.link, True, gone)
+
+
+def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
+    link = consumer.link
+    address = consumer.address
+    session = link.session
+    address.consumers.remove(consumer)
+    current = link.current
+    if current is not None:
+        # The rest of it may still come in; nobody is there to take it.
+        link.current = None
+        forwarder.drop_held(current)
+        current.discarded = True
+    for delivery in session.outgoing.of_link(link):
+        session.close_outgoing(delivery)
+        address.counters.count_outcome(MODIFIED)
+        forwarder.settle(delivery, MODIFIED, verdicts.DELIVERY_FAILED)
+    if address.treatment == MULTICAST or not address.consumers:
+        while consumer.waiting:
+            delivery = consumer.waiting.popleft()
+            forwarder.drop_held(delivery)
+            delivery.discarded = True
+            address.counters.count_outcome(RELEASED)
+            forwarder.settle(delivery, RELEASED, b"")
+
+
+def _producer_lost(forwarder: Any, producer: Producer) -> None:
+    link = producer.link
+    session = link.session
+    if producer.address is not None:
+        producer.address.producers.remove(producer)
+    current = link.current
+    for delivery in session.incoming.of_link(link):
+        session.close_incoming(delivery)
+    if current is not None:
+        link.current = None
+        forwarder.transfer_aborted(current)
+
+
+def abort(forwarder: Any, delivery: Any) -> None:
+    """Give up a delivery whose rest will not come, wherever it is on its way."""
+    delivery.discarded = True
+    forwarder.drop_held(delivery)
+    link = delivery.outgoing
+    if link is None:
+        address = delivery.address
+        if address is not None:
+            for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
+                if delivery in waiting:
+                    waiting.remove(delivery)
+                    break
+            forwarder.table.leave(address)
+        return
+    if link.current is delivery:
+        link.current = None
+        if link.is_attached():
+            link.session.abort(delivery)
+            consumer = link.owner
+            if consumer is not None:
+                forwarder.serve(consumer)
+
+
+# Room.
+
+
+def serve_connection(forwarder: Any, connection: Any) -> None:
+    """Let the links of a connection take what waits for them, beginning with another each time.
+
+    One link may fill the socket again by itself; the next time the turn is another's.
+    """
+    consumers = [
+        link.owner
+        for session in connection.local_sessions.values()
+        for link in session.local_links.values()
+        if isinstance(link, OutgoingLink) and link.owner is not None
+    ]
+    if not consumers:
+        return
+    start = connection.rotation % len(consumers)
+    connection.rotation = start + 1
+    for consumer in consumers[start:] + consumers[:start]:
+        if consumer.waiting or consumer.link.current is not None:
+            forwarder.serve(consumer)
+        forwarder.note_credit(consumer.address, None)
+
+
+def release_all(forwarder: Any, connection: Any) -> None:
+    """Before a connection is closed for a shutdown: resolve what its receivers hold."""
+    for session in list(connection.local_sessions.values()):
+        for link in list(session.local_links.values()):
+            if isinstance(link, OutgoingLink):
+                link_lost(forwarder, link)

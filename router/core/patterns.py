@@ -1,0 +1,84 @@
+"""Which configured address, prefix or pattern speaks for a name: the most specific one wins.
+
+Names and patterns are split into tokens at `/` and `.`. `*` stands for exactly one token, `#` for
+any number of them, none included; a prefix `p` is the pattern `p/#`. Reading from the left, an
+exact token is more specific than `*`, and `*` than `#`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Generic, TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+_SEPARATORS = re.compile(r"[./]")
+# Tokens beyond these are not told apart, so that no name costs more than this to look up.
+MAX_TOKENS = 64
+
+
+@attrs.define
+class _Node(Generic[T]):
+    exact: dict[str, _Node[T]] = attrs.Factory(dict)
+    one: _Node[T] | None = None
+    any: _Node[T] | None = None
+    value: T | None = None
+
+
+class PatternTree(Generic[T]):
+    """A map from patterns to values, asked with names."""
+
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node()
+
+    def add(self, pattern: str, value: T) -> None:
+        """Let `value` speak for the names that `pattern` matches; the last one added wins a tie."""
+        node = self._root
+        for token in tokens(pattern):
+            if token == "*":
+                node.one = node.one or _Node()
+                node = node.one
+            elif token == "#":
+                node.any = node.any or _Node()
+                node = node.any
+            else:
+                node = node.exact.setdefault(token, _Node())
+        node.value = value
+
+    def add_prefix(self, prefix: str, value: T) -> None:
+        """Let `value` speak for `prefix` itself and whatever begins with its tokens."""
+        self.add(f"{prefix.rstrip('/.')}/#", value)
+
+    def match(self, name: str) -> T | None:
+        """The value of the most specific pattern that matches, or None."""
+        return _search(self._root, tokens(name), 0, set())
+
+
+def _search(
+    node: _Node[T], names: list[str], at: int, tried: set[tuple[int, int]]
+) -> T | None:
+    # `tried` keeps several `#` from trying the same place again: nodes x tokens steps at most.
+    if (id(node), at) in tried:
+        return None
+    tried.add((id(node), at))
+    if at == len(names):
+        if node.value is not None:
+            return node.value
+        return None if node.any is None else _search(node.any, names, at, tried)
+    exact = node.exact.get(names[at])
+    found = None if exact is None else _search(exact, names, at + 1, tried)
+    if found is None and node.one is not None:
+        found = _search(node.one, names, at + 1, tried)
+    if found is None and node.any is not None:
+        for following in range(at, len(names) + 1):
+            found = _search(node.any, names, following, tried)
+            if found is not None:
+                break
+    return found
+
+
+def tokens(name: str) -> list[str]:
+    """The tokens of a name or pattern."""
+    return _SEPARATORS.split(name.strip("/."), maxsplit=MAX_TOKENS)

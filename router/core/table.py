@@ -1,0 +1,112 @@
+"""The address table: which addresses are in use, and how each name is treated.
+
+An address exists while a link is attached to it or a delivery waits at it; what it has counted is
+kept when it goes. Addresses come as clients write them: `amqp://host:port/orders`, `/orders` and
+`orders/` all mean `orders`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
+from router.core.counters import Counters
+from router.core.patterns import PatternTree
+
+TREATMENTS = {
+    "closest": CLOSEST,
+    "balanced": BALANCED,
+    "multicast": MULTICAST,
+    "unavailable": UNAVAILABLE,
+}
+TREATMENT_NAMES = {number: name for name, number in TREATMENTS.items()}
+
+_AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
+
+
+def address_name(text: str) -> str:
+    """The name an address text means, without scheme, authority and outer separators."""
+    return _AUTHORITY.sub("", text).lstrip("/").rstrip("/.")
+
+
+class AddressTable:
+    """All addresses of a router.
+
+    `rules` are (is_prefix, pattern, treatment name); `new_name` makes hard-to-guess names for
+    dynamic nodes.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[tuple[bool, str, str]],
+        default_treatment: str,
+        new_name: Callable[[], str],
+    ) -> None:
+        self._in_use: dict[str, Address] = {}
+        self._rules: PatternTree[int] = PatternTree()
+        for is_prefix, pattern, treatment in rules:
+            add = self._rules.add_prefix if is_prefix else self._rules.add
+            add(pattern, TREATMENTS[treatment])
+        self._default = TREATMENTS[default_treatment]
+        self._new_name = new_name
+        # what addresses counted that are no longer in use
+        self.retired = Counters()
+        # where messages go whose address nobody uses; it never has a consumer
+        self.nowhere = Address("", BALANCED)
+
+    def addresses(self) -> Iterator[Address]:
+        """Every address in use."""
+        return iter(list(self._in_use.values()))
+
+    def __len__(self) -> int:
+        return len(self._in_use)
+
+    def treatment(self, name: str) -> int:
+        """How a name is treated, by the most specific rule."""
+        found = self._rules.match(name)
+        return self._default if found is None else found
+
+    def enter(self, text: str) -> Address | None:
+        """The address for a link that attaches; None where the treatment is `unavailable`."""
+        name = address_name(text)
+        address = self._in_use.get(name)
+        if address is None:
+            treatment = self.treatment(name)
+            if treatment == UNAVAILABLE:
+                return None
+            address = self._in_use[name] = Address(name, treatment)
+        return address
+
+    def enter_dynamic(self) -> tuple[str, Address]:
+        """A new address for one link: the text to tell the peer, and the address."""
+        text = self._new_name()
+        name = address_name(text)
+        address = self._in_use[name] = Address(name, BALANCED)
+        address.is_dynamic = True
+        return text, address
+
+    def find(self, text: str) -> Address | None:
+        """Where a single message goes; `nowhere` when the address is not in use."""
+        name = address_name(text)
+        address = self._in_use.get(name)
+        if address is not None:
+            return address
+        return None if self.treatment(name) == UNAVAILABLE else self.nowhere
+
+    def leave(self, address: Address) -> None:
+        """Forget an address if nothing hangs on it any more."""
+        if address.producers or address.consumers or address.waiting:
+            return
+        if self._in_use.get(address.name) is address:
+            del self._in_use[address.name]
+            self.retired.add(address.counters)
+
+    def total(self) -> Counters:
+        """What the router has counted so far, over all addresses."""
+        total = Counters()
+        total.add(self.retired)
+        total.add(self.nowhere.counters)
+        for address in self._in_use.values():
+            total.add(address.counters)
+        return total

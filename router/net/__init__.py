@@ -1,0 +1,1 @@
+"""Sockets: the Trio shell around the sans-I/O engine."""

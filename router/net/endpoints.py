@@ -1,0 +1,62 @@
+"""From what is configured for a listener or connector to what its connections are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router import __version__
+from router.config.model import ConnectorSettings, ListenerSettings
+from router.engine.settings import ConnectionSettings
+
+PRODUCT = "trioute"
+
+
+def _properties(own: Any) -> dict[str, Any]:
+    return {"product": PRODUCT, "version": __version__, **own}
+
+
+def listener_settings(container_id: str, listener: ListenerSettings) -> ConnectionSettings:
+    """What each connection accepted by a listener is told.
+
+    With authenticatePeer SASL is required and ANONYMOUS is not offered.
+    """
+    mechanisms = tuple(
+        name
+        for name in listener.sasl_mechanisms
+        if name != "ANONYMOUS" or not listener.authenticate_peer
+    )
+    return ConnectionSettings(
+        container_id=container_id,
+        max_frame_size=listener.max_frame_size,
+        channel_max=listener.max_sessions - 1,
+        window_limit=listener.max_session_frames,
+        link_capacity=listener.link_capacity,
+        held_limit_bytes=listener.connection_buffer_bytes,
+        idle_timeout_s=listener.idle_timeout_seconds,
+        handshake_timeout_s=listener.initial_handshake_timeout_seconds,
+        sasl_mechanisms=mechanisms,
+        sasl_required=listener.authenticate_peer,
+        properties=_properties(listener.open_properties),
+    )
+
+
+def connector_settings(container_id: str, connector: ConnectorSettings) -> ConnectionSettings:
+    """What a connector's next connection is told; reads its password anew.
+
+    Raises `router.config.secret.SecretUnavailable`.
+    """
+    password = connector.sasl_password
+    return ConnectionSettings(
+        container_id=container_id,
+        hostname=connector.host,
+        max_frame_size=connector.max_frame_size,
+        channel_max=connector.max_sessions - 1,
+        window_limit=connector.max_session_frames,
+        link_capacity=connector.link_capacity,
+        held_limit_bytes=connector.connection_buffer_bytes,
+        idle_timeout_s=connector.idle_timeout_seconds,
+        sasl_mechanisms=connector.sasl_mechanisms,
+        sasl_username=connector.sasl_username,
+        sasl_password=None if password is None else password.reveal(),
+        properties=_properties(connector.open_properties),
+    )

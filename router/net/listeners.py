@@ -1,0 +1,97 @@
+"""Listening sockets: each connection they accept gets a pump of its own."""
+
+from __future__ import annotations
+
+import socket
+
+import structlog
+import trio
+
+from router.config.model import ListenerSettings
+from router.config.users import load_users
+from router.engine.connection import Connection
+from router.net.authentication import Authenticator
+from router.net.endpoints import listener_settings
+from router.net.exchange import Exchange
+from router.net.pump import Pump
+
+log = structlog.get_logger("router.listener")
+
+BACKLOG = 1024
+_FAMILIES = {"IPv4": socket.AF_INET, "IPv6": socket.AF_INET6, None: socket.AF_UNSPEC}
+
+
+async def open_listeners(listener: ListenerSettings) -> list[trio.SocketListener]:
+    """Bind the sockets of a listener, one for each address of its host.
+
+    Raises `OSError` where the host has no address or a port cannot be bound.
+    """
+    family = _FAMILIES[listener.socket_address_family]
+    found = await trio.socket.getaddrinfo(
+        listener.host, listener.port, family=family, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listeners = []
+    for kind, _, protocol, _, address in dict.fromkeys(found):
+        sock = trio.socket.socket(kind, socket.SOCK_STREAM, protocol)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if kind == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            await sock.bind(address)
+        except OSError:
+            sock.close()
+            for other in listeners:
+                await other.aclose()
+            raise
+        sock.listen(BACKLOG)
+        listeners.append(trio.SocketListener(sock))
+    return listeners
+
+
+class AmqpListener:
+    """One configured listener, once it is bound."""
+
+    def __init__(
+        self,
+        listener: ListenerSettings,
+        sockets: list[trio.SocketListener],
+        exchange: Exchange,
+        container_id: str,
+    ) -> None:
+        self.listener = listener
+        self.sockets = sockets
+        self.exchange = exchange
+        self.settings = listener_settings(container_id, listener)
+        users = None if listener.users_file is None else load_users(listener.users_file)
+        self.authenticator = Authenticator(users)
+
+    async def serve(self, connections: trio.Nursery) -> None:
+        """Accept until cancelled; accepted connections live on in `connections`."""
+        await trio.serve_listeners(self._serve_one, self.sockets, handler_nursery=connections)
+
+    async def _serve_one(self, stream: trio.SocketStream) -> None:
+        host, port, *_ = stream.socket.getpeername()
+        sock = socket.socket(fileno=stream.socket.detach())
+        sock.setblocking(False)
+        connection = Connection(
+            self.settings,
+            self.exchange.forwarder,
+            self.exchange.turn,
+            f"{host}:{port}",
+            False,
+        )
+        pump = Pump(sock, connection, self.exchange, self.authenticator)
+        pump.log.debug("connection accepted", listener=self.listener.name)
+        await run_guarded(pump)
+
+
+async def run_guarded(pump: Pump) -> None:
+    """Run a connection so that a defect in how it is handled ends it and nothing else."""
+    try:
+        await pump.run()
+    except* trio.Cancelled:
+        raise
+    except* Exception:
+        # The one place where any exception is caught: one bad peer never disturbs another, not
+        # even through a mistake of ours. It is logged whole, and the connection is gone.
+        pump.log.exception("connection failed")

@@ -1,0 +1,248 @@
+"""One connection's life: from a connected socket until it is closed.
+
+    read -> engine and core -> send -> read ...
+
+The pump owns the socket and decides nothing: it carries octets into the engine, and out of it what
+the turn made the engine say. Sends are tried at once, from whichever task ends the turn; only when
+the socket is full does a writer task wait for it. Nothing that goes wrong with one connection
+reaches another.
+"""
+
+from __future__ import annotations
+
+import socket
+
+import structlog
+import trio
+
+from router.amqp.performatives import Error
+from router.engine import events
+from router.engine.connection import Connection
+from router.engine.link import OutgoingLink
+from router.net.authentication import Authenticator
+from router.net.exchange import READ_BYTES, Exchange
+
+log = structlog.get_logger("router.connection")
+
+# After our close has left, how long a peer has to close its side before the socket is dropped.
+LINGER_S = 2.0
+
+
+class Pump:
+    """A socket, the engine's connection, and the two ways between them."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        connection: Connection,
+        exchange: Exchange,
+        authenticator: Authenticator | None,
+    ) -> None:
+        self.sock = sock
+        self.connection = connection
+        self.exchange = exchange
+        self.authenticator = authenticator
+        self.number = exchange.enter(self)
+        connection.owner = self
+        self.log = log.bind(connection=self.number, peer=connection.name)
+        self.opened = trio.Event()
+        self._nursery: trio.Nursery | None = None
+        self._reading = trio.CancelScope()
+        self._may_read = trio.Event()
+        self._is_writing = False
+
+    async def run(self) -> None:
+        """Live until either side is done, then leave nothing behind."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                self.exchange.begin_turn()
+                if self.connection.is_client:
+                    self.connection.start()
+                    self.exchange.finish_turn()
+                with self._reading:
+                    await self._read()
+                with trio.move_on_after(LINGER_S):
+                    await self._linger()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._close()
+
+    async def _read(self) -> None:
+        """Carry octets in until the connection is finished or the socket ends."""
+        connection, exchange, sock = self.connection, self.exchange, self.sock
+        buffer = exchange.buffer
+        while not connection.finished:
+            if connection.paused or connection.held_back:
+                self._may_read = trio.Event()
+                await self._may_read.wait()
+                continue
+            await trio.lowlevel.wait_readable(sock)
+            if connection.paused or connection.held_back:
+                continue
+            kept = connection.prepare(buffer)
+            try:
+                count = sock.recv_into(buffer[kept : kept + READ_BYTES])
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError:
+                return
+            if count == 0:
+                return
+            exchange.begin_turn()
+            connection.receive(buffer, kept + count)
+            exchange.finish_turn()
+
+    def send(self) -> None:
+        """Send what the turn left in the output, as far as the socket takes it."""
+        connection = self.connection
+        connection.write_due()
+        if self._is_writing:
+            return
+        if not self._try_send() and self._nursery is not None:
+            self._is_writing = True
+            self._nursery.start_soon(self._write)
+        elif connection.finished:
+            self._reading.cancel()
+
+    def _try_send(self) -> bool:
+        """Send until all is sent (True) or the socket is full (False)."""
+        connection = self.connection
+        output = connection.outbox.output
+        while output.begin != output.end:
+            try:
+                count = self.sock.send(output.waiting())
+            except (BlockingIOError, InterruptedError):
+                return False
+            except OSError:
+                self._socket_failed()
+                return True
+            connection.sent(count)
+        return True
+
+    async def _write(self) -> None:
+        """Wait for a full socket, and send, until nothing is left."""
+        while self._is_writing:
+            await trio.lowlevel.wait_writable(self.sock)
+            self.exchange.begin_turn()
+            self._is_writing = not self._try_send()
+            if not self._is_writing and self.connection.finished:
+                self._reading.cancel()
+            if not self._is_writing:
+                # from here on `send` may start another writer; this one is done
+                self.exchange.finish_turn()
+                return
+            self.exchange.finish_turn()
+
+    def _socket_failed(self) -> None:
+        """The peer is gone: what the connection carried is resolved in this very turn."""
+        self.connection.end_of_input()
+        self._reading.cancel()
+
+    async def _linger(self) -> None:
+        """After our close: let it arrive, and wait for the peer's end, reading without looking.
+
+        Closing a socket with unread octets in it resets the connection, and the peer might never
+        read why it was closed.
+        """
+        if not self.connection.finished:
+            return
+        while self._is_writing:
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.wait_writable(self.sock)
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+            while True:
+                await trio.lowlevel.wait_readable(self.sock)
+                if not self.sock.recv(65536):
+                    return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            return
+
+    def _close(self) -> None:
+        self.exchange.begin_turn()
+        self.connection.end_of_input()
+        self.exchange.leave(self.number)
+        trio.lowlevel.notify_closing(self.sock)
+        self.sock.close()
+        self.exchange.finish_turn()
+        # break the cycles, so that memory goes now and not when the collector comes
+        self.connection.owner = _GONE
+        self.connection.outbox.connection = None
+
+    def read_again(self) -> None:
+        """What held reading back is over."""
+        self._may_read.set()
+
+    # What happens on the connection.
+
+    def event_received(self, event: object) -> None:
+        """Log what an operator wants to know, and see to authentication."""
+        if isinstance(event, events.SaslInitReceived):
+            assert self._nursery is not None
+            self._nursery.start_soon(self._authenticate, event)
+        elif isinstance(event, events.ConnectionOpened):
+            self.opened.set()
+            remote = event.remote_open
+            self.log.info(
+                "connection opened", container=remote.container_id, user=self.connection.user
+            )
+        elif isinstance(event, events.ConnectionClosed):
+            if event.error is None:
+                self.log.info("connection closed", by_peer=event.by_peer)
+            else:
+                self.exchange.failed_connections += 1
+                self.log.warning("connection closed", by_peer=event.by_peer, **_told(event.error))
+        elif isinstance(event, events.SessionEnded) and event.error is not None:
+            self.log.warning("session ended", **_told(event.error))
+        elif isinstance(event, events.LinkAttachReceived):
+            link = event.link
+            self.log.info("link attached", **_link_facts(link))
+        elif isinstance(event, events.LinkDetached):
+            told = {} if event.error is None else _told(event.error)
+            write = self.log.warning if told else self.log.info
+            write("link detached", closed=event.closed, **_link_facts(event.link), **told)
+
+    async def _authenticate(self, event: events.SaslInitReceived) -> None:
+        """Find out who the peer is, off the loop where that takes time, and answer."""
+        assert self.authenticator is not None
+        user = await self.authenticator.authenticate(event.mechanism, event.initial_response)
+        self.exchange.begin_turn()
+        if user is None:
+            self.log.warning("authentication failed", mechanism=event.mechanism)
+        self.connection.sasl_outcome(user is not None, user)
+        self.exchange.finish_turn()
+        self.read_again()
+
+
+class _Gone:
+    """Stands in for the pump of a connection that is over."""
+
+    def send(self) -> None:
+        """Nothing can be sent any more."""
+
+    def read_again(self) -> None:
+        """Nothing will be read any more."""
+
+    def event_received(self, event: object) -> None:
+        """Nobody is left to hear of it."""
+
+
+_GONE = _Gone()
+
+
+def _told(error: Error) -> dict[str, object]:
+    return {"condition": str(error.condition), "description": error.description}
+
+
+def _link_facts(link: object) -> dict[str, object]:
+    attach = getattr(link, "remote_attach", None)
+    is_outgoing = isinstance(link, OutgoingLink)
+    terminus = None if attach is None else attach.source if is_outgoing else attach.target
+    return {
+        "link": getattr(link, "name", None),
+        "direction": "out" if is_outgoing else "in",
+        "address": getattr(terminus, "address", None),
+    }

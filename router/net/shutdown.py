@@ -1,0 +1,39 @@
+"""The orderly end: every delivery gets its outcome, every link a detach, every connection a close."""
+
+from __future__ import annotations
+
+import trio
+
+from router.amqp.constants import Condition
+from router.core import linking
+from router.engine import attaching
+from router.errors import AmqpError, Scope
+from router.net.exchange import Exchange
+
+# How long peers have to take in what they are told; after it their sockets are closed.
+FAREWELL_S = 2.0
+
+
+async def close_all(exchange: Exchange) -> None:
+    """Resolve what is under way, then detach links and close connections, and wait for the peers.
+
+    Receivers first: what they hold unsettled becomes their senders' outcomes while there still
+    are links to tell them on.
+    """
+    exchange.begin_turn()
+    pumps = list(exchange.pumps.values())
+    for pump in pumps:
+        linking.release_all(exchange.forwarder, pump.connection)
+    exchange.finish_turn()
+    reason = AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down", Scope.LINK)
+    for pump in pumps:
+        for session in list(pump.connection.local_sessions.values()):
+            for link in list(session.local_links.values()):
+                attaching.detach(link, False, reason)
+        pump.connection.close(
+            AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down")
+        )
+    exchange.finish_turn()
+    with trio.move_on_after(FAREWELL_S):
+        while exchange.pumps:
+            await trio.sleep(0.01)

@@ -1,0 +1,83 @@
+"""One running router: builds the parts, opens the nursery; no logic of its own."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+
+import attrs
+import structlog
+import trio
+
+from router.config.model import Configuration, ListenerSettings
+from router.core.table import AddressTable
+from router.net.connectors import AmqpConnector
+from router.net.exchange import Exchange
+from router.net.listeners import AmqpListener, open_listeners
+from router.net.shutdown import close_all
+
+log = structlog.get_logger("router")
+
+# A dynamic address is a capability: who knows it may use it. 120 bits cannot be guessed.
+DYNAMIC_NAME_BYTES = 15
+
+
+@attrs.frozen
+class Listening:
+    """Where one listener can be reached."""
+
+    listener: ListenerSettings
+    addresses: tuple[tuple[str, int], ...]
+
+
+class Node:
+    """A router made from a configuration; `run` is its whole life."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        router = configuration.router
+        self.container_id = router.id or socket.gethostname()
+        rules = [
+            (a.prefix is not None, a.prefix or a.pattern or "", a.distribution)
+            for a in configuration.addresses
+        ]
+        self.table = AddressTable(rules, router.default_distribution, self._dynamic_name)
+        endpoints = [*configuration.listeners, *configuration.connectors]
+        largest = max((e.max_frame_size for e in endpoints), default=65536)
+        self.exchange = Exchange(self.table, router.memory_limit_bytes, largest)
+
+    def _dynamic_name(self) -> str:
+        token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
+        return f"amqp:/_topo/0/{self.container_id}/temp.{token}"
+
+    async def run(
+        self,
+        stop: trio.Event,
+        task_status: trio.TaskStatus[list[Listening]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Listen, connect and forward until `stop` is set, then close every connection in order.
+
+        Reports where it listens once all sockets are bound; raises `OSError` where one cannot be.
+        """
+        listening: list[Listening] = []
+        listeners = []
+        for listener in self.configuration.listeners:
+            sockets = await open_listeners(listener)
+            bound = tuple(s.socket.getsockname()[:2] for s in sockets)
+            listening.append(Listening(listener, bound))
+            if not listener.http:
+                listeners.append(AmqpListener(listener, sockets, self.exchange, self.container_id))
+        async with trio.open_nursery() as connections:
+            async with trio.open_nursery() as accepting:
+                accepting.start_soon(self.exchange.watch_clock)
+                for each in listeners:
+                    accepting.start_soon(each.serve, connections)
+                for connector in self.configuration.connectors:
+                    endpoint = AmqpConnector(connector, self.exchange, self.container_id)
+                    accepting.start_soon(endpoint.serve)
+                task_status.started(listening)
+                await stop.wait()
+                log.info("shutting down", connections=len(self.exchange.pumps))
+                accepting.cancel_scope.cancel()
+            await close_all(self.exchange)
+            connections.cancel_scope.cancel()
