@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,21 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     result = run(tmp_path / "gone" / "users", "ada", "one\n", "--stdin")
     assert result.exit_code == 1
     assert "No such file or directory" in result.output
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """Let no file of this process grow, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.touch()
+    result = run(file, "ada", "one\n", "--stdin")
+    assert (result.exit_code, result.output) == (1, f"Error: {file}: File too large\n")
+    assert list(tmp_path.iterdir()) == [file]
