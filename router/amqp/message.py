@@ -31,6 +31,21 @@ from router.amqp.performatives import Header, Properties
 from router.amqp.sections import SECTION_NAMES, AmqpSequence, AmqpValue, Data
 from router.amqp.types import Described, Symbol, ULong
 
+__all__ = [
+    "AmqpSequence",
+    "AmqpValue",
+    "BodySection",
+    "Data",
+    "Header",
+    "Message",
+    "Properties",
+    "SectionSpan",
+    "bare_message",
+    "decode_message",
+    "encode_message",
+    "section_spans",
+]
+
 BodySection = Data | AmqpSequence | AmqpValue
 
 
