@@ -24,18 +24,20 @@ ALLOWED: dict[str, frozenset[str]] = {
     "core": frozenset({"errors", "amqp", "engine"}),
     # Beside them: who decides where addresses lead.
     "control": _DATA_PLANE | {"config"},
-    # The sockets. They are told what to do by the node, so they need nobody's configuration.
-    "net": _DATA_PLANE,
+    # The sockets, and what is configured of them.
+    "net": _DATA_PLANE | {"config"},
     # Rooms of their own.
     "build": frozenset(),
     "config": frozenset({"errors", "build"}),
+    "logs": frozenset({"config"}),
     "metrics": _DATA_PLANE | {"build", "config", "control"},
     "plugin": _DATA_PLANE | {"config", "control"},
     # Over everything.
     "management": _DATA_PLANE | {"build", "config", "control", "metrics", "plugin"},
-    "node": _DATA_PLANE | {"build", "config", "control", "management", "metrics", "net", "plugin"},
+    "node": _DATA_PLANE
+    | {"build", "config", "control", "logs", "management", "metrics", "net", "plugin"},
     "cli": _DATA_PLANE
-    | {"build", "config", "control", "management", "metrics", "net", "node", "plugin"},
+    | {"build", "config", "control", "logs", "management", "metrics", "net", "node", "plugin"},
     "__main__": frozenset({"cli"}),
     "": frozenset(),  # router/__init__.py: importing any module must not import the others
 }

@@ -1,0 +1,171 @@
+"""Real routers, each in a process of its own on a port that the system chose, for tests to talk to.
+
+`router_process` is one plain router that a whole test run shares: use addresses that no other test
+uses. `start_router` starts further ones with a configuration of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+import pytest
+
+PLAIN = """\
+[[listener]]
+host = "127.0.0.1"
+port = 0
+
+[[address]]
+prefix = "closest"
+distribution = "closest"
+
+[[address]]
+prefix = "multicast"
+distribution = "multicast"
+
+[[address]]
+prefix = "unavailable"
+distribution = "unavailable"
+"""
+
+_COMMAND = "from router.cli.main import main; main(prog_name='trioute')"
+_ADDRESS = re.compile(r"amqp://(\S+):(\d+)$")
+# What the announcement ends with.
+_LAST_LINE = "Ctrl-C stops the router."
+STOP_S = 15.0
+
+
+def trioute(*arguments: str | Path) -> list[str]:
+    """The command line that runs `trioute` from the build under test."""
+    return [sys.executable, "-P", "-c", _COMMAND, *map(str, arguments)]
+
+
+@attrs.define
+class RouterProcess:
+    """A running router. `addresses` are the (host, port) of its AMQP listeners, as it said them."""
+
+    process: subprocess.Popen[str]
+    addresses: list[tuple[str, int]]
+    log: Path
+
+    @property
+    def host(self) -> str:
+        """Where the first listener is bound."""
+        return self.addresses[0][0]
+
+    @property
+    def port(self) -> int:
+        """The port of the first listener."""
+        return self.addresses[0][1]
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self.process.pid
+
+    def url(self, address: str = "", *, listener: int = 0, user: str = "") -> str:
+        """An address of this router; `user` is `name:password`."""
+        host, port = self.addresses[listener]
+        return f"amqp://{user + '@' if user else ''}{host}:{port}/{address}"
+
+    def log_text(self) -> str:
+        """What it has logged so far."""
+        return self.log.read_text(encoding="utf-8")
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End it with a signal and return its exit code; does nothing more the second time."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            code = self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the router did not stop:\n{self.log_text()}") from None
+        finally:
+            if self.process.stdout is not None:
+                self.process.stdout.close()
+        return code
+
+
+def _announced(process: subprocess.Popen[str], log: Path) -> list[tuple[str, int]]:
+    """Read the announcement, which the router prints once it listens."""
+    assert process.stdout is not None
+    addresses = []
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        found = _ADDRESS.search(line.rstrip())
+        if found and line.startswith("  AMQP"):
+            addresses.append((found[1].strip("[]"), int(found[2])))
+        if line.rstrip() == _LAST_LINE:
+            return addresses
+    process.wait()
+    text = log.read_text(encoding="utf-8")
+    raise AssertionError(f"the router ended with {process.returncode}:\n{''.join(lines)}{text}")
+
+
+@contextmanager
+def running_router(folder: Path, configuration: str = PLAIN) -> Iterator[RouterProcess]:
+    """Run a router until the block ends; `folder` takes its configuration and its log.
+
+    The configuration is TOML; with `port = 0` each listener gets a free port.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "trioute.toml"
+    file.write_text(configuration, encoding="utf-8")
+    log = folder / "router.log"
+    with log.open("w", encoding="utf-8") as stderr:
+        process = subprocess.Popen(
+            trioute("run", "--config", file),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+    started = RouterProcess(process, [], log)
+    try:
+        started.addresses = _announced(process, log)
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="session")
+def router_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
+    """One router for all tests that only need some router; see `PLAIN` for its configuration."""
+    with running_router(tmp_path_factory.mktemp("router")) as started:
+        yield started
+
+
+class StartRouter(Protocol):
+    """What `start_router` gives."""
+
+    def __call__(self, configuration: str = PLAIN) -> RouterProcess:
+        """Start a router, which is stopped when the test ends."""
+
+
+@pytest.fixture
+def start_router(tmp_path: Path) -> Iterator[StartRouter]:
+    """Start routers with configurations of their own; each is stopped when the test ends.
+
+    A configuration may name files of the test's `tmp_path` by absolute paths.
+    """
+    with ExitStack() as stack:
+        count = 0
+
+        def start(configuration: str = PLAIN) -> RouterProcess:
+            nonlocal count
+            count += 1
+            return stack.enter_context(running_router(tmp_path / f"router-{count}", configuration))
+
+        yield start
