@@ -17,6 +17,9 @@ from router import build
 
 from support import builds
 
+# Fixtures that tests of several rooms share.
+pytest_plugins = ["support.routers"]
+
 ROOT = Path(__file__).resolve().parents[1]
 INSTALLED = Path(build.__file__).resolve().parent
 

@@ -1,0 +1,81 @@
+"""`trioute run`: it says where it listens, stops in order, and says why it cannot start."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from router.cli.run import EXIT_CONFIGURATION, EXIT_RUNTIME, announcement, run
+from router.config.model import ListenerSettings
+from router.node import Listening
+
+from support.routers import RouterProcess, StartRouter, trioute
+
+TWO_LISTENERS = """\
+[[listener]]
+port = 0
+
+[[listener]]
+port = 0
+name = "second"
+"""
+
+
+def test_the_announcement_names_every_socket() -> None:
+    listening = [
+        Listening(ListenerSettings(), (("127.0.0.1", 5672), ("::1", 5672))),
+        Listening(ListenerSettings(http=True, port=9672), (("127.0.0.1", 9672),)),
+    ]
+    first, *rest = announcement("edge", listening, Path("my.toml"))
+    assert first.startswith("trioute ")
+    assert first.endswith("router edge, configured by my.toml")
+    assert rest == [
+        "  AMQP 1.0            amqp://127.0.0.1:5672",
+        "  AMQP 1.0            amqp://[::1]:5672",
+        "  metrics and health  http://127.0.0.1:9672/metrics  /healthz  /readyz",
+        "Try it, in two other terminals:",
+        "  trioute receive amqp://127.0.0.1:5672/hello --count 3",
+        "  trioute send amqp://127.0.0.1:5672/hello --count 3 --body 'hello, world'",
+        "Ctrl-C stops the router.",
+    ]
+
+
+def test_without_an_amqp_listener_there_is_nothing_to_try() -> None:
+    (line,) = announcement("edge", [], None)
+    assert line.endswith("configured by the embedded default")
+
+
+def test_it_listens_where_it_says(start_router: StartRouter) -> None:
+    router = start_router(TWO_LISTENERS)
+    assert len(router.addresses) == 2
+    for address in router.addresses:
+        socket.create_connection(address).close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_in_order(start_router: StartRouter, number: int) -> None:
+    assert start_router().stop(number) == 0
+
+
+def test_a_port_in_use_is_said(router_process: RouterProcess, tmp_path: Path) -> None:
+    file = tmp_path / "trioute.toml"
+    file.write_text(f"[[listener]]\nport = {router_process.port}\n", encoding="utf-8")
+    result = subprocess.run(trioute("run", "-c", file), capture_output=True, text=True, check=False)
+    assert result.returncode == EXIT_RUNTIME
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("trioute: cannot start: ")
+    assert "in use" in line
+
+
+def test_a_configuration_that_cannot_be_run_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "trioute.toml"
+    file.write_text("[router]\nmode = 'sideways'\n", encoding="utf-8")
+    result = CliRunner().invoke(run, ["-c", str(file)])
+    assert result.exit_code == EXIT_CONFIGURATION
+    assert result.output.startswith(f"{file}:2: ")
