@@ -30,6 +30,9 @@ saslMechanisms = ["ANONYMOUS"]
 [[address]]
 prefix = "multicast"
 distribution = "multicast"
+
+[log]
+level = "warning"
 """
 
 
