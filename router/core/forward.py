@@ -183,7 +183,7 @@ class Forwarder(Handler):
             if not has_room and delivery.settled:
                 address.counters.dropped_presettled += 1
                 continue
-            copy = Delivery()
+            copy = Delivery.__new__(Delivery)
             copy.incoming = delivery.incoming
             copy.address = address
             copy.message_format = delivery.message_format

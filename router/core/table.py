@@ -50,8 +50,9 @@ class AddressTable:
             add(pattern, TREATMENTS[treatment])
         self._default = TREATMENTS[default_treatment]
         self._new_name = new_name
-        # what addresses counted that are no longer in use
+        # what addresses counted that are no longer in use; those named in `kept` each on its own
         self.retired = Counters()
+        self.kept: dict[str, Counters] = {}
         # where messages go whose address nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
 
@@ -100,13 +101,15 @@ class AddressTable:
             return
         if self._in_use.get(address.name) is address:
             del self._in_use[address.name]
-            self.retired.add(address.counters)
+            self.kept.get(address.name, self.retired).add(address.counters)
 
     def total(self) -> Counters:
         """What the router has counted so far, over all addresses."""
         total = Counters()
         total.add(self.retired)
         total.add(self.nowhere.counters)
+        for counters in self.kept.values():
+            total.add(counters)
         for address in self._in_use.values():
             total.add(address.counters)
         return total

@@ -2,8 +2,6 @@ cimport cython
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 @cython.final
-@cython.no_gc
-@cython.freelist(1024)
 cdef class Delivery:
     cdef public IncomingLink incoming
     cdef public unsigned int incoming_id

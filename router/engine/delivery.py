@@ -13,40 +13,75 @@ from router.engine.link import IncomingLink, OutgoingLink
 
 
 class Delivery:
-    """A message transfer between two links (section 2.6.12), as the router sees it."""
+    """A message transfer between two links (section 2.6.12), as the router sees it.
 
-    def __init__(self) -> None:
-        # where it came from; incoming_open until it is settled towards the sender
-        self.incoming: IncomingLink | None = None
-        self.incoming_id = 0
-        self.incoming_open = False
-        # where it goes; outgoing_open while the receiver's settlement is awaited
-        self.outgoing: OutgoingLink | None = None
-        self.outgoing_id = 0
-        self.outgoing_open = False
-        self.message_format = 0
-        # the sender has settled it, at the start (pre-settled) or since
-        self.settled = False
-        # the last frame has come in
-        self.complete = False
-        # what still comes in of it goes nowhere
-        self.discarded = False
-        self.size = 0
-        # the first frame has gone out
-        self.started = False
-        # octets that came in and could not be sent on yet, in order; None when nothing waits
-        self.chunks: Any = None
-        self.held_bytes = 0
-        # the delivery this is a copy of, and the copies that were made of this one
-        self.parent: Delivery | None = None
-        self.copies: Any = None
-        # the core's: the address it was sent to, when its ttl ends (0: never) and where the ttl
-        # stands in the first chunk, how many copies are open, the outcome so far
-        self.address: Any = None
-        self.deadline = 0.0
-        self.ttl_at = 0
-        self.open_copies = 0
-        self.outcome = 0
-        self.outcome_octets: bytes | None = None
-        # the delivery-tag to send, where it matters; None for one made of the delivery-id
-        self.tag: bytes | None = None
+    Made by `Delivery.__new__(Delivery)`: every field then has its default, and when compiled no
+    call into Python is made for it.
+    """
+
+    # where it came from; incoming_open until it is settled towards the sender
+    incoming: IncomingLink | None
+    incoming_id: int
+    incoming_open: bool
+    # where it goes; outgoing_open while the receiver's settlement is awaited
+    outgoing: OutgoingLink | None
+    outgoing_id: int
+    outgoing_open: bool
+    message_format: int
+    # the sender has settled it, at the start (pre-settled) or since
+    settled: bool
+    # the last frame has come in
+    complete: bool
+    # what still comes in of it goes nowhere
+    discarded: bool
+    size: int
+    # the first frame has gone out
+    started: bool
+    # octets that came in and could not be sent on yet, in order; None when nothing waits
+    chunks: Any
+    held_bytes: int
+    # the delivery this is a copy of, and the copies that were made of this one
+    parent: Delivery | None
+    copies: Any
+    # the core's: the address it was sent to, when its ttl ends (0: never) and where the ttl
+    # stands in the first chunk, how many copies are open, the outcome so far
+    address: Any
+    deadline: float
+    ttl_at: int
+    open_copies: int
+    outcome: int
+    outcome_octets: bytes | None
+    # the delivery-tag to send, where it matters; None for one made of the delivery-id
+    tag: bytes | None
+
+
+DEFAULTS: dict[str, Any] = {
+    "incoming": None,
+    "incoming_id": 0,
+    "incoming_open": False,
+    "outgoing": None,
+    "outgoing_id": 0,
+    "outgoing_open": False,
+    "message_format": 0,
+    "settled": False,
+    "complete": False,
+    "discarded": False,
+    "size": 0,
+    "started": False,
+    "chunks": None,
+    "held_bytes": 0,
+    "parent": None,
+    "copies": None,
+    "address": None,
+    "deadline": 0.0,
+    "ttl_at": 0,
+    "open_copies": 0,
+    "outcome": 0,
+    "outcome_octets": None,
+    "tag": None,
+}
+
+# A compiled class has all its fields, zero or None, from its allocation on.
+for _name, _default in DEFAULTS.items():
+    if not hasattr(Delivery, _name):
+        setattr(Delivery, _name, _default)

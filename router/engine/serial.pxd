@@ -1,5 +1,9 @@
 cimport cython
 
+cdef long long MASK
+cdef long long HALF
+cdef long long WHOLE
+
 @cython.locals(distance=cython.longlong)
 cpdef long long serial_distance(long long start, long long end) noexcept
 

@@ -7,10 +7,15 @@ only ever agree.
 
 from __future__ import annotations
 
+# Typed in the .pxd: literals beyond 31 bits would be Python objects in the compiled build.
+MASK = 0xFFFFFFFF
+HALF = 0x80000000
+WHOLE = 0x100000000
+
 
 def serial_add(number: int, count: int) -> int:
     """`number` moved on by `count`, which may be negative."""
-    return (number + count) & 0xFFFFFFFF
+    return (number + count) & MASK
 
 
 def serial_distance(start: int, end: int) -> int:
@@ -18,7 +23,7 @@ def serial_distance(start: int, end: int) -> int:
 
     RFC 1982 leaves the order of numbers exactly 2**31 apart undefined; here that is "behind".
     """
-    distance = (end - start) & 0xFFFFFFFF
-    if distance >= 0x80000000:
-        return distance - 0x100000000
+    distance = (end - start) & MASK
+    if distance >= HALF:
+        return distance - WHOLE
     return distance

@@ -54,10 +54,11 @@ cdef class Session:
 
     @cython.locals(link=IncomingLink, delivery=Delivery, size=Py_ssize_t)
     cpdef void transfer_received(self, TransferFrame frame) except *
+    @cython.locals(link=IncomingLink)
     cpdef IncomingLink incoming_link(self, unsigned int handle)
     @cython.locals(delivery=Delivery, number=cython.uint)
     cdef Delivery _begin_incoming(self, IncomingLink link, TransferFrame frame)
-    @cython.locals(unsettled=Unsettled, number=cython.uint)
+    @cython.locals(unsettled=Unsettled, number=cython.uint, straggler=cython.uint, count=cython.longlong)
     cpdef void disposition_received(self, DispositionFrame frame) except *
     cdef void _state_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(under_way=cython.longlong, was_closed=bint)

@@ -133,18 +133,17 @@ class Session:
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
         """The link a transfer names; None when it is being detached and the frame is ignored."""
-        link = self.links[handle] if handle < len(self.links) else None
-        if link is None:
+        found = self.links[handle] if handle < len(self.links) else None
+        if found is None:
             raise AmqpError(
                 "amqp:session:unattached-handle", f"no link is attached to handle {handle}", Scope.SESSION
             )
-        if not isinstance(link, IncomingLink):
+        if not isinstance(found, IncomingLink):
             raise AmqpError(
                 "amqp:not-allowed", f"a transfer on handle {handle}, whose sender we are", Scope.SESSION
             )
-        if not link.is_attached():
-            return None
-        return link
+        link = found
+        return link if link.is_attached() else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
         """The delivery that a first frame begins, or None when the link had to be detached."""
@@ -167,7 +166,7 @@ class Session:
             return None
         link.credit -= 1
         link.delivery_count = serial_add(link.delivery_count, 1)
-        delivery = Delivery()
+        delivery = Delivery.__new__(Delivery)
         delivery.incoming = link
         delivery.incoming_id = number
         delivery.message_format = frame.message_format
@@ -187,8 +186,17 @@ class Session:
             return
         if serial_distance(frame.first, frame.last) < 0:
             raise AmqpError("amqp:invalid-field", "a disposition's last comes before its first", Scope.SESSION)
-        for number in unsettled.between(frame.first, frame.last):
+        if unsettled.stragglers:
+            for straggler in sorted(unsettled.stragglers_between(frame.first, frame.last)):
+                self._state_received(unsettled.find(straggler), frame)
+        count = unsettled.count_between(frame.first, frame.last)
+        number = frame.first
+        if serial_distance(number, unsettled.base) > 0:
+            number = unsettled.base
+        while count > 0:
             self._state_received(unsettled.find(number), frame)
+            number = serial_add(number, 1)
+            count -= 1
 
     def _state_received(self, delivery: Delivery | None, frame: DispositionFrame) -> None:
         if delivery is None:

@@ -70,16 +70,22 @@ class Unsettled:
             return delivery
         return None
 
-    def between(self, first: int, last: int) -> list[int]:
-        """The ids from first to last that are unsettled, oldest first, however wide the range."""
-        found = [n for n in self.stragglers if _within(first, n, last)]
+    def stragglers_between(self, first: int, last: int) -> list[int]:
+        """The ids from first to last that have left the ring, in no order."""
+        return [
+            number
+            for number in self.stragglers
+            if serial_distance(first, number) >= 0 and serial_distance(number, last) >= 0
+        ]
+
+    def count_between(self, first: int, last: int) -> int:
+        """How many ids of the ring lie from first to last, settled or not, however wide that is.
+
+        They begin at `first`, or at `base` where that comes later.
+        """
         start = max(0, serial_distance(self.base, first))
         end = min(self.span - 1, serial_distance(self.base, last))
-        for ahead in range(start, end + 1):
-            number = serial_add(self.base, ahead)
-            if self.ring[number & self.mask] is not None:
-                found.append(number)
-        return found
+        return end - start + 1 if end >= start else 0
 
     def of_link(self, link: Link) -> list[Delivery]:
         """The deliveries that came in or go out by one link, oldest first; none is removed."""
@@ -118,7 +124,3 @@ class Unsettled:
             ring[moved & (size - 1)] = self.ring[moved & self.mask]
         self.ring = ring
         self.mask = size - 1
-
-
-def _within(first: int, number: int, last: int) -> bool:
-    return serial_distance(first, number) >= 0 and serial_distance(number, last) >= 0
