@@ -197,9 +197,10 @@ class Connection:
 
     def _mapped_session(self, channel: int) -> Session | None:
         """The session of a channel; None when it is ending and its frames are ignored."""
-        session = self.sessions[channel] if channel < len(self.sessions) else None
-        if session is None:
+        found = self.sessions[channel] if channel < len(self.sessions) else None
+        if found is None:
             raise opening.unmapped(self, channel)
+        session: Session = found
         self.failing = session
         if session.state == MAPPED:
             return session

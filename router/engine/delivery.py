@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.link import IncomingLink
 
 
 class Delivery:
@@ -19,12 +19,14 @@ class Delivery:
     call into Python is made for it.
     """
 
-    # where it came from; incoming_open until it is settled towards the sender
-    incoming: IncomingLink | None
+    # where it came from, set as soon as it is made; incoming_open until it is settled towards the
+    # sender
+    incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
-    # where it goes; outgoing_open while the receiver's settlement is awaited
-    outgoing: OutgoingLink | None
+    # the OutgoingLink it goes by, None until one is found; outgoing_open while the receiver's
+    # settlement is awaited
+    outgoing: Any
     outgoing_id: int
     outgoing_open: bool
     message_format: int
@@ -41,7 +43,7 @@ class Delivery:
     chunks: Any
     held_bytes: int
     # the delivery this is a copy of, and the copies that were made of this one
-    parent: Delivery | None
+    parent: Any
     copies: Any
     # the core's: the address it was sent to, when its ttl ends (0: never) and where the ttl
     # stands in the first chunk, how many copies are open, the outcome so far
@@ -50,7 +52,7 @@ class Delivery:
     ttl_at: int
     open_copies: int
     outcome: int
-    outcome_octets: bytes | None
+    outcome_octets: Any
     # the delivery-tag to send, where it matters; None for one made of the delivery-id
     tag: bytes | None
 

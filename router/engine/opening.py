@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, SaslCode
 from router.amqp.framing import (
     AMQP_HEADER,
     SASL_HEADER,
@@ -41,8 +41,6 @@ AMQP_PHASE = 2
 OVER_PHASE = 3
 
 SASL_FRAME_TYPE = 1
-SASL_OK = 0
-SASL_AUTH = 1
 
 # Every outgoing frame has at least this much beside its payload (see amqp.transfer).
 TRANSFER_OVERHEAD = 72
@@ -152,7 +150,7 @@ def sasl_frame_received(connection: Any, body: bytes) -> None:
     if connection.is_client and isinstance(frame, SaslMechanisms):
         _choose_mechanism(connection, frame)
     elif connection.is_client and isinstance(frame, SaslOutcome):
-        if int(frame.code) != SASL_OK:
+        if frame.code is not SaslCode.OK:
             give_up(
                 connection,
                 AmqpError(Condition.UNAUTHORIZED_ACCESS, f"SASL outcome {int(frame.code)}"),
@@ -210,7 +208,7 @@ def sasl_outcome(connection: Any, accepted: bool, user: str | None) -> None:
     """As the server: let the client in, or close."""
     if connection.phase != SASL_PHASE:
         return
-    code = SASL_OK if accepted else SASL_AUTH
+    code = SaslCode.OK if accepted else SaslCode.AUTH
     write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME_TYPE))
     if not accepted:
         give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, "authentication failed"))
