@@ -32,9 +32,10 @@ from router.amqp.constants import (
 from router.amqp.decode import malformed
 from router.amqp.encode import encode_value_into
 from router.amqp.types import Array, Described, Map, Symbol, Timestamp, UByte, UInt, ULong, UShort
+from router.errors import AmqpError
 
 
-def _wrong_type(value: Any, where: str, expected: str) -> Exception:
+def _wrong_type(value: Any, where: str, expected: str) -> AmqpError:
     return malformed(f"{where} is of type {type(value).__name__.lower()}, not {expected}")
 
 
@@ -168,10 +169,7 @@ def _keyed_map(
     def read(value: Any, where: str) -> dict[Any, Any]:
         if type(value) is not dict:
             raise _wrong_type(value, where, name)
-        result = {read_key(key, where): read_value(item, where) for key, item in value.items()}
-        if len(result) < len(value):
-            raise invalid_field(f"{where} has the same key twice")
-        return result
+        return {read_key(key, where): read_value(item, where) for key, item in value.items()}
 
     def write(buffer: bytearray, value: Any) -> None:
         if not isinstance(value, dict):

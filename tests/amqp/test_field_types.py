@@ -69,6 +69,7 @@ def test_values_are_read(kind: FieldType, value: Any, found: Any) -> None:
         (t.MESSAGE_ID, UInt(1), "amqp:decode-error"),
         (t.FIELDS, [], "amqp:decode-error"),
         (t.FIELDS, Map(()), "amqp:decode-error"),
+        (t.FIELDS, Map(((Symbol("a"), 1), ("a", 2))), "amqp:decode-error"),
         (t.FIELDS, {None: 1}, "amqp:decode-error"),
         (t.FIELDS, {ULong(1): 1}, "amqp:decode-error"),
         (t.FIELDS, {"é": 1}, "amqp:decode-error"),

@@ -61,6 +61,11 @@ def test_a_float_is_rounded_to_32_bits() -> None:
         Float(1e39)
 
 
+def test_text_shows_its_type_to_programmers_only() -> None:
+    assert (repr(Char("a")), str(Char("a"))) == ("Char('a')", "a")
+    assert (repr(Symbol("a")), str(Symbol("a"))) == ("Symbol('a')", "a")
+
+
 @pytest.mark.parametrize("text", ["", "ab", chr(0xD800), chr(0xDFFF)])
 def test_a_char_is_one_character(text: str) -> None:
     with pytest.raises(ValueError, match="one Unicode character"):
