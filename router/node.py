@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+from collections.abc import Callable
 
 import attrs
 import structlog
@@ -11,6 +12,8 @@ import trio
 
 from router.config.model import Configuration, ListenerSettings
 from router.core.table import AddressTable
+from router.metrics.exposition import Exposition
+from router.metrics.http import App, Health, HttpListener
 from router.net.connectors import AmqpConnector
 from router.net.exchange import Exchange
 from router.net.listeners import AmqpListener, open_listeners
@@ -45,6 +48,9 @@ class Node:
         endpoints = [*configuration.listeners, *configuration.connectors]
         largest = max((e.max_frame_size for e in endpoints), default=65536)
         self.exchange = Exchange(self.table, router.memory_limit_bytes, largest)
+        self.exposition = Exposition(self.exchange, configuration.metrics.address_label_limit)
+        # why the router should not be sent new connections, if so
+        self._unready: str | None = "the router is starting"
 
     def _dynamic_name(self) -> str:
         token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
@@ -61,23 +67,45 @@ class Node:
         """
         listening: list[Listening] = []
         listeners = []
+        http = []
         for listener in self.configuration.listeners:
             sockets = await open_listeners(listener)
             bound = tuple(s.socket.getsockname()[:2] for s in sockets)
             listening.append(Listening(listener, bound))
-            if not listener.http:
+            if listener.http:
+                http.append(HttpListener(listener.name, sockets, self._http_app(listener)))
+            else:
                 listeners.append(AmqpListener(listener, sockets, self.exchange, self.container_id))
+        # HTTP outlives the connections: until the end it tells how the shutdown goes.
+        http_stop = trio.Event()
+        async with trio.open_nursery() as serving:
+            for each in http:
+                serving.start_soon(each.serve, http_stop)
+            await self._run_amqp(listeners, stop, lambda: task_status.started(listening))
+            http_stop.set()
+
+    async def _run_amqp(
+        self, listeners: list[AmqpListener], stop: trio.Event, started: Callable[[], None]
+    ) -> None:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(self.exchange.watch_clock)
-                for each in listeners:
-                    accepting.start_soon(each.serve, connections)
+                for listener in listeners:
+                    accepting.start_soon(listener.serve, connections)
                 for connector in self.configuration.connectors:
                     endpoint = AmqpConnector(connector, self.exchange, self.container_id)
                     accepting.start_soon(endpoint.serve)
-                task_status.started(listening)
+                self._unready = None
+                started()
                 await stop.wait()
+                self._unready = "the router is shutting down"
                 log.info("shutting down", connections=len(self.exchange.pumps))
                 accepting.cancel_scope.cancel()
             await close_all(self.exchange)
             connections.cancel_scope.cancel()
+
+    def _http_app(self, listener: ListenerSettings) -> App:
+        return App(
+            self.exposition if listener.metrics else None,
+            Health(self.exchange.round_trip, lambda: self._unready) if listener.healthz else None,
+        )

@@ -1,0 +1,1 @@
+"""What operators watch: the numbers, how they are exposed, and the HTTP server for them."""

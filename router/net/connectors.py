@@ -43,6 +43,7 @@ class AmqpConnector:
         self.connector = connector
         self.exchange = exchange
         self.container_id = container_id
+        self.tally = exchange.add_tally(connector.name, "out", connector.role)
         self.log = log.bind(connector=connector.name)
 
     async def serve(self) -> None:
@@ -63,6 +64,7 @@ class AmqpConnector:
             with trio.fail_after(CONNECT_TIMEOUT_S):
                 stream = await trio.open_tcp_stream(host, port)
         except (OSError, trio.TooSlowError, SecretUnavailable) as error:
+            self.tally.failed += 1
             self.log.warning("connecting failed", host=host, port=port, reason=str(error))
             return False
         sock = socket.socket(fileno=stream.socket.detach())
@@ -70,6 +72,6 @@ class AmqpConnector:
         connection = Connection(
             settings, self.exchange.forwarder, self.exchange.turn, f"{host}:{port}", True
         )
-        pump = Pump(sock, connection, self.exchange, None)
+        pump = Pump(sock, connection, self.exchange, None, self.tally)
         await run_guarded(pump)
         return pump.opened.is_set()

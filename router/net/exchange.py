@@ -16,6 +16,7 @@ import trio
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine.outbox import Turn
+from router.net.tally import Tally
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
@@ -31,22 +32,21 @@ READ_BYTES = 256 * 1024
 TICK_S = 0.25
 # Output memory of a connection that has been quiet for this long is given back.
 QUIET_S = 2.0
+# Clocks that nobody has looked at for this long say that the loop is stuck.
+STUCK_S = 5.0
 
 
-class Exchange:
-    """What all connections of one router share."""
+class Hub:
+    """What all connections of one process share, be it a router or a client."""
 
-    def __init__(self, table: AddressTable, memory_limit_bytes: int, largest_frame_bytes: int) -> None:
+    def __init__(self, largest_frame_bytes: int) -> None:
         self.turn = Turn()
         self.turn.now = time.monotonic()
-        self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes)
-        self.table = table
         # Behind an incomplete frame that a connection kept there is always room for a full read.
         self.buffer = memoryview(bytearray(READ_BYTES + largest_frame_bytes))
         self.pumps: dict[int, Pump] = {}
         self._next_number = 0
-        # connections that were closed by an error, ever (for metrics)
-        self.failed_connections = 0
+        self._last_look = self.turn.now
 
     def enter(self, pump: Pump) -> int:
         """Give a new connection its number."""
@@ -63,42 +63,87 @@ class Exchange:
         self.turn.now = time.monotonic()
 
     def finish_turn(self) -> None:
-        """Grant credit, then send each connection that has something to say."""
+        """Send each connection that has something to say."""
         turn = self.turn
-        self.forwarder.finish_turn()
+        self.before_sending()
         while turn.touched:
             touched = turn.touched
             turn.touched = []
             for connection in touched:
                 connection.owner.send()
             # room that sending made may have let more deliveries go
-            self.forwarder.finish_turn()
+            self.before_sending()
         if turn.resumed:
             resumed = turn.resumed
             turn.resumed = []
             for connection in resumed:
                 connection.owner.read_again()
 
-    def event_received(self, connection: Connection, event: object) -> None:
-        """The core has acted on an event; the connection's pump logs it and acts too."""
-        connection.owner.event_received(event)
+    def before_sending(self) -> None:
+        """Do what a turn put off to its end; overridden by who puts things off."""
 
     async def watch_clock(self) -> None:
         """Look at every connection's clocks, for ever."""
+        self._last_look = time.monotonic()
         while True:
-            await trio.sleep(self._until_next_look())
+            await trio.sleep(self.until_next_look_s())
             self.begin_turn()
-            expiry = self.forwarder.next_expiry
-            if expiry and expiry <= self.turn.now:
-                self.forwarder.expire()
+            self._last_look = self.turn.now
+            self.expire()
             for pump in list(self.pumps.values()):
                 pump.connection.tick()
                 if self.turn.now - pump.connection.last_sent > QUIET_S:
                     pump.connection.outbox.output.trim()
             self.finish_turn()
 
-    def _until_next_look(self) -> float:
+    async def round_trip(self) -> str | None:
+        """Go once round the loop and take a turn; what is wrong, or None when all is well."""
+        await trio.lowlevel.checkpoint()
+        self.begin_turn()
+        self.finish_turn()
+        late_s = self.turn.now - self._last_look
+        return f"no look at the clocks for {late_s:.1f} s" if late_s > STUCK_S else None
+
+    def until_next_look_s(self) -> float:
+        """How long the clocks may be left alone."""
+        return TICK_S
+
+    def expire(self) -> None:
+        """Give up what has expired by now; overridden by who holds what can expire."""
+
+
+class Exchange(Hub):
+    """A router's hub: its connections meet in the core."""
+
+    def __init__(self, table: AddressTable, memory_limit_bytes: int, largest_frame_bytes: int) -> None:
+        super().__init__(largest_frame_bytes)
+        self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes)
+        self.table = table
+        self.tallies: list[Tally] = []
+
+    def add_tally(self, name: str, direction: str, role: str) -> Tally:
+        """A tally for a listener or connector."""
+        tally = Tally(name, direction, role)
+        self.tallies.append(tally)
+        return tally
+
+    def event_received(self, connection: Connection, event: object) -> None:
+        """The core has acted on an event; the connection's pump logs it and acts too."""
+        connection.owner.event_received(event)
+
+    def before_sending(self) -> None:
+        """Grant credit, now that all that came in this turn is known."""
+        self.forwarder.finish_turn()
+
+    def until_next_look_s(self) -> float:
+        """Until a message that waits expires, or as long as ever."""
         expiry = self.forwarder.next_expiry
         if expiry:
             return min(TICK_S, max(0.0, expiry - time.monotonic()))
         return TICK_S
+
+    def expire(self) -> None:
+        """Give up messages whose ttl has ended."""
+        expiry = self.forwarder.next_expiry
+        if expiry and expiry <= self.turn.now:
+            self.forwarder.expire()

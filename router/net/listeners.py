@@ -62,6 +62,7 @@ class AmqpListener:
         self.sockets = sockets
         self.exchange = exchange
         self.settings = listener_settings(container_id, listener)
+        self.tally = exchange.add_tally(listener.name, "in", listener.role)
         users = None if listener.users_file is None else load_users(listener.users_file)
         self.authenticator = Authenticator(users)
 
@@ -80,7 +81,7 @@ class AmqpListener:
             f"{host}:{port}",
             False,
         )
-        pump = Pump(sock, connection, self.exchange, self.authenticator)
+        pump = Pump(sock, connection, self.exchange, self.authenticator, self.tally)
         pump.log.debug("connection accepted", listener=self.listener.name)
         await run_guarded(pump)
 

@@ -20,7 +20,8 @@ from router.engine import events
 from router.engine.connection import Connection
 from router.engine.link import OutgoingLink
 from router.net.authentication import Authenticator
-from router.net.exchange import READ_BYTES, Exchange
+from router.net.exchange import READ_BYTES, Hub
+from router.net.tally import Tally
 
 log = structlog.get_logger("router.connection")
 
@@ -35,13 +36,15 @@ class Pump:
         self,
         sock: socket.socket,
         connection: Connection,
-        exchange: Exchange,
+        exchange: Hub,
         authenticator: Authenticator | None,
+        tally: Tally | None = None,
     ) -> None:
         self.sock = sock
         self.connection = connection
         self.exchange = exchange
         self.authenticator = authenticator
+        self.tally = tally
         self.number = exchange.enter(self)
         connection.owner = self
         self.log = log.bind(connection=self.number, peer=connection.name)
@@ -179,7 +182,9 @@ class Pump:
     # What happens on the connection.
 
     def event_received(self, event: object) -> None:
-        """Log what an operator wants to know, and see to authentication."""
+        """Log and count what an operator wants to know, and see to authentication."""
+        if self.tally is not None:
+            self.tally.count(event)
         if isinstance(event, events.SaslInitReceived):
             assert self._nursery is not None
             self._nursery.start_soon(self._authenticate, event)
@@ -193,7 +198,6 @@ class Pump:
             if event.error is None:
                 self.log.info("connection closed", by_peer=event.by_peer)
             else:
-                self.exchange.failed_connections += 1
                 self.log.warning("connection closed", by_peer=event.by_peer, **_told(event.error))
         elif isinstance(event, events.SessionEnded) and event.error is not None:
             self.log.warning("session ended", **_told(event.error))

@@ -1,0 +1,104 @@
+"""The metrics as text, in the format that the scraper asked for, without stopping the router.
+
+A reading is taken at one go; turning it into text, which costs far more, goes metric by metric and
+lets the router forward in between. One text is made at a time, so however many ask at once, what
+the router loses to them is the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import attrs
+import trio
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric as Family
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from router.metrics.catalogue import METRICS, Metric
+from router.metrics.labels import AddressLabels
+from router.metrics.reading import Observed, take_reading
+
+_OPENMETRICS: Final = "application/openmetrics-text"
+_OPENMETRICS_END: Final = b"# EOF\n"
+
+Encoder = Callable[[Collector], bytes]
+
+
+class RouterCollector:
+    """A collector of the Prometheus client library: reads the router when it is asked."""
+
+    def __init__(self, observed: Observed, address_label_limit: int) -> None:
+        self.observed = observed
+        self.labels = AddressLabels(observed.table, address_label_limit)
+        self.started_at = time.monotonic()
+        self.metrics = [m for m in METRICS if address_label_limit or not m.is_by_address]
+
+    def collect(self) -> Iterator[Family]:
+        """Take one reading, then yield each metric of it."""
+        uptime_s = time.monotonic() - self.started_at
+        reading = take_reading(self.observed, self.labels, uptime_s)
+        for metric in self.metrics:
+            family = _family(metric)
+            for labels, value in metric.read(reading):
+                family.add_metric(labels, value)
+            yield family
+
+    def describe(self) -> Iterable[Family]:
+        """The metrics without numbers: by it the registry refuses a name that is taken."""
+        return [_family(metric) for metric in self.metrics]
+
+
+def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
+    make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    return make(metric.name, metric.meaning, labels=metric.labels)
+
+
+@attrs.frozen
+class _Single:
+    """A single metric where an encoder expects a registry."""
+
+    family: Family
+
+    def collect(self) -> Iterable[Family]:
+        return [self.family]
+
+
+class Exposition:
+    """All metrics of one router and its process, in a registry of its own."""
+
+    def __init__(self, observed: Observed, address_label_limit: int) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(RouterCollector(observed, address_label_limit))
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self._turn = trio.Lock()
+
+    async def render(self, accept: str) -> tuple[str, bytes]:
+        """The content type and the text for what an Accept header asks for."""
+        encode, content_type = _chosen(accept)
+        chunks = []
+        async with self._turn:
+            for family in self.registry.collect():
+                chunks.append(encode(_Single(family)).removesuffix(_OPENMETRICS_END))
+                await trio.lowlevel.checkpoint()
+        if content_type.startswith(_OPENMETRICS):
+            chunks.append(_OPENMETRICS_END)
+        return content_type, b"".join(chunks)
+
+
+def _chosen(accept: str) -> tuple[Encoder, str]:
+    try:
+        return choose_encoder(accept)
+    except TypeError:
+        # a version that is no number; whoever writes one gets what everybody can read
+        return choose_encoder("")

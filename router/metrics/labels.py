@@ -1,0 +1,74 @@
+"""Which addresses have metrics of their own, and what they are called there.
+
+Every label costs whoever stores the metrics, and clients choose addresses freely, so there are only
+so many. At each reading the addresses without a label are given those that are left, the busiest
+first; a label once given stays. So whoever gets none has found all of them taken, and no count ever
+moves from `other` to a label or back: each series only grows, which is what a counter promises.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from typing import Final
+
+from router.core.address import Address
+from router.core.counters import Counters
+from router.core.table import AddressTable
+
+OTHER: Final = "other"
+"""The label of all addresses together that have none of their own."""
+
+LONGEST_LABEL: Final = 128
+"""In characters; longer addresses are cut, and end in a hash that keeps them apart."""
+
+_HASH_BYTES: Final = 8
+# Names under it are the router's own: nodes it made for one link, which nobody needs to tell apart.
+_DYNAMIC_PREFIX: Final = "_topo/"
+
+
+class AddressLabels:
+    """Gives labels to the addresses of a table, to `limit` of them at most.
+
+    What a labelled address has counted is kept in `table.kept`, however often it goes and comes.
+    """
+
+    def __init__(self, table: AddressTable, limit: int) -> None:
+        self.table = table
+        self.limit = limit
+
+    def assign(self) -> None:
+        """Give the labels that are left to the busiest addresses without one."""
+        kept = self.table.kept
+        free = self.limit - len(kept)
+        if free <= 0:
+            return
+        without = (
+            address
+            for address in self.table.addresses()
+            if address.name not in kept and not _is_passing(address)
+        )
+        for address in heapq.nlargest(free, without, key=_deliveries):
+            kept[address.name] = Counters()
+
+
+def _is_passing(address: Address) -> bool:
+    return address.is_dynamic or address.name.startswith(_DYNAMIC_PREFIX)
+
+
+def _deliveries(address: Address) -> int:
+    return address.counters.ingress + address.counters.egress
+
+
+def label_of(name: str) -> str:
+    """What an address is called in metrics: never the same for two, and never `other`.
+
+    With a slash before it an address is still the same one, so the two names that would be taken
+    for something else, `other` and the empty one, are written with it.
+    """
+    if name in (OTHER, ""):
+        return f"/{name}"
+    if len(name) <= LONGEST_LABEL:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=_HASH_BYTES).hexdigest()
+    return f"{name[: LONGEST_LABEL - len(digest) - 1]}~{digest}"

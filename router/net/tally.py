@@ -1,0 +1,27 @@
+"""How the connections of each listener and connector fared: what an operator counts them by."""
+
+from __future__ import annotations
+
+import attrs
+
+from router.engine import events
+
+
+@attrs.define(eq=False)
+class Tally:
+    """The connections of one listener (direction `in`) or connector (`out`); totals only grow."""
+
+    name: str
+    direction: str
+    role: str
+    # connections whose opens have passed
+    opened: int = 0
+    # connections that ended with an error or without a close, or could not be made
+    failed: int = 0
+
+    def count(self, event: object) -> None:
+        """Count what has happened to one of its connections."""
+        if isinstance(event, events.ConnectionOpened):
+            self.opened += 1
+        elif isinstance(event, events.ConnectionClosed) and event.error is not None:
+            self.failed += 1
