@@ -8,3 +8,5 @@ cdef long long WHOLE
 cpdef long long serial_distance(long long start, long long end) noexcept
 
 cpdef unsigned int serial_add(long long number, long long count) noexcept
+
+cpdef long long serial_ahead(long long start, long long end) noexcept

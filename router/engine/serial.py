@@ -27,3 +27,8 @@ def serial_distance(start: int, end: int) -> int:
     if distance >= HALF:
         return distance - WHOLE
     return distance
+
+
+def serial_ahead(start: int, end: int) -> int:
+    """How far `end` lies ahead of `start` where it is known never to lie behind: 0 to 2**32 - 1."""
+    return (end - start) & MASK

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from router.engine.delivery import Delivery
 from router.engine.link import Link
-from router.engine.serial import serial_add, serial_distance
+from router.engine.serial import serial_add, serial_ahead, serial_distance
 
 RING_START = 64
 RING_LIMIT = 65536
@@ -33,10 +33,11 @@ class Unsettled:
         if self.count == 0:
             self.base = number
             self.span = 0
-        ahead = serial_distance(self.base, number)
+        # Ids may pass unused, and so many that the new one seems to lie behind: ahead it is.
+        ahead = serial_ahead(self.base, number)
         if ahead > self.mask:
             self._make_room(number)
-            ahead = serial_distance(self.base, number)
+            ahead = serial_ahead(self.base, number)
         self.ring[number & self.mask] = delivery
         self.span = ahead + 1
         self.count += 1
@@ -83,8 +84,9 @@ class Unsettled:
 
         They begin at `first`, or at `base` where that comes later.
         """
-        start = max(0, serial_distance(self.base, first))
-        end = min(self.span - 1, serial_distance(self.base, last))
+        start = serial_distance(self.base, first)
+        end = min(self.span - 1, start + serial_distance(first, last))
+        start = max(0, start)
         return end - start + 1 if end >= start else 0
 
     def of_link(self, link: Link) -> list[Delivery]:
@@ -103,12 +105,12 @@ class Unsettled:
             self.span -= 1
         if self.span == 0:
             self.base = number
-        if serial_distance(self.base, number) <= self.mask:
+        if serial_ahead(self.base, number) <= self.mask:
             return
         size = self.mask + 1
-        while size <= serial_distance(self.base, number) and size < RING_LIMIT:
+        while size <= serial_ahead(self.base, number) and size < RING_LIMIT:
             size *= 2
-        while serial_distance(self.base, number) >= size:
+        while serial_ahead(self.base, number) >= size:
             oldest = self.ring[self.base & self.mask] if self.span else None
             if oldest is not None:
                 self.stragglers[self.base] = oldest

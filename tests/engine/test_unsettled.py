@@ -1,0 +1,188 @@
+"""The ring of unsettled deliveries behaves like a dictionary, whatever is settled when."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.serial import serial_add, serial_distance
+from router.engine.unsettled import RING_LIMIT, Unsettled
+
+TOP = 2**32 - 1
+HALF = 2**31
+STARTS = [0, 1, 63, 64, HALF - 2, HALF, TOP - 70, TOP - 1, TOP]
+
+
+def filled(numbers: list[int]) -> tuple[Unsettled, dict[int, Delivery]]:
+    unsettled, model = Unsettled(), {}
+    for number in numbers:
+        model[number] = Delivery()
+        unsettled.add(number, model[number])
+    return unsettled, model
+
+
+def between(unsettled: Unsettled, first: int, last: int) -> list[int]:
+    """The unsettled ids of a range, found as a disposition over it finds them."""
+    start = first if serial_distance(first, unsettled.base) <= 0 else unsettled.base
+    ring = (serial_add(start, n) for n in range(unsettled.count_between(first, last)))
+    return [
+        *sorted(unsettled.stragglers_between(first, last), key=lambda n: serial_distance(first, n)),
+        *(number for number in ring if unsettled.find(number) is not None),
+    ]
+
+
+def within(first: int, number: int, last: int) -> bool:
+    width = serial_distance(first, last)
+    return 0 <= (number - first) % 2**32 <= width
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_settling_the_oldest_first_keeps_the_ring_small(start: int) -> None:
+    unsettled = Unsettled()
+    for step in range(1000):
+        number = serial_add(start, step)
+        unsettled.add(number, Delivery())
+        if step >= 20:
+            assert unsettled.remove(serial_add(number, -20)) is not None
+    assert unsettled.count == 20
+    assert len(unsettled.ring) == 64
+
+
+@pytest.mark.parametrize("start", [0, TOP - 70])
+def test_one_that_stays_does_not_keep_memory_for_those_that_went(start: int) -> None:
+    unsettled, model = filled([start])
+    number = start
+    for _ in range(RING_LIMIT + 2000):
+        number = serial_add(number, 1)
+        unsettled.add(number, Delivery())
+        unsettled.remove(number)
+    assert unsettled.count == 1
+    assert len(unsettled.ring) <= RING_LIMIT
+    assert unsettled.find(start) is model[start]
+    assert between(unsettled, start, start) == [start]
+    assert unsettled.remove(start) is model[start]
+    assert unsettled.remove(start) is None
+    assert unsettled.count == 0
+
+
+@pytest.mark.parametrize("gap", [1, 63, 64, 65, RING_LIMIT, HALF - 1, HALF, HALF + 1, TOP - 1])
+def test_any_number_of_ids_may_pass_unused(gap: int) -> None:
+    """Pre-settled deliveries use up ids and are never added."""
+    unsettled, model = filled([5])
+    later = serial_add(5, gap)
+    model[later] = Delivery()
+    unsettled.add(later, model[later])
+    assert unsettled.find(5) is model[5]
+    assert unsettled.find(later) is model[later]
+    assert unsettled.find(serial_add(later, 1)) is None
+    assert unsettled.count == 2
+    assert unsettled.remove(5) is model[5]
+    assert unsettled.remove(later) is model[later]
+    assert unsettled.count == 0
+
+
+def test_more_than_the_ring_holds_can_be_unsettled() -> None:
+    unsettled, model = filled(list(range(RING_LIMIT + 100)))
+    assert unsettled.count == RING_LIMIT + 100
+    assert between(unsettled, 0, RING_LIMIT + 99) == list(model)
+    for number, delivery in model.items():
+        assert unsettled.remove(number) is delivery
+    assert not unsettled.stragglers
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_range_may_reach_as_far_as_serial_numbers_do(start: int) -> None:
+    unsettled, model = filled([serial_add(start, n) for n in range(10)])
+    ids = list(model)
+    for first, last in [
+        (ids[0], ids[9]),
+        (ids[9], ids[9]),
+        (serial_add(ids[0], -100), ids[3]),
+        (ids[3], serial_add(ids[3], HALF - 1)),
+        (ids[9], serial_add(ids[9], HALF - 1)),
+        (serial_add(ids[9], 1), serial_add(ids[9], HALF)),
+        (serial_add(ids[0], 1 - HALF), ids[0]),
+        (serial_add(ids[5], 1 - HALF), ids[5]),
+    ]:
+        expected = [number for number in ids if within(first, number, last)]
+        assert between(unsettled, first, last) == expected, (first, last)
+
+
+def test_the_deliveries_of_a_link_are_found_oldest_first() -> None:
+    unsettled = Unsettled()
+    incoming, outgoing = IncomingLink(None, "in", 0), OutgoingLink(None, "out", 1)
+    expected: dict[int, Delivery] = {}
+    for number in range(RING_LIMIT + 10):
+        delivery = Delivery()
+        if number % 20_000 == 0:
+            delivery.incoming = incoming
+            expected[number] = delivery
+        elif number % 20_000 == 1:
+            delivery.outgoing = outgoing
+        unsettled.add(number, delivery)
+    assert unsettled.of_link(incoming) == list(expected.values())
+    assert len(unsettled.of_link(outgoing)) == 4
+
+
+class UnsettledMachine(RuleBasedStateMachine):
+    """Everything that a session does with its unsettled deliveries, beside a plain dictionary."""
+
+    @initialize(start=st.sampled_from(STARTS) | st.integers(0, TOP))
+    def begin(self, start: int) -> None:
+        self.unsettled = Unsettled()
+        self.model: dict[int, Delivery] = {}
+        self.next = start
+
+    @rule(count=st.integers(1, 200))
+    def add(self, count: int) -> None:
+        for _ in range(count):
+            self.model[self.next] = Delivery()
+            self.unsettled.add(self.next, self.model[self.next])
+            self.next = serial_add(self.next, 1)
+
+    @rule(count=st.integers(1, 300) | st.sampled_from([RING_LIMIT, 10**6, HALF - 500]))
+    def skip(self, count: int) -> None:
+        # a number comes again only when nothing of it is left
+        oldest = next(iter(self.model), self.next)
+        if (self.next - oldest) % 2**32 + count < 2**32 - 1000:
+            self.next = serial_add(self.next, count)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(list(self.model)))
+        assert self.unsettled.find(number) is self.model[number]
+        assert self.unsettled.remove(number) is self.model.pop(number)
+        assert self.unsettled.find(number) is None
+
+    @precondition(lambda self: self.model)
+    @rule(share=st.floats(0, 1))
+    def remove_oldest(self, share: float) -> None:
+        for number in list(self.model)[: int(len(self.model) * share)]:
+            assert self.unsettled.remove(number) is self.model.pop(number)
+
+    @rule(number=st.integers(0, TOP))
+    def look_for_any(self, number: int) -> None:
+        assert self.unsettled.find(number) is self.model.get(number)
+        if number not in self.model:
+            assert self.unsettled.remove(number) is None
+
+    @rule(data=st.data(), width=st.integers(0, 300) | st.integers(0, HALF - 1))
+    def between(self, data: st.DataObject, width: int) -> None:
+        around = [*self.model, self.next]
+        first = data.draw(st.sampled_from(around).map(lambda n: serial_add(n, -width // 2)))
+        last = serial_add(first, width)
+        expected = [number for number in self.model if within(first, number, last)]
+        assert between(self.unsettled, first, last) == expected
+
+    @invariant()
+    def counts_agree(self) -> None:
+        assert self.unsettled.count == len(self.model)
+        assert len(self.unsettled.ring) <= RING_LIMIT
+
+
+TestUnsettled = UnsettledMachine.TestCase
+TestUnsettled.settings = settings(max_examples=40, stateful_step_count=25)
