@@ -82,7 +82,8 @@ def record(installed: Path) -> dict[str, object]:
 
 
 def sources(tree: Path) -> list[str]:
-    return sorted(path.relative_to(tree).as_posix() for path in (tree / "router").rglob("*.*"))
+    files = (path for path in (tree / "router").rglob("*") if path.suffix != ".pyc")
+    return sorted(path.relative_to(tree).as_posix() for path in files if path.is_file())
 
 
 def test_a_compiler_gives_a_compiled_wheel_with_its_sources(tree: Path) -> None:
