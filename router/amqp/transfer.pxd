@@ -87,6 +87,8 @@ cdef class FlowFrame:
     cdef bint _next_is_value(self, Cursor cursor) except -1
     cdef unsigned int _mandatory(self, Cursor cursor) except? 4294967295
 
+cdef Py_ssize_t _uint_bytes(unsigned int value) except -1
+
 cdef Py_ssize_t _put_uint(Output output, Py_ssize_t at, unsigned int value) except -1
 
 @cython.locals(begin=Py_ssize_t, at=Py_ssize_t)

@@ -286,6 +286,13 @@ def _put_uint(output: Output, at: int, value: int) -> int:
     return at + 5
 
 
+def _uint_bytes(value: int) -> int:
+    """How many octets `_put_uint` writes."""
+    if value == 0:
+        return 1
+    return 2 if value < 256 else 5
+
+
 def write_transfer(
     output: Output,
     channel: int,
@@ -361,8 +368,8 @@ def write_disposition(
     octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
     octets.write_u16(output.octets, begin + 8, 0x0053)
     output.octets[begin + 10] = DISPOSITION
-    # list8 unless a long state needs list32; the other five fields take at most 14 octets
-    wide = count > 200
+    # list8 while everything fits: the count, role, settled and batchable take an octet each
+    wide = count + _uint_bytes(first) + _uint_bytes(last) + 4 > 255
     if wide:
         output.octets[begin + 11] = 0xD0
         octets.write_u32(output.octets, begin + 16, 6)

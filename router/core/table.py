@@ -66,7 +66,11 @@ class AddressTable:
     def treatment(self, name: str) -> int:
         """How a name is treated, by the most specific rule."""
         found = self._rules.match(name)
-        return self._default if found is None else found
+        if found is None:
+            # Names such as $management and $cbs belong to services; routed to whoever attaches
+            # to them, a client would receive its own requests.
+            return UNAVAILABLE if name.startswith("$") else self._default
+        return found
 
     def enter(self, text: str) -> Address | None:
         """The address for a link that attaches; None where the treatment is `unavailable`."""

@@ -42,9 +42,21 @@ OVER_PHASE = 3
 
 SASL_FRAME_TYPE = 1
 
+# How long a peer may take to answer a close.
+CLOSE_TIMEOUT_S = 5.0
+
 # Every outgoing frame has at least this much beside its payload (see amqp.transfer).
 TRANSFER_OVERHEAD = 72
 MIN_MAX_FRAME_SIZE = 512
+
+# Our close has left: whoever asks has been told that the connection is over.
+CLOSED_STATES = (
+    ConnectionState.OC_PIPE,
+    ConnectionState.CLOSE_PIPE,
+    ConnectionState.CLOSE_SENT,
+    ConnectionState.DISCARDING,
+    ConnectionState.END,
+)
 
 
 def error_of(error: AmqpError) -> Error:
@@ -117,7 +129,11 @@ def _header_answered(connection: Any, header: bytes) -> None:
     state = ConnectionState(connection.state)
     if header == SASL_HEADER and state is ConnectionState.START:
         connection.phase = SASL_PHASE
-    elif header == AMQP_HEADER and state in (ConnectionState.HDR_SENT, ConnectionState.OPEN_PIPE):
+    elif header == AMQP_HEADER and state in (
+        ConnectionState.HDR_SENT,
+        ConnectionState.OPEN_PIPE,
+        ConnectionState.OC_PIPE,
+    ):
         move(connection, Act.RECV_HEADER)
         connection.phase = AMQP_PHASE
     else:
@@ -249,7 +265,7 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
     elif state in (ConnectionState.DISCARDING, ConnectionState.CLOSE_SENT):
         # they were under way when our close left
         return
-    elif state not in (ConnectionState.OPENED, ConnectionState.CLOSE_PIPE):
+    elif state is not ConnectionState.OPENED:
         raise AmqpError(
             Condition.ILLEGAL_STATE, f"{type(performative).__name__} while {state.name}"
         )
@@ -300,11 +316,12 @@ def _close_received(connection: Any, remote: Close) -> None:
 def close(connection: Any, error: AmqpError | None) -> None:
     """Close, with an error or without; before open there is nobody to tell but the socket."""
     state = ConnectionState(connection.state)
-    if connection.phase == OVER_PHASE or state in (
-        ConnectionState.CLOSE_SENT,
-        ConnectionState.DISCARDING,
-        ConnectionState.END,
-    ):
+    if connection.phase == OVER_PHASE:
+        return
+    if state in CLOSED_STATES:
+        if error is not None and state is ConnectionState.CLOSE_PIPE:
+            # what came is no open, and we have said our last
+            give_up(connection, error)
         return
     if state is ConnectionState.OPEN_RCVD or state is ConnectionState.HDR_EXCH:
         # Closing needs an open before it (section 2.4.3).
@@ -320,6 +337,7 @@ def close(connection: Any, error: AmqpError | None) -> None:
         return
     attaching.lose_sessions(connection)
     move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
+    connection.closed_at = connection.turn.now
     wire_error = None if error is None else error_of(error)
     write_frame(connection, 0, Close(error=wire_error))
     connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
@@ -330,8 +348,8 @@ def close(connection: Any, error: AmqpError | None) -> None:
 
 
 def give_up(connection: Any, error: AmqpError | None) -> None:
-    """End a connection that was never open."""
-    was_over = connection.phase == OVER_PHASE
+    """End a connection that was never open, or whose peer does not answer our close."""
+    was_over = connection.phase == OVER_PHASE or connection.state in CLOSED_STATES
     connection.phase = OVER_PHASE
     connection.state = int(ConnectionState.END)
     connection.finished = True
@@ -346,7 +364,7 @@ def lose(connection: Any) -> None:
     connection.outbox.close()
     if connection.phase == OVER_PHASE:
         return
-    was_closing = connection.state in (ConnectionState.CLOSE_SENT, ConnectionState.DISCARDING)
+    was_closing = connection.state in CLOSED_STATES
     attaching.lose_sessions(connection)
     connection.phase = OVER_PHASE
     connection.state = int(ConnectionState.END)
@@ -367,8 +385,13 @@ def tick(connection: Any) -> None:
     settings = connection.settings
     if connection.phase == OVER_PHASE:
         return
+    limit = settings.handshake_timeout_s
+    if connection.state in CLOSED_STATES:
+        # Nothing may follow a close, no heartbeat either; and its answer need not come.
+        if limit and now - connection.closed_at > limit:
+            give_up(connection, None)
+        return
     if connection.remote_open is None:
-        limit = settings.handshake_timeout_s
         if limit and now - connection.started_at > limit:
             give_up(
                 connection,
