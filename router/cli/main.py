@@ -8,7 +8,9 @@ from router import __version__
 from router.build import data_plane
 from router.cli.check import check
 from router.cli.passwd import passwd
+from router.cli.receive import receive
 from router.cli.run import run
+from router.cli.send import send
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,3 +24,5 @@ def main() -> None:
 main.add_command(run)
 main.add_command(check)
 main.add_command(passwd)
+main.add_command(send)
+main.add_command(receive)

@@ -115,7 +115,9 @@ class Hub:
 class Exchange(Hub):
     """A router's hub: its connections meet in the core."""
 
-    def __init__(self, table: AddressTable, memory_limit_bytes: int, largest_frame_bytes: int) -> None:
+    def __init__(
+        self, table: AddressTable, memory_limit_bytes: int, largest_frame_bytes: int
+    ) -> None:
         super().__init__(largest_frame_bytes)
         self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes)
         self.table = table

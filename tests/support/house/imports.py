@@ -26,6 +26,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "control": _DATA_PLANE | {"config"},
     # The sockets, and what is configured of them.
     "net": _DATA_PLANE | {"config"},
+    # A client stands on them too, and knows no router.
+    "client": frozenset({"errors", "amqp", "engine", "net"}),
     # Rooms of their own.
     "build": frozenset(),
     "config": frozenset({"errors", "build"}),
@@ -37,7 +39,18 @@ ALLOWED: dict[str, frozenset[str]] = {
     "node": _DATA_PLANE
     | {"build", "config", "control", "logs", "management", "metrics", "net", "plugin"},
     "cli": _DATA_PLANE
-    | {"build", "config", "control", "logs", "management", "metrics", "net", "node", "plugin"},
+    | {
+        "build",
+        "client",
+        "config",
+        "control",
+        "logs",
+        "management",
+        "metrics",
+        "net",
+        "node",
+        "plugin",
+    },
     "__main__": frozenset({"cli"}),
     "": frozenset(),  # router/__init__.py: importing any module must not import the others
 }

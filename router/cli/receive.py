@@ -1,0 +1,175 @@
+"""`trioute receive URL`: receive messages, settle them as asked, print or just count them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import attrs
+import click
+import trio
+
+from router.cli.render import body_octets, message_as_json
+from router.cli.tally import Tally
+from router.cli.traffic import NotAll, Report, read_url, run
+from router.client import Received, Receiver, Url, connect
+from router.client.stamp import find_sent_ns
+from router.errors import AmqpError
+
+SETTLE: dict[str, Callable[[Received], None]] = {
+    "accept": Received.accept,
+    "reject": Received.reject,
+    "release": Received.release,
+    "modify": lambda received: received.modify(delivery_failed=True),
+}
+# The words of the summary, as `trioute send` has them.
+OUTCOMES = {"accept": "accepted", "reject": "rejected", "release": "released", "modify": "modified"}
+
+
+@attrs.frozen
+class Plan:
+    """What is to be received, and what is done with it; `count` None is without end."""
+
+    url: Url
+    count: int | None = None
+    credit: int = 100
+    settle: str = "accept"
+    presettled: bool = False
+    drain: bool = False
+    shown: str = "body"
+    timeout_s: float | None = None
+
+
+@click.command()
+@click.argument("url", callback=read_url)
+@click.option(
+    "--count",
+    "-n",
+    type=click.IntRange(1),
+    help="How many messages to receive. [default: until Ctrl-C]",
+)
+@click.option(
+    "--credit",
+    type=click.IntRange(1, 2**31 - 1),
+    default=100,
+    show_default=True,
+    help="How many messages may be on their way or unsettled at once.",
+)
+@click.option(
+    "--settle",
+    type=click.Choice(list(SETTLE)),
+    default="accept",
+    show_default=True,
+    help="What to tell the sender of each message.",
+)
+@click.option("--presettled", is_flag=True, help="Ask for messages that need no settlement.")
+@click.option("--drain", is_flag=True, help="Take what is there now, and end.")
+@click.option(
+    "--print",
+    "shown",
+    type=click.Choice(["body", "json", "none"]),
+    help="What to print of each message, on standard output. [default: body; none with --json]",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    help="End after so many seconds without a message. [default: never]",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the summary as JSON, on standard output."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
+def receive(
+    url: Url,
+    count: int | None,
+    credit: int,
+    settle: str,
+    presettled: bool,
+    drain: bool,
+    shown: str | None,
+    timeout: float | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Receive messages from URL, amqp://[user:password@]host[:port]/address.
+
+    Exits with 0 when it received what it was asked for, 1 when a timeout ended it before that, 3
+    when there was no connection or link, and 130 after Ctrl-C.
+    """
+    if not url.address:
+        raise click.UsageError("give an address in the URL")
+    shown = shown or ("none" if as_json else "body")
+    plan = Plan(url, count, credit, settle, presettled, drain, shown, timeout)
+    tally = Tally("received", time.monotonic())
+
+    async def work() -> None:
+        await receive_all(plan, tally)
+
+    # a live line among the messages would be unreadable where both go to one terminal
+    live = shown == "none" or not sys.stdout.isatty()
+    sys.exit(run(work, tally, Report(as_json=as_json, quiet=quiet, live=live)))
+
+
+async def receive_all(plan: Plan, tally: Tally) -> None:
+    """Connect and receive; raises NotAll where fewer came than asked for, and ClientError."""
+    async with connect(plan.url) as connection:
+        receiver = await connection.open_receiver(
+            plan.url.address,
+            credit=plan.credit,
+            count=plan.count,
+            presettled=plan.presettled,
+            drain=plan.drain,
+        )
+        await _take_messages(receiver, plan, tally)
+
+
+async def _take_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
+    settle = SETTLE[plan.settle]
+    outcome = OUTCOMES[plan.settle]
+    while True:
+        if not receiver.waiting:
+            if not await _next_came(receiver, plan, tally):
+                return
+            continue
+        received = receiver.receive_nowait()
+        tally.add(len(received.payload), time.monotonic())
+        sent_ns = find_sent_ns(received.payload)
+        if sent_ns is not None:
+            tally.latencies.add(time.time_ns() - sent_ns)
+        _show(received, plan.shown)
+        if received.is_settled:
+            tally.outcomes["settled"] += 1
+        else:
+            settle(received)
+            tally.outcomes[outcome] += 1
+
+
+async def _next_came(receiver: Receiver, plan: Plan, tally: Tally) -> bool:
+    """Wait for a message; False where all have come. Raises NotAll when none comes in time."""
+    sys.stdout.flush()
+    with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
+        return await receiver.wait_for_message()
+    assert scope.cancelled_caught
+    if plan.count is None:
+        return False
+    raise NotAll(
+        f"{tally.count} of {plan.count} messages came, and no further one within"
+        f" {plan.timeout_s:g} s"
+    )
+
+
+def _show(received: Received, shown: str) -> None:
+    if shown == "none":
+        return
+    try:
+        message = received.message
+    except AmqpError as error:
+        click.echo(f"trioute: a message that cannot be read: {error}", err=True)
+        return
+    if shown == "body":
+        octets = body_octets(message) + b"\n"
+    else:
+        octets = json.dumps(message_as_json(message), ensure_ascii=False).encode() + b"\n"
+    sys.stdout.buffer.write(octets)

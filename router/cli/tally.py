@@ -1,0 +1,132 @@
+"""What `trioute send` and `trioute receive` count, and how they sum it up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from router.amqp.performatives import Rejected
+
+# Latencies are kept as counts by size, each step this much larger than the one before: a day's
+# messages take no more memory than a second's, and no percentile is off by more than half a step.
+STEP = 1.02
+PERCENTILES = (50, 90, 99)
+# How many different reasons for rejections are told.
+REASONS = 5
+
+
+class Latencies:
+    """How long messages took, in nanoseconds."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.longest_ns = 0
+        self._steps: Counter[int] = Counter()
+
+    def add(self, taken_ns: int) -> None:
+        """Count one; a clock that went back counts as nothing at all."""
+        taken_ns = max(taken_ns, 1)
+        self.count += 1
+        self.longest_ns = max(self.longest_ns, taken_ns)
+        self._steps[round(math.log(taken_ns) / _LOG_STEP)] += 1
+
+    def percentile_ns(self, percent: float) -> int:
+        """How long the given share of messages took at most; 0 when there were none."""
+        wanted = math.ceil(self.count * percent / 100)
+        seen = 0
+        for step in sorted(self._steps):
+            seen += self._steps[step]
+            if seen >= wanted:
+                return min(round(STEP**step), self.longest_ns)
+        return 0
+
+    def in_ms(self) -> dict[str, float]:
+        """The percentiles that are shown, by name, in milliseconds; empty when there were none."""
+        if not self.count:
+            return {}
+        shown = {f"p{percent}": self.percentile_ns(percent) for percent in PERCENTILES}
+        return {name: ns / 1e6 for name, ns in (shown | {"max": self.longest_ns}).items()}
+
+
+_LOG_STEP = math.log(STEP)
+
+
+class Tally:
+    """One run: how many messages and octets, with which outcomes, how quickly.
+
+    `done` is the word for what happens to a message here, "sent" or "received".
+    """
+
+    def __init__(self, done: str, started_s: float) -> None:
+        self.done = done
+        self.started_s = started_s
+        self.ended_s = started_s
+        self.count = 0
+        self.bytes = 0
+        self.outcomes: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.latencies = Latencies()
+
+    def add(self, size: int, now_s: float) -> None:
+        """Count a message of `size` octets."""
+        if self.count == 0:
+            # waiting for the first credit or message is no part of the rate
+            self.started_s = now_s
+        self.count += 1
+        self.bytes += size
+        self.ended_s = now_s
+
+    def add_outcome(self, outcome: Any, now_s: float) -> None:
+        """Count what a receiver said; None is a settlement without a word."""
+        self.outcomes["settled" if outcome is None else type(outcome).__name__.lower()] += 1
+        self.ended_s = now_s
+        if isinstance(outcome, Rejected) and outcome.error is not None:
+            error = outcome.error
+            reason = f"{error.condition}: {error.description or 'no description'}"
+            if reason in self.reasons or len(self.reasons) < REASONS:
+                self.reasons[reason] += 1
+
+    @property
+    def seconds(self) -> float:
+        """From the first message to the last one or its outcome."""
+        return self.ended_s - self.started_s
+
+    @property
+    def rate(self) -> float:
+        """Messages a second; 0 where that means nothing."""
+        return self.count / self.seconds if self.seconds > 0 else 0.0
+
+    def progress(self) -> str:
+        """One short line for a terminal."""
+        outcomes = "".join(f", {count} {name}" for name, count in sorted(self.outcomes.items()))
+        return f"{self.count} {self.done}{outcomes}, {self.rate:,.0f}/s"
+
+    def lines(self) -> Iterator[str]:
+        """The summary, for people."""
+        for reason, count in self.reasons.most_common():
+            yield f"rejected {count}: {reason}"
+        yield (
+            f"{self.done} {self.count} messages, {self.bytes} bytes, in {self.seconds:.3f} s"
+            f" ({self.rate:,.0f}/s)"
+        )
+        if self.outcomes:
+            yield "outcomes: " + ", ".join(
+                f"{n} {name}" for name, n in sorted(self.outcomes.items())
+            )
+        shown = self.latencies.in_ms()
+        if shown:
+            yield "latency: " + ", ".join(f"{name} {ms:.3f} ms" for name, ms in shown.items())
+
+    def as_json(self) -> dict[str, Any]:
+        """The summary, for programs; `reasons` are those of rejections."""
+        return {
+            "count": self.count,
+            "seconds": round(self.seconds, 6),
+            "rate": round(self.rate, 3),
+            "bytes": self.bytes,
+            "outcomes": dict(sorted(self.outcomes.items())),
+            "reasons": dict(self.reasons),
+            "latency_ms": {name: round(ms, 6) for name, ms in self.latencies.in_ms().items()},
+        }

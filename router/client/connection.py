@@ -1,0 +1,326 @@
+"""A client's connection: `async with connect(url) as connection`, then senders and receivers on it.
+
+    async with connect("amqp://127.0.0.1") as connection:
+        sender = await connection.open_sender("orders")
+        outcome = await sender.send(Message(body=(AmqpValue("one more"),)))
+
+The engine speaks AMQP, the router's own pump moves the octets, and what is said between two waits
+of the caller leaves with one send. A lost connection is not opened again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from router.amqp.constants import Condition, ReceiverSettleMode, Role, SenderSettleMode
+from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.transfer import DispositionFrame, TransferFrame
+from router.client.failures import ClientError, ConnectFailed, ConnectionLost, told
+from router.client.link import ClientLink
+from router.client.receiver import Receiver
+from router.client.sender import Sender
+from router.client.url import Url, parse_url
+from router.engine import attaching, events
+from router.engine.connection import Connection
+from router.engine.delivery import Delivery
+from router.engine.handler import Handler
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.settings import ConnectionSettings
+from router.errors import AmqpError, Scope
+from router.net.exchange import Hub
+from router.net.pump import Pump
+
+CONNECT_TIMEOUT_S = 10.0
+# How long the peer has to answer our close.
+CLOSE_TIMEOUT_S = 2.0
+MAX_FRAME_SIZE = 65536
+
+
+@asynccontextmanager
+async def connect(
+    url: Url | str,
+    *,
+    container_id: str | None = None,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    idle_timeout_s: float = 16.0,
+) -> AsyncIterator[ClientConnection]:
+    """Connect, and close in order when the block ends, however it ends.
+
+    With a user in the URL SASL PLAIN is used, else ANONYMOUS. Raises ConnectFailed, and ValueError
+    for a text that is no URL.
+    """
+    where = parse_url(url) if isinstance(url, str) else url
+    settings = ConnectionSettings(
+        container_id=container_id or f"trioute-client-{secrets.token_hex(6)}",
+        hostname=where.host,
+        max_frame_size=MAX_FRAME_SIZE,
+        idle_timeout_s=idle_timeout_s,
+        handshake_timeout_s=0,
+        sasl_mechanisms=("ANONYMOUS",) if where.user is None else ("PLAIN",),
+        sasl_username=where.user,
+        sasl_password=where.password,
+        offered_capabilities=(),
+    )
+    deadline = trio.current_time() + timeout_s
+    client = ClientConnection(await _dial(where, deadline, timeout_s), settings)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.live)
+            try:
+                await client.wait_until_open(deadline, timeout_s)
+                yield client
+            finally:
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSE_TIMEOUT_S):
+                    await client.aclose()
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        # The connection's own task raises nothing, so what comes is what the block raised.
+        if len(group.exceptions) > 1:
+            raise
+        only = group.exceptions[0]
+        raise only from only.__cause__
+
+
+async def _dial(where: Url, deadline: float, timeout_s: float) -> socket.socket:
+    """A connected socket; raises ConnectFailed."""
+    place = f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
+    with trio.CancelScope(deadline=deadline):
+        try:
+            stream = await trio.open_tcp_stream(where.host, where.port)
+        except OSError as error:
+            raise ConnectFailed("", f"cannot connect to {place}: {_reason(error)}") from error
+        sock = socket.socket(fileno=stream.socket.detach())
+        sock.setblocking(False)
+        return sock
+    raise ConnectFailed("", f"cannot connect to {place}: no answer within {timeout_s:g} s")
+
+
+def _reason(error: OSError) -> str:
+    """What the system said; trio tells of several attempts, of which the first explains most."""
+    cause: BaseException | None = error.__cause__
+    if isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    told_by = cause if isinstance(cause, OSError) else error
+    return told_by.strerror or str(told_by)
+
+
+class ClientConnection:
+    """One connection with one session, on which senders and receivers are opened."""
+
+    def __init__(self, sock: socket.socket, settings: ConnectionSettings) -> None:
+        self.container_id = settings.container_id
+        self.is_over = False
+        self._error: Error | None = None
+        self._hub = Hub(settings.max_frame_size)
+        name = f"{settings.hostname}"
+        self._engine = Connection(settings, _Upward(self), self._hub.turn, name, True)
+        self._pump = Pump(sock, self._engine, self._hub, None)
+        self._session: Any = None
+        self._links = 0
+        self._settled = trio.Event()
+        self._over = trio.Event()
+        self._due = trio.Event()
+        self._draining: list[Sender] = []
+
+    async def open_sender(
+        self,
+        address: str | None,
+        *,
+        presettled: bool = False,
+        window: int = 10_000,
+        name: str | None = None,
+    ) -> Sender:
+        """Attach a sender to an address, or with None to the anonymous relay, which sends each
+        message where its `to` says. `window` is how many deliveries may be unsettled at once.
+
+        Raises LinkLost where the peer refuses, and ConnectionLost.
+        """
+        sender = Sender(self, self._session, presettled=presettled, window=window)
+        mode = SenderSettleMode.SETTLED if presettled else SenderSettleMode.UNSETTLED
+        await sender.attach(
+            Attach(
+                name=name or self._link_name(),
+                handle=0,
+                role=Role.SENDER,
+                snd_settle_mode=mode,
+                rcv_settle_mode=ReceiverSettleMode.FIRST,
+                source=Source(address=self.container_id),
+                target=Target(address=address),
+                initial_delivery_count=0,
+            )
+        )
+        return sender
+
+    async def open_receiver(
+        self,
+        address: str,
+        *,
+        credit: int = 100,
+        count: int | None = None,
+        presettled: bool = False,
+        drain: bool = False,
+        name: str | None = None,
+    ) -> Receiver:
+        """Attach a receiver to an address; messages come from here on (see `Receiver`).
+
+        Raises LinkLost where the peer refuses, and ConnectionLost.
+        """
+        receiver = Receiver(self, self._session, credit=credit, count=count, drain=drain)
+        mode = SenderSettleMode.SETTLED if presettled else SenderSettleMode.MIXED
+        await receiver.attach(
+            Attach(
+                name=name or self._link_name(),
+                handle=0,
+                role=Role.RECEIVER,
+                snd_settle_mode=mode,
+                rcv_settle_mode=ReceiverSettleMode.FIRST,
+                source=Source(address=address),
+                target=Target(address=self.container_id),
+            )
+        )
+        return receiver
+
+    def _link_name(self) -> str:
+        self._links += 1
+        return f"{self.container_id}-{self._links}"
+
+    def failure(self, kind: type[ClientError]) -> ClientError:
+        """Why the connection is over."""
+        return told(kind, self._error, "the connection was closed")
+
+    def check_open(self) -> None:
+        """Raises ConnectionLost on a connection that is over."""
+        if self.is_over:
+            raise self.failure(ConnectionLost)
+
+    # Its life.
+
+    async def live(self) -> None:
+        """Carry octets until the connection is over."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._hub.watch_clock)
+            nursery.start_soon(self._flush)
+            await self._pump.run()
+            nursery.cancel_scope.cancel()
+        self._end(None)
+        self._over.set()
+
+    async def wait_until_open(self, deadline: float, timeout_s: float) -> None:
+        """Wait until links can be attached; raises ConnectFailed."""
+        with trio.CancelScope(deadline=deadline) as scope:
+            await self._settled.wait()
+        if scope.cancelled_caught:
+            raise ConnectFailed("", f"the peer did not open within {timeout_s:g} s")
+        if self.is_over:
+            raise self.failure(ConnectFailed)
+
+    async def aclose(self) -> None:
+        """Say what is still to be said, close, and wait for the peer's close."""
+        if not self._over.is_set():
+            self._hub.begin_turn()
+            for owner in self._owners():
+                owner.close()
+            self._engine.close(None)
+            self._hub.finish_turn()
+            await self._over.wait()
+
+    def note(self) -> None:
+        """Something is to be sent, once the caller waits for something."""
+        self._due.set()
+
+    def drain(self, sender: Sender) -> None:
+        """A receiver drains this sender: see what is left of its credit after who waited for it."""
+        self._draining.append(sender)
+        self._due.set()
+
+    async def _flush(self) -> None:
+        """Send what callers left to be sent, for ever."""
+        while True:
+            await self._due.wait()
+            self._due = trio.Event()
+            if self._draining:
+                # who was woken by the credit runs before we come back from here
+                await trio.lowlevel.checkpoint()
+            self._hub.begin_turn()
+            while self._draining:
+                self._draining.pop().drained()
+            if self.is_over:
+                # without its session the connection is of no use
+                self._engine.close(None)
+            self._hub.finish_turn()
+
+    # What the engine tells.
+
+    def event_received(self, event: Any) -> None:
+        """Act on what rarely happens."""
+        if isinstance(event, events.LinkAttached):
+            event.link.owner.attached()
+        elif isinstance(event, events.LinkDetached):
+            if event.link.owner is not None:
+                event.link.owner.detached(event)
+        elif isinstance(event, events.LinkAttachReceived):
+            refusal = AmqpError(Condition.NOT_ALLOWED, "this client only dials", Scope.LINK)
+            attaching.refuse(event.link, refusal)
+        elif isinstance(event, events.ConnectionOpened):
+            self._session = attaching.begin(self._engine)
+        elif isinstance(event, events.SessionBegun):
+            self._settled.set()
+        elif isinstance(event, events.SessionEnded):
+            if event.session is self._session:
+                self._end(event.error)
+                self._due.set()
+        elif isinstance(event, events.ConnectionClosed):
+            self._end(event.error)
+
+    def _end(self, error: Error | None) -> None:
+        """The connection is of no use any more; the first reason is the one that counts."""
+        if not self.is_over:
+            self.is_over = True
+            self._error = error
+            self._settled.set()
+        elif self._error is None:
+            self._error = error
+
+    def room_made(self) -> None:
+        """There is room in the socket or in the session's window."""
+        for owner in self._owners():
+            if isinstance(owner, Sender):
+                owner.room_made()
+
+    def _owners(self) -> list[ClientLink]:
+        links = () if self._session is None else self._session.local_links.values()
+        return [link.owner for link in links if link.owner is not None]
+
+
+class _Upward(Handler):
+    """The engine's calls, each passed on to the sender or receiver that it is for."""
+
+    def __init__(self, client: ClientConnection) -> None:
+        self.client = client
+
+    def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
+        delivery.incoming.owner.transfer_received(delivery, frame)
+
+    def transfer_aborted(self, delivery: Delivery) -> None:
+        delivery.incoming.owner.transfer_aborted(delivery)
+
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        delivery.outgoing.owner.outcome_received(delivery, frame)
+
+    def credit_received(self, link: OutgoingLink) -> None:
+        link.owner.credit_received()
+
+    def flow_received(self, link: IncomingLink) -> None:
+        link.owner.flow_received()
+
+    def room_made(self, connection: Any) -> None:
+        self.client.room_made()
+
+    def event_received(self, connection: Any, event: Any) -> None:
+        self.client.event_received(event)

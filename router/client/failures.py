@@ -1,0 +1,40 @@
+"""What can go wrong for a client: no connection, a connection lost, a link refused or lost."""
+
+from __future__ import annotations
+
+from router.amqp.performatives import Error
+from router.errors import TriouteError
+
+
+class ClientError(TriouteError):
+    """Something that was asked for ended or never began.
+
+    `condition` is the peer's error condition, "" where there was none; `description` is for people.
+    """
+
+    def __init__(self, condition: str, description: str) -> None:
+        super().__init__(condition, description)
+        self.condition = condition
+        self.description = description
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.condition, self.description) if part)
+
+
+class ConnectFailed(ClientError):
+    """No connection came about: nobody listens, or the peer did not let us in."""
+
+
+class ConnectionLost(ClientError):
+    """The connection is over, and we did not end it."""
+
+
+class LinkLost(ClientError):
+    """A link was refused by the peer, or detached."""
+
+
+def told(kind: type[ClientError], error: Error | None, otherwise: str) -> ClientError:
+    """The failure that a peer's error is; `otherwise` describes one that the peer does not."""
+    if error is None:
+        return kind("", otherwise)
+    return kind(str(error.condition), error.description or "")

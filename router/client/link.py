@@ -1,0 +1,93 @@
+"""What a sender and a receiver share: how their link begins, and how it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from router.amqp.performatives import Attach, Error
+from router.client.failures import ClientError, ConnectionLost, LinkLost, told
+from router.engine import attaching
+from router.engine.events import LinkDetached
+from router.engine.link import OutgoingLink
+
+
+class ClientLink:
+    """One of our links. `client` is the connection that it belongs to (`ClientConnection`)."""
+
+    def __init__(self, client: Any, session: Any) -> None:
+        self.client = client
+        self.session = session
+        self.link: Any = None
+        # what the peer said when it detached the link
+        self.error: Error | None = None
+        self.is_over = False
+        self._closed_here = False
+        self._answered = trio.Event()
+        # who waits for anything to happen on this link
+        self._waiting = trio.lowlevel.ParkingLot()
+
+    async def attach(self, frame: Attach) -> None:
+        """Attach, and wait for the answer. Raises LinkLost where the peer refuses."""
+        self.client.check_open()
+        self.link = attaching.attach(self.session, frame)
+        self.link.owner = self
+        self.client.note()
+        try:
+            await self._answered.wait()
+        except trio.Cancelled:
+            self.close()
+            raise
+        if self.is_over:
+            raise self.failure()
+
+    async def aclose(self) -> None:
+        """Detach the link for good; does not wait for the peer's answer."""
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        """Detach the link for good, now."""
+        if not self.is_over:
+            self._closed_here = True
+            attaching.detach(self.link, True)
+            self.client.note()
+
+    def failure(self) -> ClientError:
+        """Why the link is over."""
+        if self.error is None and self.client.is_over and not self._closed_here:
+            lost: ClientError = self.client.failure(ConnectionLost)
+            return lost
+        what = "the link was closed" if self._closed_here else "the peer detached the link"
+        return told(LinkLost, self.error, what)
+
+    async def wait_for_change(self) -> None:
+        """Wait until something has happened on this link: credit, a message, its end."""
+        await self._waiting.park()
+
+    def changed(self) -> None:
+        """Wake who waits."""
+        if self._waiting:
+            self._waiting.unpark_all()
+
+    # What the engine tells, by way of the connection.
+
+    def attached(self) -> None:
+        """The peer answered; without its terminus the answer is a refusal, and a detach follows."""
+        remote = self.link.remote_attach
+        is_sender = isinstance(self.link, OutgoingLink)
+        if (remote.target if is_sender else remote.source) is not None:
+            self._answered.set()
+
+    def detached(self, event: LinkDetached) -> None:
+        """The link is over."""
+        self.is_over = True
+        self.error = event.error
+        self.resolve()
+        self._answered.set()
+        self.changed()
+
+    def resolve(self) -> None:
+        """Give up the deliveries that the link leaves behind."""
+        raise NotImplementedError

@@ -1,0 +1,222 @@
+"""Sending messages: as fast as credit allows, each with an outcome that comes later.
+
+`await sender.send(message)` is one message and its outcome. Who has many sends while there is room
+and waits only when there is none:
+
+    while messages:
+        while messages and sender.has_room():
+            sender.send_nowait(messages.pop())
+        await sender.wait_for_room()
+    await sender.wait_until_settled()
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from router.amqp import constants
+from router.amqp.composite import decode_composite
+from router.amqp.message import Message, encode_message
+from router.amqp.performatives import Accepted, Modified, Rejected, Released
+from router.amqp.transfer import DispositionFrame
+from router.client.link import ClientLink
+from router.engine.delivery import Delivery
+
+Outcome = Accepted | Rejected | Released | Modified
+
+# Outcomes that carry nothing are the same object every time.
+_PLAIN: dict[int, Outcome] = {
+    int(constants.Descriptor.ACCEPTED): Accepted(),
+    int(constants.Descriptor.REJECTED): Rejected(),
+    int(constants.Descriptor.RELEASED): Released(),
+    int(constants.Descriptor.MODIFIED): Modified(),
+}
+
+
+class Sending:
+    """A message that was sent. `sent_ns` is when, on the clock of `time.monotonic_ns`.
+
+    Once `is_settled`, `outcome` is the receiver's; None means that the message was pre-settled, or
+    that the receiver settled it without a word. `is_lost` says that no outcome will come.
+    """
+
+    __slots__ = ("_resolved", "_sender", "is_lost", "is_settled", "outcome", "sent_ns")
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        # made by who waits: most messages are sent without anybody waiting for this very one
+        self._resolved: trio.Event | None = None
+        self.sent_ns = time.monotonic_ns()
+        self.is_settled = False
+        self.is_lost = False
+        self.outcome: Outcome | None = None
+
+    async def wait(self) -> Outcome | None:
+        """Wait for the outcome. Raises LinkLost or ConnectionLost where it will not come."""
+        if not self.is_settled and not self.is_lost:
+            if self._resolved is None:
+                self._resolved = trio.Event()
+            await self._resolved.wait()
+        if self.is_lost:
+            raise self._sender.failure()
+        return self.outcome
+
+    def settle(self, outcome: Outcome | None) -> None:
+        """The outcome is here."""
+        self.is_settled = True
+        self.outcome = outcome
+        if self._resolved is not None:
+            self._resolved.set()
+
+    def lose(self) -> None:
+        """The outcome will not come."""
+        self.is_lost = True
+        if self._resolved is not None:
+            self._resolved.set()
+
+
+class Sender(ClientLink):
+    """Our sending end of a link; made by `ClientConnection.open_sender`.
+
+    At most `window` deliveries are unsettled at once, however much credit there is.
+    `outcome_told`, if set, is called with each Sending that is settled.
+    """
+
+    def __init__(self, client: Any, session: Any, *, presettled: bool, window: int) -> None:
+        super().__init__(client, session)
+        self.presettled = presettled
+        self.window = window
+        self.outcome_told: Callable[[Sending], None] | None = None
+        # deliveries whose outcome was lost with the link
+        self.lost = 0
+        # what a closed session window kept of the delivery that is being sent: (it, octets, from)
+        self._rest: tuple[Delivery, bytes, int] | None = None
+        self._drain_due = False
+
+    @property
+    def credit(self) -> int:
+        """How many deliveries the receiver takes from here on."""
+        credit: int = self.link.credit
+        return credit
+
+    @property
+    def unsettled(self) -> int:
+        """How many deliveries have no outcome yet."""
+        count: int = self.link.unsettled
+        return count
+
+    async def send(self, message: Message | bytes) -> Outcome | None:
+        """Send a message, or its encoding, and wait for its outcome.
+
+        Raises LinkLost or ConnectionLost.
+        """
+        await self.wait_for_room()
+        sending = self.send_nowait(message)
+        if sending.is_settled:
+            await trio.lowlevel.checkpoint()
+        return await sending.wait()
+
+    def has_room(self) -> bool:
+        """Whether a message can be sent at once."""
+        ready: bool = self.session.can_send(self.link)
+        return ready and self.link.unsettled < self.window
+
+    async def wait_for_room(self) -> None:
+        """Wait until a message can be sent at once. Raises LinkLost or ConnectionLost."""
+        while not self.has_room():
+            if self.is_over:
+                raise self.failure()
+            await self.wait_for_change()
+
+    async def wait_until_settled(self) -> None:
+        """Wait until every message has its outcome. Raises LinkLost or ConnectionLost."""
+        while self.link.unsettled or self._rest is not None:
+            await self.wait_for_change()
+        if self.is_over:
+            raise self.failure()
+
+    def send_nowait(self, message: Message | bytes | bytearray) -> Sending:
+        """Send a message, or its encoding, at once; it leaves when the caller next waits.
+
+        Raises trio.WouldBlock where there is no room, and LinkLost or ConnectionLost.
+        """
+        link, session = self.link, self.session
+        if not self.has_room():
+            raise self.failure() if self.is_over else trio.WouldBlock
+        payload = encode_message(message) if isinstance(message, Message) else message
+        delivery = Delivery.__new__(Delivery)
+        delivery.settled = self.presettled
+        delivery.complete = True
+        sending = Sending(self)
+        delivery.address = sending
+        session.begin_outgoing(link, delivery)
+        sending.is_settled = not delivery.outgoing_open
+        end = len(payload)
+        at = session.send(delivery, payload, 0, end, False)
+        if at < end:
+            link.current = delivery
+            self._rest = (delivery, bytes(payload), at)
+        self.client.note()
+        return sending
+
+    # What the engine tells, by way of the connection.
+
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """The receiver's word; a state on the way, such as received, is no outcome."""
+        outcome = _PLAIN.get(frame.state_code)
+        if outcome is None and not frame.settled:
+            return
+        if not frame.plain and outcome is not None:
+            octets = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
+            composite, _ = decode_composite(octets)
+            assert isinstance(composite, Accepted | Rejected | Released | Modified)
+            outcome = composite
+        if not frame.settled:
+            # the receiver settles second (rcv-settle-mode): it waits for us
+            count = 0 if frame.plain else frame.state_end - frame.state_at
+            self.session.tell_receiver(
+                delivery, True, frame.state_code, frame.octets, frame.state_at, count
+            )
+        sending: Sending = delivery.address
+        sending.settle(outcome)
+        if self.outcome_told is not None:
+            self.outcome_told(sending)
+        self.changed()
+
+    def credit_received(self) -> None:
+        """There is credit, or the receiver wants it used or given up."""
+        self._drain_due = self.link.drain
+        if self._drain_due:
+            self.client.drain(self)
+        self.changed()
+
+    def drained(self) -> None:
+        """Whoever waited for credit has had its turn: the rest goes back (section 2.6.7)."""
+        link = self.link
+        if self._drain_due and not self.is_over and link.drain and self._rest is None:
+            self._drain_due = False
+            self.session.use_up_credit(link)
+
+    def room_made(self) -> None:
+        """The session's window, or the socket, has opened again."""
+        if self._rest is not None and not self.is_over:
+            delivery, payload, at = self._rest
+            if self.session.remote_incoming_window > 0:
+                end = len(payload)
+                at = self.session.send(delivery, payload, at, end, False)
+                self._rest = (delivery, payload, at) if at < end else None
+                if at == end:
+                    self.link.current = None
+        self.changed()
+
+    def resolve(self) -> None:
+        """No outcome will come any more."""
+        self._rest = None
+        for delivery in self.session.outgoing.of_link(self.link):
+            self.session.close_outgoing(delivery)
+            delivery.address.lose()
+            self.lost += 1

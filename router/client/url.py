@@ -1,0 +1,62 @@
+"""Where to connect and which node to use, as people write it on a command line."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import attrs
+
+DEFAULT_PORT = 5672
+SCHEME = "amqp"
+
+
+@attrs.frozen
+class Url:
+    """`amqp://user:password@host:port/address`, taken apart; `address` may be empty."""
+
+    host: str
+    port: int = DEFAULT_PORT
+    address: str = ""
+    user: str | None = None
+    password: str | None = attrs.field(default=None, repr=False)
+
+
+def parse_url(text: str) -> Url:
+    """Read an address of the form `[amqp://][user:password@]host[:port][/address]`.
+
+    Everything behind the first slash is the node's address, with %-escapes as in any URL; a
+    question mark or a # is part of it. Raises ValueError, whose text never shows a password.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator or "/" in scheme:
+        rest = text
+    elif scheme.lower() != SCHEME:
+        raise ValueError(f"{scheme}:// cannot be used here: only {SCHEME}:// can")
+    authority, _, address = rest.partition("/")
+    credentials, at, place = authority.rpartition("@")
+    user = password = None
+    if at:
+        name, colon, secret = credentials.partition(":")
+        if not name:
+            raise ValueError("there is no user name before the @")
+        user = unquote(name)
+        password = unquote(secret) if colon else None
+    host, port = _host_and_port(place)
+    return Url(host, port, unquote(address), user, password)
+
+
+def _host_and_port(place: str) -> tuple[str, int]:
+    if place.startswith("["):
+        host, bracket, rest = place[1:].partition("]")
+        if not bracket or (rest and not rest.startswith(":")):
+            raise ValueError(f"{place!r} is no [address]:port")
+        port = rest[1:]
+    else:
+        host, _, port = place.partition(":")
+    if not host:
+        raise ValueError("there is no host")
+    if not port:
+        return host, DEFAULT_PORT
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError(f"{port!r} is no port")
+    return host, int(port)
