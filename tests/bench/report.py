@@ -70,6 +70,14 @@ class _Tables:
     def of_kind(self, kind: str) -> list[str]:
         return [label for label in self.labels if self.kinds[label] == kind]
 
+    def judged(self) -> list[str]:
+        """The systems that the goals are set for: an interpreted build has other merits."""
+        return [
+            s["label"]
+            for s in self.result["systems"]
+            if s["kind"] == "trioute" and "interpreted" not in s["version"]
+        ]
+
     def cell(self, scenario: Scenario, label: str) -> Row | None:
         """The medians of a system in a scenario, None where no run ended well."""
         row = self.cells.get((scenario.name, label))
@@ -139,8 +147,8 @@ class _Tables:
                     row.append("–")
                     continue
                 ratio = cell["cpu_us"] / floor["cpu_us"]
-                judged = goal is not None and self.kinds[label] == "trioute"
-                verdict = f" {_verdict(ratio <= goal)}" if judged and goal else ""
+                judged = label in self.judged()
+                verdict = f" {_verdict(ratio <= goal)}" if goal and judged else ""
                 row.append(_number(ratio) + verdict)
             rows.append(row)
         return "**Processor time as a multiple of the relay's**\n\n" + _table(
@@ -149,7 +157,7 @@ class _Tables:
 
     def comparison(self) -> str:
         tables = []
-        for ours in self.of_kind("trioute"):
+        for ours in self.judged():
             for other in self.of_kind("other"):
                 rows = [
                     self._compared(scenario, mine, theirs)

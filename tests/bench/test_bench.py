@@ -97,11 +97,13 @@ def _result() -> dict[str, Any]:
         "systems": [
             {"label": "relay", "kind": "floor", "version": ""},
             {"label": "compiled", "kind": "trioute", "version": "1.0"},
+            {"label": "plain", "kind": "trioute", "version": "1.0 (interpreted data plane)"},
             {"label": "theirs", "kind": "other", "version": ""},
         ],
         "summary": [
             _row("relay", first, 1.0, rate=9000.0, own_load=0.99),
             _row("compiled", first, 1.9, rate=2100.0),
+            _row("plain", first, 3.0),
             _row("theirs", first, 16.0, lost=10),
             {"system": "compiled", "scenario": SCENARIOS[1].name, "failed": "exit 2: detach"},
         ],
@@ -111,7 +113,7 @@ def _result() -> dict[str, Any]:
 
 def test_goals_are_judged_where_they_are_set() -> None:
     text = report.markdown(_result())
-    assert "| 100 B, credit 1000 | ≤ 2.0 | 1.90 met | 16.0 |" in text
+    assert "| 100 B, credit 1000 | ≤ 2.0 | 1.90 met | 3.00 | 16.0 |" in text
     assert "| 100 B, credit 1000 | 0.119 | ≤ 0.125 met | 2.10 | ≥ 2 met | 1.00 |" in text
 
 
