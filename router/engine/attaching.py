@@ -38,7 +38,22 @@ TRANSFER_OVERHEAD = 72
 
 
 def _write(session: Any, performative: Any) -> None:
-    session.outbox.output.append(encode_frame(session.channel, performative))
+    """Write a frame; raises amqp:frame-size-too-small where the peer takes none of its size.
+
+    What an error says beside its condition is left out first.
+    """
+    limit = session.connection.remote_max_frame_size
+    frame = encode_frame(session.channel, performative)
+    if len(frame) > limit and getattr(performative, "error", None) is not None:
+        short = Error(condition=performative.error.condition)
+        frame = encode_frame(session.channel, attrs.evolve(performative, error=short))
+    if len(frame) > limit:
+        raise AmqpError(
+            Condition.FRAME_SIZE_TOO_SMALL,
+            f"{type(performative).__name__} of {len(frame)} octets; {limit} are allowed",
+            Scope.SESSION,
+        )
+    session.outbox.output.append(frame)
     session.outbox.touch()
 
 
@@ -55,17 +70,17 @@ def _wire_error(error: AmqpError | None) -> Error | None:
 
 def begin(connection: Any) -> Session:
     """Begin a session of our own; raises amqp:resource-limit-exceeded when all channels are used."""
-    for channel in range(connection.channel_max + 1):
-        if channel not in connection.local_sessions:
-            session = _new_session(connection, channel)
-            session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
-            _write(session, _begin_frame(session, None))
-            return session
-    raise AmqpError(
-        Condition.RESOURCE_LIMIT_EXCEEDED,
-        f"all {connection.channel_max + 1} channels are in use",
-        Scope.CONNECTION,
-    )
+    channel = _free_number(connection.local_sessions, connection.channel_max)
+    if channel is None:
+        raise AmqpError(
+            Condition.RESOURCE_LIMIT_EXCEEDED,
+            f"all {connection.channel_max + 1} channels are in use",
+            Scope.CONNECTION,
+        )
+    session = _new_session(connection, channel)
+    session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
+    _write(session, _begin_frame(session, None))
+    return session
 
 
 def begin_received(connection: Any, channel: int, remote: Begin) -> None:
@@ -85,9 +100,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
             )
         session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
     else:
-        free = next(
-            (n for n in range(connection.channel_max + 1) if n not in connection.local_sessions), None
-        )
+        free = _free_number(connection.local_sessions, connection.channel_max)
         if free is None:
             raise AmqpError(Condition.FRAMING_ERROR, "more sessions than channels")
         session = _new_session(connection, free)
@@ -187,6 +200,7 @@ def _lose_links(session: Any) -> None:
     session.links.clear()
     session.local_links.clear()
     session.links_due.clear()
+    session.unanswered.clear()
 
 
 # Links.
@@ -197,9 +211,10 @@ def attach(session: Any, frame: Attach) -> Link:
     handle = _free_handle(session)
     link = _new_link(session, frame.name, handle, we_receive=bool(frame.role))
     link.attach = attrs.evolve(frame, handle=handle)
+    _write(session, link.attach)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link
-    _write(session, link.attach)
+    session.unanswered[link.name, isinstance(link, IncomingLink)] = link
     return link
 
 
@@ -218,7 +233,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
             Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}", Scope.SESSION
         )
     we_receive = not bool(remote.role)
-    link = _pending(session, remote.name, we_receive)
+    link = session.unanswered.pop((remote.name, we_receive), None)
     is_answer = link is not None
     if link is None:
         link = _new_link(session, remote.name, _free_handle(session), we_receive)
@@ -240,19 +255,6 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     connection.handler.event_received(connection, LinkAttachReceived(link))
 
 
-def _pending(session: Any, name: str, we_receive: bool) -> Any:
-    """Our own attach that this one answers."""
-    for link in session.local_links.values():
-        if (
-            link.name == name
-            and isinstance(link, IncomingLink) == we_receive
-            and link.remote_handle < 0
-            and link.state in (LinkState.ATTACH_SENT, LinkState.DETACH_SENT)
-        ):
-            return link
-    return None
-
-
 def accept(
     link: Any,
     source: Any,
@@ -261,7 +263,12 @@ def accept(
     max_message_size: int = 0,
     offered_capabilities: tuple[str, ...] = (),
 ) -> None:
-    """Answer a peer's attach."""
+    """Answer a peer's attach, unless the peer has given the link up by now.
+
+    Raises amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
+    """
+    if link.state != LinkState.ATTACH_RCVD:
+        return
     remote = link.remote_attach
     session = link.session
     we_send = isinstance(link, OutgoingLink)
@@ -281,12 +288,14 @@ def accept(
         link.presettles = int(remote.snd_settle_mode) == 1
     else:
         link.max_message_size = max_message_size
-    link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     _write(session, link.attach)
+    link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
 
 
 def refuse(link: Any, error: AmqpError) -> None:
     """Refuse a peer's attach as section 2.6.3 says: attach without our terminus, then detach."""
+    if link.state != LinkState.ATTACH_RCVD:
+        return
     source, target = link.remote_attach.source, link.remote_attach.target
     if isinstance(link, OutgoingLink):
         accept(link, None, target if target is not None else Target())
@@ -328,12 +337,16 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         raise AmqpError(
             Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
         )
+    was_answered = link.state != LinkState.ATTACH_RCVD
     link.state = int(next_link_state(link.state, Act.RECV_DETACH))
     if link.state == LinkState.DETACH_RCVD:
         connection.handler.event_received(
             connection, LinkDetached(link, bool(remote.closed), remote.error)
         )
         session.write_due()
+        if not was_answered:
+            # a detach names a handle, and ours becomes one by an attach
+            _write(session, Attach(name=link.name, handle=link.handle, role=not link.remote_attach.role))
         link.state = int(next_link_state(link.state, Act.SEND_DETACH))
         _write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
         link.drop()
@@ -351,15 +364,20 @@ def _mapped(connection: Any, channel: int) -> Any:
 
 def _free_handle(session: Any) -> int:
     limit = min(session.handle_max, session.remote_handle_max)
-    handle = len(session.local_links)
-    if handle <= limit and handle not in session.local_links:
-        return handle
-    for candidate in range(limit + 1):
-        if candidate not in session.local_links:
-            return candidate
-    raise AmqpError(
-        Condition.RESOURCE_LIMIT_EXCEEDED, f"all {limit + 1} handles are in use", Scope.SESSION
-    )
+    handle = _free_number(session.local_links, limit)
+    if handle is None:
+        raise AmqpError(
+            Condition.RESOURCE_LIMIT_EXCEEDED, f"all {limit + 1} handles are in use", Scope.SESSION
+        )
+    return handle
+
+
+def _free_number(used: dict[int, Any], highest: int) -> int | None:
+    """A number that is not in use; the lowest one, as a rule the first that is looked at."""
+    number = len(used)
+    if number <= highest and number not in used:
+        return number
+    return next((n for n in range(highest + 1) if n not in used), None)
 
 
 def _new_link(session: Any, name: str, handle: int, we_receive: bool) -> Link:

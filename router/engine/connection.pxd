@@ -48,6 +48,7 @@ cdef class Connection:
     cdef public object failing
     cdef public Py_ssize_t rotation
     cdef public double started_at
+    cdef public double closed_at
     cdef public double last_received
     cdef public double last_sent
     cdef public long long frames_received

@@ -79,6 +79,7 @@ class Connection:
         # which link is served first when there is room again
         self.rotation = 0
         self.started_at = turn.now
+        self.closed_at = 0.0
         self.last_received = turn.now
         self.last_sent = turn.now
         self.frames_received = 0
@@ -98,6 +99,8 @@ class Connection:
     def receive(self, view: Any, end: int) -> None:
         """Take in `view[:end]`, which begins with what `prepare` put there."""
         self.last_received = self.turn.now
+        # `view` begins with it now
+        self.kept = b""
         self.cursor.octets = view
         self.transfer.octets = view
         self.disposition.octets = view
@@ -112,9 +115,7 @@ class Connection:
             if following == at:
                 break
             at = following
-        if self.phase == OVER or at >= end:
-            self.kept = b""
-        else:
+        if self.phase != OVER and at < end:
             self.kept = bytes(memoryview(view)[at:end])
 
     def resume(self) -> None:

@@ -42,6 +42,7 @@ cdef class Session:
     cdef public long long expected_delivery_id
     cdef public list links
     cdef public dict local_links
+    cdef public dict unanswered
     cdef public unsigned int handle_max
     cdef public unsigned int remote_handle_max
     cdef public unsigned int due_first

@@ -67,6 +67,8 @@ class Session:
         # links by the peer's handle (what frames name) and by ours
         self.links: list[Any] = []
         self.local_links: dict[int, Any] = {}
+        # links of ours whose attach the peer has not answered, by name and whether we receive
+        self.unanswered: dict[tuple[str, bool], Any] = {}
         self.handle_max = 0
         self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn

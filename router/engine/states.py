@@ -134,11 +134,13 @@ LINK_TABLE: dict[tuple[LinkState, Act], LinkState] = {
     # A peer may detach a link that it attached before our answer left (section 2.6.3).
     (_L.ATTACH_RCVD, Act.RECV_DETACH): _L.DETACH_RCVD,
     (_L.ATTACH_SENT, Act.SEND_DETACH): _L.DETACH_SENT,
+    (_L.ATTACH_SENT, Act.SEND_DETACH_ERROR): _L.DISCARDING,
     (_L.ATTACHED, Act.SEND_DETACH): _L.DETACH_SENT,
     (_L.ATTACHED, Act.SEND_DETACH_ERROR): _L.DISCARDING,
     (_L.ATTACHED, Act.RECV_DETACH): _L.DETACH_RCVD,
     # The answer to our attach may cross our detach.
     (_L.DETACH_SENT, Act.RECV_ATTACH): _L.DETACH_SENT,
+    (_L.DISCARDING, Act.RECV_ATTACH): _L.DISCARDING,
     (_L.DETACH_SENT, Act.RECV_DETACH): _L.DETACHED,
     (_L.DISCARDING, Act.RECV_DETACH): _L.DETACHED,
     (_L.DETACH_RCVD, Act.SEND_DETACH): _L.DETACHED,

@@ -1,0 +1,555 @@
+"""Headers, SASL, open, heartbeats and close, as a server and as a client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.constants import Descriptor
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER, TLS_HEADER, encode_frame
+from router.amqp.performatives import (
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Open,
+    SaslChallenge,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
+from router.amqp.types import Symbol
+from router.engine.events import ConnectionClosed, ConnectionOpened, SaslInitReceived
+from router.errors import AmqpError
+
+from support.transcripts import (
+    NOTHING,
+    OVER,
+    On,
+    Recorder,
+    Talk,
+    attach_sender,
+    begin,
+    begun,
+    cuts,
+    failed,
+    like,
+    linked,
+    message,
+    opened,
+    wire,
+)
+
+PLAIN = Symbol("PLAIN")
+ANONYMOUS = Symbol("ANONYMOUS")
+PROBLEM = AmqpError("amqp:internal-error", "a test's own")
+HEARTBEAT = encode_frame(0)
+
+
+def server(**settings: Any) -> Talk:
+    return Talk(**{"sasl_mechanisms": ("ANONYMOUS",), **settings})
+
+
+def client(**settings: Any) -> Talk:
+    talk = Talk(**{"is_client": True, "sasl_mechanisms": (), **settings})
+    talk.connection.start()
+    return talk
+
+
+def closings(talk: Talk) -> list[ConnectionClosed]:
+    return talk.recorder.of(ConnectionClosed)
+
+
+def wait(talk: Talk, seconds: float) -> Talk:
+    talk.turn.now += seconds
+    talk.connection.tick()
+    return talk
+
+
+# Headers (section 2.2).
+
+STRANGE = {
+    "AMQP 0-9-1": b"AMQP\x00\x00\x09\x01",
+    "AMQP 1.1": b"AMQP\x00\x01\x01\x00",
+    "AMQP 2.0": b"AMQP\x00\x02\x00\x00",
+    "AMQP over TLS": TLS_HEADER,
+    "an unknown protocol id": b"AMQP\x09\x01\x00\x00",
+    "HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "TLS": bytes.fromhex("160301 0200 010001fc 0303") + bytes(500),
+    "SSH": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "zeroes": bytes(64),
+    "a frame": HEARTBEAT,
+    "all bits": b"\xff" * 64,
+}
+
+
+@pytest.mark.parametrize("octets_a_read", [0, 1])
+@pytest.mark.parametrize("strange", STRANGE.values(), ids=list(STRANGE))
+def test_a_strange_header_is_answered_with_the_right_one(
+    strange: bytes, octets_a_read: int
+) -> None:
+    talk = server(octets_a_read=octets_a_read)
+    talk >> strange << AMQP_HEADER << OVER
+    assert [str(event.error.condition) for event in closings(talk)] == [
+        "amqp:connection:framing-error"
+    ]
+    talk >> strange << OVER
+
+
+@pytest.mark.parametrize("strange", STRANGE.values(), ids=list(STRANGE))
+def test_a_server_that_requires_sasl_says_so(strange: bytes) -> None:
+    server(sasl_required=True) >> strange << SASL_HEADER << OVER
+
+
+def test_a_server_that_requires_sasl_refuses_to_do_without() -> None:
+    server(sasl_required=True) >> AMQP_HEADER << SASL_HEADER << OVER
+
+
+def test_a_server_without_sasl_refuses_it() -> None:
+    server(sasl_mechanisms=()) >> SASL_HEADER << AMQP_HEADER << OVER
+
+
+@pytest.mark.parametrize("strange", [b"H", b"\x16", b"AMQX", b"AN"])
+def test_what_can_be_no_header_is_not_waited_for(strange: bytes) -> None:
+    server() >> strange << AMQP_HEADER << OVER
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_a_part_of_a_header_is_waited_for(length: int) -> None:
+    talk = server() >> AMQP_HEADER[:length] << NOTHING
+    talk >> AMQP_HEADER[length:] << AMQP_HEADER << NOTHING
+
+
+def test_a_client_gives_up_on_a_strange_header() -> None:
+    for strange in [*STRANGE.values(), SASL_HEADER]:
+        talk = client() << AMQP_HEADER << Open
+        talk >> strange << OVER
+        assert len(closings(talk)) == 1
+
+
+def test_a_client_that_wants_sasl_gives_up_without() -> None:
+    client(sasl_mechanisms=("ANONYMOUS",)) << SASL_HEADER >> AMQP_HEADER << OVER
+
+
+# SASL (section 5.3).
+
+
+def test_a_client_is_let_in() -> None:
+    talk = server() >> SASL_HEADER << SASL_HEADER
+    talk << SaslMechanisms((ANONYMOUS,)) << NOTHING
+    talk >> SaslInit(ANONYMOUS, initial_response=b"joe", hostname="vhost") << NOTHING
+    assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"joe", "vhost")]
+    talk.connection.sasl_outcome(True, "joe")
+    talk << SaslOutcome(0) >> AMQP_HEADER << AMQP_HEADER >> Open("c") << Open << NOTHING
+    assert talk.connection.user == "joe"
+
+
+def test_a_client_is_not_let_in() -> None:
+    talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
+    talk.skip().connection.sasl_outcome(False, None)
+    talk << SaslOutcome(1) << OVER
+    talk >> AMQP_HEADER << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_what_is_pipelined_behind_an_init_waits_for_the_outcome() -> None:
+    everything = [SASL_HEADER, SaslInit(ANONYMOUS), AMQP_HEADER, Open("c"), begin()]
+    for octets_a_read in (0, 1, 7):
+        talk = server(octets_a_read=octets_a_read) >> everything << SASL_HEADER
+        talk << SaslMechanisms << NOTHING
+        talk.connection.sasl_outcome(True, None)
+        talk << SaslOutcome(0) << AMQP_HEADER << Open << Begin << NOTHING
+
+
+def test_an_outcome_may_be_decided_at_once() -> None:
+    """What was kept of the read before is not read a second time."""
+
+    class Deciding(Recorder):
+        def event_received(self, connection: Any, event: Any) -> None:
+            super().event_received(connection, event)
+            if isinstance(event, SaslInitReceived):
+                connection.sasl_outcome(True, None)
+
+    init = wire(SaslInit(ANONYMOUS))
+    talk = Talk(Deciding())
+    talk >> SASL_HEADER + init[:5] << SASL_HEADER << SaslMechanisms
+    talk >> [init[5:], AMQP_HEADER, Open("c")] << SaslOutcome(0) << AMQP_HEADER << Open << NOTHING
+
+
+def test_a_mechanism_that_is_not_offered_is_refused() -> None:
+    talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
+    talk >> SaslInit(PLAIN, initial_response=b"\0a\0b") << SaslOutcome(1) << OVER
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        SaslMechanisms((ANONYMOUS,)),
+        SaslOutcome(0),
+        SaslChallenge(b""),
+        SaslResponse(b""),
+        On(0, None, frame_type=1),
+        On(0, Open("c"), frame_type=1),
+        On(0, Open("c")),
+        wire(SaslInit(ANONYMOUS))[:-1] + b"\xff",
+        b"\xff\xff\xff\xff\x02\x01\x00\x00",
+        b"\x00\x00\x10\x01\x02\x01\x00\x00",
+    ],
+)
+def test_what_has_no_place_in_a_server_s_sasl_ends_it(frame: Any) -> None:
+    talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
+    talk >> frame << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_sasl_cannot_be_had_twice() -> None:
+    talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
+    talk.connection.sasl_outcome(True, None)
+    talk.skip() >> SASL_HEADER << AMQP_HEADER << OVER
+
+
+def test_an_outcome_that_nobody_waits_for_is_not_sent() -> None:
+    talk = server()
+    talk.connection.sasl_outcome(True, None)
+    talk << NOTHING
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered", "init"),
+    [
+        ({}, [ANONYMOUS], SaslInit(ANONYMOUS, initial_response=b"", hostname="h")),
+        ({}, [PLAIN, ANONYMOUS], SaslInit(ANONYMOUS, initial_response=b"", hostname="h")),
+        (
+            {"sasl_username": "joe", "sasl_password": "secret"},
+            [ANONYMOUS, PLAIN],
+            SaslInit(PLAIN, initial_response=b"\0joe\0secret", hostname="h"),
+        ),
+        (
+            {"sasl_username": "joe"},
+            [PLAIN],
+            SaslInit(PLAIN, initial_response=b"\0joe\0", hostname="h"),
+        ),
+        (
+            {"sasl_username": "joe", "sasl_password": "secret"},
+            [ANONYMOUS],
+            SaslInit(ANONYMOUS, initial_response=b"", hostname="h"),
+        ),
+    ],
+)
+def test_a_client_chooses_a_mechanism(
+    settings: dict[str, Any], offered: list[Symbol], init: SaslInit
+) -> None:
+    talk = client(sasl_mechanisms=("PLAIN", "ANONYMOUS"), hostname="h", **settings)
+    talk << SASL_HEADER << NOTHING >> SASL_HEADER << NOTHING
+    talk >> SaslMechanisms(tuple(offered)) << init << NOTHING
+    talk >> SaslOutcome(0) << AMQP_HEADER << Open << NOTHING
+    talk >> AMQP_HEADER >> Open("s") << NOTHING
+    assert talk.recorder.of(ConnectionOpened)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        SaslMechanisms((Symbol("GSSAPI"),)),
+        SaslOutcome(1),
+        SaslOutcome(4),
+        SaslInit(ANONYMOUS),
+        SaslChallenge(b""),
+        On(0, Open("s")),
+    ],
+)
+def test_a_client_gives_up(frame: Any) -> None:
+    talk = client(sasl_mechanisms=("ANONYMOUS",)) << SASL_HEADER >> SASL_HEADER
+    talk >> frame << OVER
+    assert len(closings(talk)) == 1
+
+
+# Open (sections 2.4.1, 2.4.2, 2.7.1).
+
+
+def test_an_open_is_answered() -> None:
+    talk = server(
+        hostname="here",
+        max_frame_size=4096,
+        channel_max=7,
+        idle_timeout_s=3,
+        properties={"product": "p"},
+        offered_capabilities=("O",),
+        desired_capabilities=("D",),
+    )
+    talk >> AMQP_HEADER << AMQP_HEADER << NOTHING
+    talk >> Open("c", max_frame_size=1000, channel_max=2) << Open(
+        "router",
+        hostname="here",
+        max_frame_size=4096,
+        channel_max=7,
+        # half of what is waited, so that a peer is never late by the time it takes
+        idle_time_out=1500,
+        offered_capabilities=(Symbol("O"),),
+        desired_capabilities=(Symbol("D"),),
+        properties={Symbol("product"): "p"},
+    )
+    assert talk.recorder.of(ConnectionOpened)[0].remote_open.container_id == "c"
+    assert talk.connection.is_open()
+
+
+def test_idle_time_out_can_be_switched_off() -> None:
+    server(idle_timeout_s=0) >> AMQP_HEADER >> Open("c") << AMQP_HEADER << like(
+        Open, idle_time_out=None
+    )
+
+
+PIPELINED = [AMQP_HEADER, Open("c"), begin(), attach_sender()]
+
+
+def test_everything_may_come_in_one_read() -> None:
+    talk = server() >> PIPELINED << AMQP_HEADER << Open << Begin
+    assert talk.frames()
+    assert talk.connection.is_open()
+
+
+def test_everything_may_come_in_any_two_pieces() -> None:
+    whole = server() >> PIPELINED << AMQP_HEADER
+    expected = whole.frames()
+    for one, other in cuts(wire(PIPELINED)):
+        talk = server() >> one >> other << AMQP_HEADER
+        assert talk.frames() == expected
+
+
+def test_everything_may_come_octet_by_octet() -> None:
+    expected = (server() >> PIPELINED << AMQP_HEADER).frames()
+    assert (server(octets_a_read=1) >> PIPELINED << AMQP_HEADER).frames() == expected
+
+
+@pytest.mark.parametrize("size", [0, 1, 511])
+def test_a_frame_size_below_the_least_is_refused(size: int) -> None:
+    talk = server() >> AMQP_HEADER >> Open("c", max_frame_size=size) << AMQP_HEADER
+    talk << Open << failed(Close, "amqp:invalid-field") << OVER
+    assert not talk.recorder.of(ConnectionOpened)
+    assert len(closings(talk)) == 1
+
+
+def test_the_least_frame_size_is_taken() -> None:
+    assert opened(remote=Open("c", max_frame_size=512)).connection.is_open()
+
+
+FRAMES = [
+    begin(),
+    attach_sender(),
+    Detach(0),
+    End(),
+    Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1),
+    Disposition(True, 0),
+    message(0),
+    Close(),
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_nothing_may_come_before_open(frame: Any) -> None:
+    talk = server() >> AMQP_HEADER << AMQP_HEADER
+    talk >> frame
+    talk << Open << like(Close) << OVER
+    assert len(closings(talk)) == 1
+    assert closings(talk)[0].error is not None
+
+
+def test_open_may_come_once() -> None:
+    opened() >> Open("again") << failed(Close, "amqp:illegal-state") << OVER
+
+
+def test_a_composite_that_is_no_performative_closes() -> None:
+    for strange in (SaslOutcome(0), Error(Symbol("x")), Open):
+        if isinstance(strange, type):
+            body = b"\x00\x53\x70\x45"
+            frame = (len(body) + 8).to_bytes(4, "big") + b"\x02\x00\x00\x00" + body
+        elif isinstance(strange, SaslOutcome):
+            frame = encode_frame(0, strange)
+        else:
+            body = bytes((0, 0x53, Descriptor.ERROR, 0xC0, 4, 1, 0xA3, 1, 0x78))
+            frame = (len(body) + 8).to_bytes(4, "big") + b"\x02\x00\x00\x00" + body
+        talk = opened() >> frame << like(Close) << OVER
+        assert closings(talk)[0].error is not None
+
+
+# Close (sections 2.4.3, 2.4.4).
+
+
+def test_a_close_is_answered() -> None:
+    error = Error(Symbol("amqp:connection:forced"), description="bye")
+    talk = opened() >> Close(error) << Close() << OVER
+    assert closings(talk) == [ConnectionClosed(error, True)]
+    talk >> begin() << OVER
+
+
+def test_a_close_may_come_on_any_channel() -> None:
+    opened() >> On(5, Close()) << On(0, Close()) << OVER
+
+
+def test_our_close_waits_for_its_answer() -> None:
+    talk = opened()
+    talk.connection.close()
+    talk << Close() << NOTHING
+    assert closings(talk) == [ConnectionClosed(None, False)]
+    talk >> Close() << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_closing_twice_says_it_once() -> None:
+    talk = opened()
+    talk.connection.close()
+    talk.connection.close(PROBLEM)
+    talk << Close() << NOTHING >> Close() << OVER
+
+
+def test_a_close_with_an_error_is_the_last_word() -> None:
+    talk = opened()
+    talk.connection.close(PROBLEM)
+    talk << Close(Error(Symbol("amqp:internal-error"), description="a test's own")) << OVER
+    talk >> begin() >> b"\xff" * 100 << OVER
+    assert len(closings(talk)) == 1
+
+
+@pytest.mark.parametrize("frame", [*FRAMES[:-1], HEARTBEAT, Open("x"), On(9, begin())])
+def test_what_was_under_way_when_we_closed_is_ignored(frame: Any) -> None:
+    talk = linked()
+    talk.connection.close()
+    talk << Close() >> frame << NOTHING >> Close() << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_both_may_close_at_once() -> None:
+    talk = opened()
+    talk.connection.close()
+    talk >> Close(Error(Symbol("x"))) << Close() << OVER
+    assert closings(talk) == [ConnectionClosed(None, False)]
+
+
+def test_a_client_may_close_before_it_hears_anything() -> None:
+    talk = client()
+    talk.connection.close()
+    talk << AMQP_HEADER << Open << Close() << NOTHING
+    talk >> AMQP_HEADER << NOTHING >> Open("s") << NOTHING >> Close() << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_a_client_that_closed_before_the_open_says_nothing_more() -> None:
+    for frame in (begin(), attach_sender(), message(0)):
+        talk = client()
+        talk.connection.close()
+        talk.skip() >> AMQP_HEADER >> frame << OVER
+        assert len(closings(talk)) == 1
+
+
+def test_closing_what_was_never_open_only_ends_it() -> None:
+    for heard in ([], [AMQP_HEADER], [SASL_HEADER]):
+        talk = (server() >> heard).skip()
+        talk.connection.close()
+        talk << OVER
+        assert closings(talk) == [ConnectionClosed(None, False)]
+
+
+def test_an_error_before_the_opens_is_told_with_an_open() -> None:
+    """A close needs an open before it (section 2.4.3)."""
+    talk = (server() >> AMQP_HEADER).skip()
+    talk.connection.close(PROBLEM)
+    talk << Open << failed(Close, "amqp:internal-error") << OVER
+
+
+def test_an_error_after_our_open_is_told() -> None:
+    talk = client() >> AMQP_HEADER
+    talk.skip().connection.close(PROBLEM)
+    talk << failed(Close, "amqp:internal-error") << OVER
+
+
+def test_a_lost_socket_ends_everything() -> None:
+    for talk in (server(), opened(), begun(), linked(), client()):
+        talk.connection.end_of_input()
+        talk.connection.end_of_input()
+        assert len(closings(talk)) == 1
+        assert talk.connection.finished
+
+
+def test_a_socket_lost_after_our_close_is_no_error() -> None:
+    for talk in (opened(), client()):
+        talk.connection.close()
+        talk.connection.end_of_input()
+        assert closings(talk) == [ConnectionClosed(None, False)]
+
+
+# Time (section 2.4.5).
+
+
+def test_a_silent_peer_is_given_up() -> None:
+    talk = opened(idle_timeout_s=10)
+    wait(talk, 10) << NOTHING
+    wait(talk, 0.1) << failed(Close, "amqp:resource-limit-exceeded") << OVER
+    wait(talk, 100) << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_anything_at_all_shows_a_peer_alive() -> None:
+    talk = opened(idle_timeout_s=10)
+    for sign in (HEARTBEAT, On(7, None), begin(), HEARTBEAT[:3], HEARTBEAT[3:]):
+        wait(talk, 9)
+        talk >> sign
+    assert talk.connection.is_open()
+
+
+def test_silence_may_be_allowed() -> None:
+    wait(opened(idle_timeout_s=0), 10**6) << NOTHING
+
+
+def test_a_peer_that_asks_for_heartbeats_gets_them() -> None:
+    talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=8000))
+    for _ in range(3):
+        wait(talk, 3.9) << NOTHING
+        wait(talk, 0.2) << On(0, None) << NOTHING
+
+
+def test_whatever_is_sent_is_a_heartbeat() -> None:
+    talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=8000))
+    wait(talk, 3.9)
+    talk >> begin() << Begin
+    wait(talk, 3.9) << NOTHING
+    wait(talk, 0.2) << On(0, None)
+
+
+@pytest.mark.parametrize("asked", [None, 0])
+def test_who_does_not_ask_gets_no_heartbeats(asked: int | None) -> None:
+    talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=asked))
+    wait(talk, 10**6) << NOTHING
+
+
+def test_no_heartbeat_follows_a_close() -> None:
+    talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=2000))
+    talk.connection.close()
+    talk << Close()
+    wait(talk, 5) << NOTHING
+
+
+def test_a_close_that_is_not_answered_is_not_waited_for() -> None:
+    for talk in (opened(idle_timeout_s=0, handshake_timeout_s=10), client()):
+        talk.connection.close()
+        talk.skip()
+        wait(talk, 9.9) << NOTHING
+        wait(talk, 0.2) << OVER
+        assert closings(talk) == [ConnectionClosed(None, False)]
+
+
+@pytest.mark.parametrize("heard", [[], [AMQP_HEADER[:3]], [AMQP_HEADER], [SASL_HEADER]])
+def test_a_peer_that_does_not_open_is_given_up(heard: list[bytes]) -> None:
+    talk = (server(handshake_timeout_s=5) >> heard).skip()
+    wait(talk, 5) << NOTHING
+    wait(talk, 0.1) << OVER
+    wait(talk, 10) << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_a_handshake_may_take_for_ever_where_that_is_wanted() -> None:
+    wait(server(handshake_timeout_s=0), 10**6) << NOTHING
