@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.amqp.cursor import Cursor
+from router.amqp.reading import Cursor
 from router.errors import AmqpError
 
 HEADER = int(Descriptor.HEADER)

@@ -16,7 +16,7 @@ from router.amqp import constants
 from router.amqp.composite import encode_composite
 from router.amqp.message import Message, decode_message
 from router.amqp.performatives import Error, Modified, Rejected
-from router.amqp.transfer import TransferFrame
+from router.amqp.reading import TransferFrame
 from router.amqp.types import Symbol
 from router.client.link import ClientLink
 from router.engine.delivery import Delivery

@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp cimport transfer
+from router.amqp cimport reading
 
 @cython.final
 cdef class Counters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.amqp import transfer
+from router.amqp import reading
 
 
 class Counters:
@@ -29,13 +29,13 @@ class Counters:
 
     def count_outcome(self, code: int) -> None:
         """Count a settled delivery by its outcome."""
-        if code == transfer.ACCEPTED:
+        if code == reading.ACCEPTED:
             self.accepted += 1
-        elif code == transfer.REJECTED:
+        elif code == reading.REJECTED:
             self.rejected += 1
-        elif code == transfer.RELEASED:
+        elif code == reading.RELEASED:
             self.released += 1
-        elif code == transfer.MODIFIED:
+        elif code == reading.MODIFIED:
             self.modified += 1
 
     def add(self, other: Counters) -> None:

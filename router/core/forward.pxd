@@ -1,6 +1,6 @@
 cimport cython
-from router.amqp cimport transfer
-from router.amqp.transfer cimport DispositionFrame, TransferFrame
+from router.amqp cimport reading
+from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.core.address cimport Address, Consumer, Producer
 from router.core.credit cimport replenish, replenish_anonymous
 from router.engine.delivery cimport Delivery

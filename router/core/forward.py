@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from router.amqp import transfer
+from router.amqp import reading
 from router.amqp.peek import find_to, find_ttl
-from router.amqp.transfer import DispositionFrame, TransferFrame
+from router.amqp.reading import DispositionFrame, TransferFrame
 from router.core import linking, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.credit import replenish, replenish_anonymous
@@ -220,7 +220,7 @@ class Forwarder(Handler):
 
     def _refuse(self, delivery: Delivery, verdict: bytes) -> None:
         delivery.discarded = True
-        self.settle(delivery, transfer.REJECTED, verdict)
+        self.settle(delivery, reading.REJECTED, verdict)
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Nobody receives from the address: the message is the sender's again."""
@@ -228,7 +228,7 @@ class Forwarder(Handler):
         if delivery.settled:
             address.counters.dropped_presettled += 1
         delivery.discarded = True
-        self.settle(delivery, transfer.RELEASED, EMPTY)
+        self.settle(delivery, reading.RELEASED, EMPTY)
 
     # What waits.
 
@@ -365,7 +365,7 @@ class Forwarder(Handler):
         delivery.address.counters.expired += 1
         self.drop_held(delivery)
         delivery.discarded = True
-        self.settle(delivery, transfer.REJECTED, verdicts.EXPIRED)
+        self.settle(delivery, reading.REJECTED, verdicts.EXPIRED)
 
     def expire(self) -> None:
         """Give up whatever has expired by now; called when `next_expiry` has come."""

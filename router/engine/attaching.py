@@ -33,7 +33,7 @@ from router.engine.states import (
 from router.errors import AmqpError, Scope
 
 OUTGOING_WINDOW = 0x7FFFFFFF
-# What a transfer of ours has beside its payload, at most (see amqp.transfer).
+# What a transfer of ours has beside its payload, at most (see amqp.writing).
 TRANSFER_OVERHEAD = 72
 
 

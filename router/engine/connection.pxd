@@ -1,7 +1,7 @@
 cimport cython
-from router.amqp cimport octets, transfer
-from router.amqp.cursor cimport Cursor
-from router.amqp.transfer cimport DispositionFrame, FlowFrame, TransferFrame
+from router.amqp cimport octets, reading
+from router.amqp.reading cimport Cursor
+from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
 from router.engine.handler cimport Handler
 from router.engine.outbox cimport Outbox, Turn
 from router.engine.session cimport Session

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import octets, transfer
-from router.amqp.cursor import Cursor
+from router.amqp import octets, reading
+from router.amqp.reading import Cursor
 from router.amqp.framing import decode_frame_body
-from router.amqp.transfer import DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
 from router.engine import attaching, opening
 from router.engine.handler import Handler
 from router.engine.outbox import Outbox, Turn
@@ -176,17 +176,17 @@ class Connection:
         cursor.at = at
         cursor.end = end
         code = cursor.take_descriptor()
-        if code == transfer.TRANSFER:
+        if code == reading.TRANSFER:
             session = self._mapped_session(channel)
             if session is not None:
                 self.transfer.read(cursor)
                 session.transfer_received(self.transfer)
-        elif code == transfer.DISPOSITION:
+        elif code == reading.DISPOSITION:
             session = self._mapped_session(channel)
             if session is not None:
                 self.disposition.read(cursor)
                 session.disposition_received(self.disposition)
-        elif code == transfer.FLOW:
+        elif code == reading.FLOW:
             session = self._mapped_session(channel)
             if session is not None:
                 self.flow.read(cursor)

@@ -1,4 +1,4 @@
-from router.amqp.transfer cimport DispositionFrame, TransferFrame
+from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 

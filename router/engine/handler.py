@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.transfer import DispositionFrame, TransferFrame
+from router.amqp.reading import DispositionFrame, TransferFrame
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 

@@ -42,10 +42,7 @@ OVER_PHASE = 3
 
 SASL_FRAME_TYPE = 1
 
-# How long a peer may take to answer a close.
-CLOSE_TIMEOUT_S = 5.0
-
-# Every outgoing frame has at least this much beside its payload (see amqp.transfer).
+# Every outgoing frame has at least this much beside its payload (see amqp.writing).
 TRANSFER_OVERHEAD = 72
 MIN_MAX_FRAME_SIZE = 512
 

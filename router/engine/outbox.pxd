@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp.output cimport Output
+from router.amqp.writing cimport Output
 
 cdef Py_ssize_t CONGESTED_BYTES
 

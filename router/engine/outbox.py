@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.output import Output
+from router.amqp.writing import Output
 
 
 # Above this much unsent output no delivery is written, until half of it has left.

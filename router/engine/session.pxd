@@ -1,13 +1,7 @@
 cimport cython
-from router.amqp cimport transfer
-from router.amqp.transfer cimport (
-    DispositionFrame,
-    FlowFrame,
-    TransferFrame,
-    write_disposition,
-    write_flow,
-    write_transfer,
-)
+from router.amqp cimport reading
+from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.writing cimport write_disposition, write_flow, write_transfer
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink

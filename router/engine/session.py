@@ -10,15 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import transfer
-from router.amqp.transfer import (
-    DispositionFrame,
-    FlowFrame,
-    TransferFrame,
-    write_disposition,
-    write_flow,
-    write_transfer,
-)
+from router.amqp import reading
+from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.writing import write_disposition, write_flow, write_transfer
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
@@ -33,8 +27,6 @@ OUTGOING_WINDOW = 0x7FFFFFFF
 # this many octets under way on one session while nothing can be forwarded.
 WINDOW_BYTES = 4 * 1024 * 1024
 MIN_WINDOW = 16
-# Octets beside the payload in the frames we write.
-OVERHEAD = transfer.TRANSFER_OVERHEAD
 EMPTY = b""
 
 

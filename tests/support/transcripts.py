@@ -21,7 +21,7 @@ import attrs
 from router.amqp.constants import AMQP_FRAME, SASL_FRAME, ReceiverSettleMode, SenderSettleMode
 from router.amqp.framing import decode_frame_body, decode_frame_header, encode_frame
 from router.amqp.performatives import Attach, Begin, Composite, Open, Source, Target, Transfer
-from router.amqp.transfer import DispositionFrame, TransferFrame
+from router.amqp.reading import DispositionFrame, TransferFrame
 from router.engine import attaching
 from router.engine.connection import Connection
 from router.engine.delivery import Delivery

@@ -1,9 +1,11 @@
-"""TRANSFER, DISPOSITION and FLOW by hand: the frames that come once a message or once a batch.
+"""TRANSFER, DISPOSITION and FLOW read by hand, through a cursor that checks each advance.
 
-Everything else on the wire goes through the table-driven codec (`performatives`); these three are
-read into fields of one long-lived object and written straight into the output buffer, because at
-a million messages a second no object may be made for one. Both codecs write the same octets, and
-`tests/amqp/test_transfer.py` holds them to it. (Part 2, sections 2.7.4 to 2.7.6.)
+These are the frames that come once a message or once a batch. Everything else on the wire goes
+through the table-driven codec (`performatives`); these three are read into the fields of one
+long-lived object, because at a million messages a second no object may be made for one. The cursor
+knows just the encodings that their fields can have; whatever reaches past the frame's end, or has a
+constructor that its field does not allow, raises `AmqpError` with amqp:decode-error. (Part 1,
+section 1.2; part 2, sections 2.7.4 to 2.7.6.)
 """
 
 from __future__ import annotations
@@ -12,8 +14,7 @@ from typing import Any
 
 from router.amqp import octets
 from router.amqp.constants import Descriptor
-from router.amqp.cursor import Cursor, malformed
-from router.amqp.output import Output
+from router.errors import AmqpError, Scope
 
 # The compiled build keeps these in C, under the names of `constants.Descriptor`.
 TRANSFER = int(Descriptor.TRANSFER)
@@ -32,15 +33,217 @@ DECLARED = int(Descriptor.DECLARED)
 TRANSACTIONAL = int(Descriptor.TRANSACTIONAL_STATE)
 UNREAD_STATE = 0xFF
 
-# What one transfer of ours needs beside its payload, at most: frame header 8, descriptor 3,
-# list8 header 3, handle 5, delivery-id 5, tag 34, message-format 5 and seven single octets.
-TRANSFER_OVERHEAD = 72
 MAX_TAG_BYTES = 32
-FLOW_BYTES = 80
-DISPOSITION_BYTES = 64
 
-# A field that was null or absent, where the field itself is an uint.
+# A field that was null or absent, where the field itself is an uint; and what stands where a
+# numeric descriptor was looked for and none was found.
 ABSENT = 0xFFFFFFFF
+NO_VALUE = 0xFFFFFFFFFFFFFFFF
+
+
+def malformed(what: str) -> AmqpError:
+    """The error of a frame that cannot be read."""
+    return AmqpError("amqp:decode-error", what, Scope.CONNECTION)
+
+
+class Cursor:
+    """A checked place in memory. `at` is the next octet, `end` the first that is not ours."""
+
+    def __init__(self) -> None:
+        self.octets: Any = memoryview(b"")
+        self.at = 0
+        self.end = 0
+        # where the last variable-width value lies: [value_at, value_end)
+        self.value_at = 0
+        self.value_end = 0
+
+    def move(self, view: Any, at: int, end: int) -> None:
+        """Look at `view[at:end]`."""
+        if at < 0 or end < at or end > len(view):
+            raise malformed("a frame ends outside of what was read")
+        self.octets = view
+        self.at = at
+        self.end = end
+
+    def take_u8(self) -> int:
+        """Take one octet."""
+        at = self.at
+        if at >= self.end:
+            raise malformed("the frame ends inside a value")
+        self.at = at + 1
+        value: int = self.octets[at]
+        return value
+
+    def take_u32(self) -> int:
+        """Take four octets in network order."""
+        at = self.at
+        if self.end - at < 4:
+            raise malformed("the frame ends inside a value")
+        self.at = at + 4
+        return octets.read_u32(self.octets, at)
+
+    def take_u64(self) -> int:
+        """Take eight octets in network order."""
+        at = self.at
+        if self.end - at < 8:
+            raise malformed("the frame ends inside a value")
+        self.at = at + 8
+        return octets.read_u64(self.octets, at)
+
+    def advance(self, count: int) -> None:
+        """Step over `count` octets."""
+        if count < 0 or count > self.end - self.at:
+            raise malformed("a size points past the end of the frame")
+        self.at += count
+
+    def take_descriptor(self) -> int:
+        """Take a numeric descriptor after the 0x00 constructor; NO_VALUE when it is not one.
+
+        A symbolic descriptor, or a value without a descriptor, leaves the cursor where it was.
+        """
+        start = self.at
+        if self.end - start >= 3 and self.octets[start] == 0x00:
+            code = self.octets[start + 1]
+            if code == 0x53:
+                self.at = start + 3
+                small: int = self.octets[start + 2]
+                return small
+            if code == 0x80:
+                self.at = start + 2
+                return self.take_u64()
+            if code == 0x44:
+                self.at = start + 2
+                return 0
+        return NO_VALUE
+
+    def enter_list(self) -> int:
+        """Take a list's constructor, size and count; the cursor then stands on its first item.
+
+        `value_end` is where the list ends. Returns the count of items.
+        """
+        constructor = self.take_u8()
+        if constructor == 0xC0:
+            size = self.take_u8()
+            if size < 1 or size > self.end - self.at:
+                raise malformed("a list's size points past the end of the frame")
+            self.value_end = self.at + size
+            count = self.take_u8()
+        elif constructor == 0xD0:
+            size = self.take_u32()
+            if size < 4 or size > self.end - self.at:
+                raise malformed("a list's size points past the end of the frame")
+            self.value_end = self.at + size
+            count = self.take_u32()
+        elif constructor == 0x45:
+            self.value_end = self.at
+            count = 0
+        else:
+            raise malformed(f"constructor 0x{constructor:02x} where a list belongs")
+        if count > self.value_end - self.at:
+            raise malformed("a list counts more items than its size can hold")
+        return count
+
+    def take_uint(self, absent: int) -> int:
+        """Take an uint, or `absent` for null."""
+        constructor = self.take_u8()
+        if constructor == 0x52:
+            return self.take_u8()
+        if constructor == 0x70:
+            return self.take_u32()
+        if constructor == 0x43:
+            return 0
+        if constructor != 0x40:
+            raise malformed(f"constructor 0x{constructor:02x} where an uint belongs")
+        return absent
+
+    def take_ubyte(self, absent: int) -> int:
+        """Take an ubyte, or `absent` for null."""
+        constructor = self.take_u8()
+        if constructor == 0x50:
+            return self.take_u8()
+        if constructor != 0x40:
+            raise malformed(f"constructor 0x{constructor:02x} where an ubyte belongs")
+        return absent
+
+    def take_boolean(self, absent: bool) -> bool:
+        """Take a boolean, or `absent` for null."""
+        constructor = self.take_u8()
+        if constructor == 0x41:
+            return True
+        if constructor == 0x42:
+            return False
+        if constructor == 0x56:
+            octet = self.take_u8()
+            if octet > 1:
+                raise malformed("a boolean that is neither 0x00 nor 0x01")
+            return octet == 1
+        if constructor != 0x40:
+            raise malformed(f"constructor 0x{constructor:02x} where a boolean belongs")
+        return absent
+
+    def take_binary(self) -> bool:
+        """Take a binary into [value_at, value_end); False for null."""
+        constructor = self.take_u8()
+        if constructor == 0xA0:
+            size = self.take_u8()
+        elif constructor == 0xB0:
+            size = self.take_u32()
+        elif constructor == 0x40:
+            self.value_at = self.value_end = self.at
+            return False
+        else:
+            raise malformed(f"constructor 0x{constructor:02x} where a binary belongs")
+        self.value_at = self.at
+        self.advance(size)
+        self.value_end = self.at
+        return True
+
+    def take_string(self) -> bool:
+        """Take a string into [value_at, value_end), its UTF-8 unchecked; False for another type."""
+        constructor = self.take_u8()
+        if constructor == 0xA1:
+            size = self.take_u8()
+        elif constructor == 0xB1:
+            size = self.take_u32()
+        else:
+            self.at -= 1
+            self.skip()
+            return False
+        self.value_at = self.at
+        self.advance(size)
+        self.value_end = self.at
+        return True
+
+    def skip(self) -> None:
+        """Step over one value of any type, described values with their descriptors.
+
+        Sizes are trusted only as far as the frame reaches; nothing inside is looked at, so this
+        takes one step a descriptor and never recurses.
+        """
+        constructor = self.take_u8()
+        while constructor == 0x00:
+            self._skip_plain(self.take_u8())
+            constructor = self.take_u8()
+        self._skip_plain(constructor)
+
+    def _skip_plain(self, constructor: int) -> None:
+        category = constructor >> 4
+        if category == 0x5:
+            self.advance(1)
+        elif category == 0x7:
+            self.advance(4)
+        elif category == 0xA or category == 0xC or category == 0xE:
+            self.advance(self.take_u8())
+        elif category == 0xB or category == 0xD or category == 0xF:
+            self.advance(self.take_u32())
+        elif category == 0x8:
+            self.advance(8)
+        elif category == 0x9:
+            self.advance(16)
+        elif category == 0x6:
+            self.advance(2)
+        elif category != 0x4:
+            raise malformed(f"unknown constructor 0x{constructor:02x}")
 
 
 class TransferFrame:
@@ -267,182 +470,3 @@ class FlowFrame:
         if not self._next_is_value(cursor):
             raise malformed("a flow without its session windows")
         return cursor.take_uint(0)
-
-
-# The writers are flat on purpose and know Output's fields: a call into another compiled module costs
-# as much as writing a field, and a transfer has eleven of them.
-
-
-def _put_uint(output: Output, at: int, value: int) -> int:
-    """Write an uint in its shortest encoding; returns where the next octet goes."""
-    if value == 0:
-        output.octets[at] = 0x43
-        return at + 1
-    if value < 256:
-        octets.write_u16(output.octets, at, 0x5200 | value)
-        return at + 2
-    output.octets[at] = 0x70
-    octets.write_u32(output.octets, at + 1, value)
-    return at + 5
-
-
-def _uint_bytes(value: int) -> int:
-    """How many octets `_put_uint` writes."""
-    if value == 0:
-        return 1
-    return 2 if value < 256 else 5
-
-
-def write_transfer(
-    output: Output,
-    channel: int,
-    handle: int,
-    first: bool,
-    delivery_id: int,
-    tag: bytes | None,
-    message_format: int,
-    settled: bool,
-    more: bool,
-    aborted: bool,
-    payload: Any,
-    start: int,
-    count: int,
-) -> None:
-    """Write one transfer frame with `payload[start:start + count]` behind it.
-
-    Only a delivery's first frame carries id, tag and format. Without a `tag` the delivery-id's
-    four octets are the tag: unique on its link, as section 2.6.7 asks, and nothing to allocate.
-    """
-    output.reserve(TRANSFER_OVERHEAD + count)
-    begin = output.end
-    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
-    octets.write_u32(output.octets, begin + 8, 0x005314C0)
-    # one octet for the list's size, which is known at the end
-    output.octets[begin + 13] = 11
-    at = _put_uint(output, begin + 14, handle)
-    if first:
-        at = _put_uint(output, at, delivery_id)
-        if tag is None:
-            octets.write_u16(output.octets, at, 0xA004)
-            octets.write_u32(output.octets, at + 2, delivery_id)
-            at += 6
-        else:
-            octets.write_u16(output.octets, at, 0xA000 | len(tag))
-            octets.copy(output.octets, at + 2, tag, 0, len(tag))
-            at += 2 + len(tag)
-        at = _put_uint(output, at, message_format)
-    else:
-        octets.write_u16(output.octets, at, 0x4040)
-        output.octets[at + 2] = 0x40
-        at += 3
-    output.octets[at] = 0x41 if settled else 0x42
-    output.octets[at + 1] = 0x41 if more else 0x42
-    # rcv-settle-mode and state null, resume false
-    octets.write_u16(output.octets, at + 2, 0x4040)
-    output.octets[at + 4] = 0x42
-    output.octets[at + 5] = 0x41 if aborted else 0x42
-    output.octets[at + 6] = 0x42
-    at += 7
-    output.octets[begin + 12] = at - begin - 13
-    octets.copy(output.octets, at, payload, start, count)
-    at += count
-    octets.write_u32(output.octets, begin, at - begin)
-    output.end = at
-
-
-def write_disposition(
-    output: Output,
-    channel: int,
-    from_receiver: bool,
-    first: int,
-    last: int,
-    settled: bool,
-    state_code: int,
-    state: Any,
-    start: int,
-    count: int,
-) -> None:
-    """Write one disposition; the state is its code alone, or with `count` the octets given."""
-    output.reserve(DISPOSITION_BYTES + count)
-    begin = output.end
-    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
-    octets.write_u16(output.octets, begin + 8, 0x0053)
-    output.octets[begin + 10] = DISPOSITION
-    # list8 while everything fits: the count, role, settled and batchable take an octet each
-    wide = count + _uint_bytes(first) + _uint_bytes(last) + 4 > 255
-    if wide:
-        output.octets[begin + 11] = 0xD0
-        octets.write_u32(output.octets, begin + 16, 6)
-        at = begin + 20
-    else:
-        output.octets[begin + 11] = 0xC0
-        output.octets[begin + 13] = 6
-        at = begin + 14
-    output.octets[at] = 0x41 if from_receiver else 0x42
-    at = _put_uint(output, at + 1, first)
-    at = _put_uint(output, at, last)
-    output.octets[at] = 0x41 if settled else 0x42
-    at += 1
-    if count:
-        octets.copy(output.octets, at, state, start, count)
-        at += count
-    elif state_code == NO_STATE:
-        output.octets[at] = 0x40
-        at += 1
-    else:
-        octets.write_u16(output.octets, at, 0x0053)
-        output.octets[at + 2] = state_code
-        octets.write_u16(output.octets, at + 3, 0xC001)
-        output.octets[at + 5] = 0x00
-        at += 6
-    output.octets[at] = 0x42
-    at += 1
-    if wide:
-        octets.write_u32(output.octets, begin + 12, at - begin - 16)
-    else:
-        output.octets[begin + 12] = at - begin - 13
-    octets.write_u32(output.octets, begin, at - begin)
-    output.end = at
-
-
-def write_flow(
-    output: Output,
-    channel: int,
-    next_incoming_id: int,
-    incoming_window: int,
-    next_outgoing_id: int,
-    outgoing_window: int,
-    has_link: bool,
-    handle: int,
-    delivery_count: int,
-    link_credit: int,
-    available: int,
-    drain: bool,
-    echo: bool,
-) -> None:
-    """Write one flow, of the session alone or with a link's state."""
-    output.reserve(FLOW_BYTES)
-    begin = output.end
-    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
-    octets.write_u32(output.octets, begin + 8, 0x005313C0)
-    output.octets[begin + 13] = 11
-    at = _put_uint(output, begin + 14, next_incoming_id)
-    at = _put_uint(output, at, incoming_window)
-    at = _put_uint(output, at, next_outgoing_id)
-    at = _put_uint(output, at, outgoing_window)
-    if has_link:
-        at = _put_uint(output, at, handle)
-        at = _put_uint(output, at, delivery_count)
-        at = _put_uint(output, at, link_credit)
-        at = _put_uint(output, at, available)
-        output.octets[at] = 0x41 if drain else 0x42
-    else:
-        octets.write_u32(output.octets, at, 0x40404040)
-        at += 4
-        output.octets[at] = 0x42
-    output.octets[at + 1] = 0x41 if echo else 0x42
-    output.octets[at + 2] = 0x40
-    at += 3
-    output.octets[begin + 12] = at - begin - 13
-    octets.write_u32(output.octets, begin, at - begin)
-    output.end = at

@@ -1,7 +1,5 @@
 cimport cython
 from router.amqp cimport octets
-from router.amqp.cursor cimport Cursor
-from router.amqp.output cimport Output
 
 cdef int TRANSFER
 cdef int DISPOSITION
@@ -15,11 +13,46 @@ cdef int MODIFIED
 cdef int DECLARED
 cdef int TRANSACTIONAL
 cdef int UNREAD_STATE
-cdef Py_ssize_t TRANSFER_OVERHEAD
 cdef Py_ssize_t MAX_TAG_BYTES
-cdef Py_ssize_t FLOW_BYTES
-cdef Py_ssize_t DISPOSITION_BYTES
 cdef unsigned int ABSENT
+cdef unsigned long long NO_VALUE
+
+cpdef malformed(str what)
+
+@cython.final
+cdef class Cursor:
+    cdef public const unsigned char[::1] octets
+    cdef public Py_ssize_t at
+    cdef public Py_ssize_t end
+    cdef public Py_ssize_t value_at
+    cdef public Py_ssize_t value_end
+
+    cpdef int move(self, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except -1
+    @cython.locals(at=Py_ssize_t)
+    cpdef int take_u8(self) except -1
+    @cython.locals(at=Py_ssize_t)
+    cpdef unsigned int take_u32(self) except? 4294967295
+    @cython.locals(at=Py_ssize_t)
+    cpdef unsigned long long take_u64(self) except? 4294967295
+    cpdef int advance(self, Py_ssize_t count) except -1
+    @cython.locals(start=Py_ssize_t, code=int)
+    cpdef unsigned long long take_descriptor(self) except? 4294967295
+    @cython.locals(constructor=int, size=Py_ssize_t, count=Py_ssize_t)
+    cpdef Py_ssize_t enter_list(self) except -1
+    @cython.locals(constructor=int)
+    cpdef unsigned int take_uint(self, unsigned int absent) except? 4294967295
+    @cython.locals(constructor=int)
+    cpdef int take_ubyte(self, int absent) except? -2
+    @cython.locals(constructor=int, octet=int)
+    cpdef bint take_boolean(self, bint absent) except -1
+    @cython.locals(constructor=int, size=Py_ssize_t)
+    cpdef bint take_binary(self) except -1
+    @cython.locals(constructor=int, size=Py_ssize_t)
+    cpdef bint take_string(self) except -1
+    @cython.locals(constructor=int)
+    cpdef int skip(self) except -1
+    @cython.locals(category=int)
+    cdef int _skip_plain(self, int constructor) except -1
 
 @cython.final
 cdef class TransferFrame:
@@ -86,27 +119,3 @@ cdef class FlowFrame:
     cpdef int read(self, Cursor cursor) except -1
     cdef bint _next_is_value(self, Cursor cursor) except -1
     cdef unsigned int _mandatory(self, Cursor cursor) except? 4294967295
-
-cdef Py_ssize_t _uint_bytes(unsigned int value) except -1
-
-cdef Py_ssize_t _put_uint(Output output, Py_ssize_t at, unsigned int value) except -1
-
-@cython.locals(begin=Py_ssize_t, at=Py_ssize_t)
-cpdef int write_transfer(
-    Output output, unsigned int channel, unsigned int handle, bint first, unsigned int delivery_id,
-    bytes tag, unsigned int message_format, bint settled, bint more, bint aborted,
-    const unsigned char[::1] payload, Py_ssize_t start, Py_ssize_t count,
-) except -1
-
-@cython.locals(begin=Py_ssize_t, at=Py_ssize_t, wide=bint)
-cpdef int write_disposition(
-    Output output, unsigned int channel, bint from_receiver, unsigned int first, unsigned int last,
-    bint settled, int state_code, const unsigned char[::1] state, Py_ssize_t start, Py_ssize_t count,
-) except -1
-
-@cython.locals(begin=Py_ssize_t, at=Py_ssize_t)
-cpdef int write_flow(
-    Output output, unsigned int channel, unsigned int next_incoming_id, unsigned int incoming_window,
-    unsigned int next_outgoing_id, unsigned int outgoing_window, bint has_link, unsigned int handle,
-    unsigned int delivery_count, unsigned int link_credit, unsigned int available, bint drain, bint echo,
-) except -1

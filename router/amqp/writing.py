@@ -1,0 +1,266 @@
+"""TRANSFER, DISPOSITION and FLOW written by hand, into the output buffer of a connection.
+
+The counterparts of `reading`: the same octets as the table-driven codec would write, which
+`tests/amqp/test_writing.py` holds them to, without an object made for a message. (Part 2, sections
+2.7.4 to 2.7.6.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import octets
+from router.amqp.constants import Descriptor
+
+DISPOSITION = int(Descriptor.DISPOSITION)
+NO_STATE = 0
+
+# What one transfer of ours needs beside its payload, at most: frame header 8, descriptor 3,
+# list8 header 3, handle 5, delivery-id 5, tag 34, message-format 5 and seven single octets.
+TRANSFER_OVERHEAD = 72
+FLOW_BYTES = 80
+DISPOSITION_BYTES = 64
+
+# The first allocation; most passes of a lightly used connection fit into it.
+FIRST_BYTES = 4096
+# A buffer that a stalled receiver made larger than this is given back as soon as it is empty.
+KEEP_BYTES = 1048576
+
+
+class Output:
+    """Octets to be sent: `octets[begin:end]`."""
+
+    def __init__(self) -> None:
+        self.octets: Any = memoryview(bytearray(0))
+        self.begin = 0
+        self.end = 0
+
+    def reserve(self, count: int) -> None:
+        """Make sure that `count` octets can be written at `end`."""
+        if len(self.octets) - self.end < count:
+            self._grow(count)
+
+    def _grow(self, count: int) -> None:
+        held = self.end - self.begin
+        size = max(len(self.octets), FIRST_BYTES)
+        # Growing by half as much again keeps appending linear; compacting alone would let a
+        # nearly full buffer shift itself for every frame.
+        while size < held + held // 2 + count:
+            size *= 2
+        target = memoryview(bytearray(size))
+        octets.copy(target, 0, self.octets, self.begin, held)
+        self.octets = target
+        self.begin = 0
+        self.end = held
+
+    def size(self) -> int:
+        """Octets written and not yet sent."""
+        return self.end - self.begin
+
+    def waiting(self) -> memoryview:
+        """A view of the octets to send; do not keep it across a write."""
+        return memoryview(self.octets)[self.begin : self.end]
+
+    def sent(self, count: int) -> None:
+        """Forget the first `count` octets, which the socket has taken."""
+        self.begin += count
+        if self.begin == self.end:
+            self.begin = self.end = 0
+            if len(self.octets) > KEEP_BYTES:
+                self.octets = memoryview(bytearray(0))
+
+    def trim(self) -> None:
+        """Give the memory back if nothing waits in it."""
+        if self.begin == self.end:
+            self.clear()
+
+    def clear(self) -> None:
+        """Drop everything, the memory too."""
+        self.begin = self.end = 0
+        self.octets = memoryview(bytearray(0))
+
+    def append(self, data: bytes) -> None:
+        """Write a whole frame that another codec made."""
+        count = len(data)
+        self.reserve(count)
+        octets.copy(self.octets, self.end, data, 0, count)
+        self.end += count
+
+
+# The writers are flat on purpose and know Output's fields: a call into another compiled module costs
+# as much as writing a field, and a transfer has eleven of them.
+
+
+def _put_uint(output: Output, at: int, value: int) -> int:
+    """Write an uint in its shortest encoding; returns where the next octet goes."""
+    if value == 0:
+        output.octets[at] = 0x43
+        return at + 1
+    if value < 256:
+        octets.write_u16(output.octets, at, 0x5200 | value)
+        return at + 2
+    output.octets[at] = 0x70
+    octets.write_u32(output.octets, at + 1, value)
+    return at + 5
+
+
+def _uint_bytes(value: int) -> int:
+    """How many octets `_put_uint` writes."""
+    if value == 0:
+        return 1
+    return 2 if value < 256 else 5
+
+
+def write_transfer(
+    output: Output,
+    channel: int,
+    handle: int,
+    first: bool,
+    delivery_id: int,
+    tag: bytes | None,
+    message_format: int,
+    settled: bool,
+    more: bool,
+    aborted: bool,
+    payload: Any,
+    start: int,
+    count: int,
+) -> None:
+    """Write one transfer frame with `payload[start:start + count]` behind it.
+
+    Only a delivery's first frame carries id, tag and format. Without a `tag` the delivery-id's
+    four octets are the tag: unique on its link, as section 2.6.7 asks, and nothing to allocate.
+    """
+    output.reserve(TRANSFER_OVERHEAD + count)
+    begin = output.end
+    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
+    octets.write_u32(output.octets, begin + 8, 0x005314C0)
+    # one octet for the list's size, which is known at the end
+    output.octets[begin + 13] = 11
+    at = _put_uint(output, begin + 14, handle)
+    if first:
+        at = _put_uint(output, at, delivery_id)
+        if tag is None:
+            octets.write_u16(output.octets, at, 0xA004)
+            octets.write_u32(output.octets, at + 2, delivery_id)
+            at += 6
+        else:
+            octets.write_u16(output.octets, at, 0xA000 | len(tag))
+            octets.copy(output.octets, at + 2, tag, 0, len(tag))
+            at += 2 + len(tag)
+        at = _put_uint(output, at, message_format)
+    else:
+        octets.write_u16(output.octets, at, 0x4040)
+        output.octets[at + 2] = 0x40
+        at += 3
+    output.octets[at] = 0x41 if settled else 0x42
+    output.octets[at + 1] = 0x41 if more else 0x42
+    # rcv-settle-mode and state null, resume false
+    octets.write_u16(output.octets, at + 2, 0x4040)
+    output.octets[at + 4] = 0x42
+    output.octets[at + 5] = 0x41 if aborted else 0x42
+    output.octets[at + 6] = 0x42
+    at += 7
+    output.octets[begin + 12] = at - begin - 13
+    octets.copy(output.octets, at, payload, start, count)
+    at += count
+    octets.write_u32(output.octets, begin, at - begin)
+    output.end = at
+
+
+def write_disposition(
+    output: Output,
+    channel: int,
+    from_receiver: bool,
+    first: int,
+    last: int,
+    settled: bool,
+    state_code: int,
+    state: Any,
+    start: int,
+    count: int,
+) -> None:
+    """Write one disposition; the state is its code alone, or with `count` the octets given."""
+    output.reserve(DISPOSITION_BYTES + count)
+    begin = output.end
+    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
+    octets.write_u16(output.octets, begin + 8, 0x0053)
+    output.octets[begin + 10] = DISPOSITION
+    # list8 while everything fits: the count, role, settled and batchable take an octet each
+    wide = count + _uint_bytes(first) + _uint_bytes(last) + 4 > 255
+    if wide:
+        output.octets[begin + 11] = 0xD0
+        octets.write_u32(output.octets, begin + 16, 6)
+        at = begin + 20
+    else:
+        output.octets[begin + 11] = 0xC0
+        output.octets[begin + 13] = 6
+        at = begin + 14
+    output.octets[at] = 0x41 if from_receiver else 0x42
+    at = _put_uint(output, at + 1, first)
+    at = _put_uint(output, at, last)
+    output.octets[at] = 0x41 if settled else 0x42
+    at += 1
+    if count:
+        octets.copy(output.octets, at, state, start, count)
+        at += count
+    elif state_code == NO_STATE:
+        output.octets[at] = 0x40
+        at += 1
+    else:
+        octets.write_u16(output.octets, at, 0x0053)
+        output.octets[at + 2] = state_code
+        octets.write_u16(output.octets, at + 3, 0xC001)
+        output.octets[at + 5] = 0x00
+        at += 6
+    output.octets[at] = 0x42
+    at += 1
+    if wide:
+        octets.write_u32(output.octets, begin + 12, at - begin - 16)
+    else:
+        output.octets[begin + 12] = at - begin - 13
+    octets.write_u32(output.octets, begin, at - begin)
+    output.end = at
+
+
+def write_flow(
+    output: Output,
+    channel: int,
+    next_incoming_id: int,
+    incoming_window: int,
+    next_outgoing_id: int,
+    outgoing_window: int,
+    has_link: bool,
+    handle: int,
+    delivery_count: int,
+    link_credit: int,
+    available: int,
+    drain: bool,
+    echo: bool,
+) -> None:
+    """Write one flow, of the session alone or with a link's state."""
+    output.reserve(FLOW_BYTES)
+    begin = output.end
+    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
+    octets.write_u32(output.octets, begin + 8, 0x005313C0)
+    output.octets[begin + 13] = 11
+    at = _put_uint(output, begin + 14, next_incoming_id)
+    at = _put_uint(output, at, incoming_window)
+    at = _put_uint(output, at, next_outgoing_id)
+    at = _put_uint(output, at, outgoing_window)
+    if has_link:
+        at = _put_uint(output, at, handle)
+        at = _put_uint(output, at, delivery_count)
+        at = _put_uint(output, at, link_credit)
+        at = _put_uint(output, at, available)
+        output.octets[at] = 0x41 if drain else 0x42
+    else:
+        octets.write_u32(output.octets, at, 0x40404040)
+        at += 4
+        output.octets[at] = 0x42
+    output.octets[at + 1] = 0x41 if echo else 0x42
+    output.octets[at + 2] = 0x40
+    at += 3
+    output.octets[begin + 12] = at - begin - 13
+    octets.write_u32(output.octets, begin, at - begin)
+    output.end = at
