@@ -38,6 +38,7 @@ distribution = "unavailable"
 
 _COMMAND = "from router.cli.main import main; main(prog_name='trioute')"
 _ADDRESS = re.compile(r"amqp://(\S+):(\d+)$")
+_HTTP_ADDRESS = re.compile(r"http://(\S+):(\d+)/metrics")
 # What the announcement ends with.
 _LAST_LINE = "Ctrl-C stops the router."
 STOP_S = 15.0
@@ -50,11 +51,14 @@ def trioute(*arguments: str | Path) -> list[str]:
 
 @attrs.define
 class RouterProcess:
-    """A running router. `addresses` are the (host, port) of its AMQP listeners, as it said them."""
+    """A running router. `addresses` are the (host, port) of its AMQP listeners, as it said them,
+    and `http_addresses` those of its HTTP listeners.
+    """
 
     process: subprocess.Popen[str]
     addresses: list[tuple[str, int]]
     log: Path
+    http_addresses: list[tuple[str, int]] = attrs.Factory(list)
 
     @property
     def host(self) -> str:
@@ -96,20 +100,23 @@ class RouterProcess:
         return code
 
 
-def _announced(process: subprocess.Popen[str], log: Path) -> list[tuple[str, int]]:
-    """Read the announcement, which the router prints once it listens."""
+def _read_announcement(router: RouterProcess) -> None:
+    """Read what the router prints once it listens."""
+    process = router.process
     assert process.stdout is not None
-    addresses = []
     lines = []
     for line in process.stdout:
         lines.append(line)
         found = _ADDRESS.search(line.rstrip())
         if found and line.startswith("  AMQP"):
-            addresses.append((found[1].strip("[]"), int(found[2])))
+            router.addresses.append((found[1].strip("[]"), int(found[2])))
+        found = _HTTP_ADDRESS.search(line)
+        if found:
+            router.http_addresses.append((found[1].strip("[]"), int(found[2])))
         if line.rstrip() == _LAST_LINE:
-            return addresses
+            return
     process.wait()
-    text = log.read_text(encoding="utf-8")
+    text = router.log_text()
     raise AssertionError(f"the router ended with {process.returncode}:\n{''.join(lines)}{text}")
 
 
@@ -134,7 +141,7 @@ def running_router(folder: Path, configuration: str = PLAIN) -> Iterator[RouterP
         )
     started = RouterProcess(process, [], log)
     try:
-        started.addresses = _announced(process, log)
+        _read_announcement(started)
         yield started
     finally:
         started.stop()
