@@ -2,6 +2,7 @@ cimport cython
 from router.amqp cimport reading
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.core.address cimport Address, Consumer, Producer
+from router.core.backlog cimport Backlog
 from router.core.credit cimport replenish, replenish_anonymous
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
@@ -19,10 +20,7 @@ cdef class Forwarder(Handler):
     cdef public Turn turn
     cdef public object observer
     cdef public list credit_due
-    cdef public Py_ssize_t held_bytes
-    cdef public Py_ssize_t limit_bytes
-    cdef public list held_back
-    cdef public double next_expiry
+    cdef public Backlog backlog
 
     @cython.locals(address=Address, copy=Delivery)
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
@@ -42,13 +40,6 @@ cdef class Forwarder(Handler):
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
     cdef int _refuse(self, Delivery delivery, bytes verdict) except -1
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
-    @cython.locals(count=Py_ssize_t, session=Session)
-    cdef int _hold(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1
-    @cython.locals(session=Session)
-    cdef int _release(self, Delivery delivery, Py_ssize_t frames, Py_ssize_t count) except -1
-    cpdef int drop_held(self, Delivery delivery) except -1
-    @cython.locals(count=Py_ssize_t, sent=Py_ssize_t, address=Address)
-    cdef bint _send_held(self, Session session, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(consumer=Consumer)

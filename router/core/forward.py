@@ -12,14 +12,14 @@ Who is attached to which address is decided in `linking`; how much senders may s
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 from router.amqp import reading
-from router.amqp.peek import find_to, find_ttl
+from router.amqp.peek import find_to
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.core import linking, verdicts
 from router.core.address import Address, Consumer, Producer
+from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
 from router.core.table import AddressTable
 from router.engine.delivery import Delivery
@@ -44,12 +44,7 @@ class Forwarder(Handler):
         self.observer = observer
         # addresses and anonymous producers whose senders' credit is to be looked at
         self.credit_due: list[Any] = []
-        # octets of messages that wait in the router, and how many it takes
-        self.held_bytes = 0
-        self.limit_bytes = limit_bytes
-        self.held_back: list[Any] = []
-        # the earliest moment at which something that waits expires; 0 when nothing does
-        self.next_expiry = 0.0
+        self.backlog = Backlog(turn, limit_bytes)
 
     # Deliveries on their way to a receiver.
 
@@ -99,7 +94,7 @@ class Forwarder(Handler):
             if not address.consumers:
                 self.no_destination(address, delivery)
                 return
-            self._hold(delivery, frame.octets, frame.payload_at, frame.end)
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             address.waiting.append(delivery)
             if producer.address is None:
                 producer.waiting += 1
@@ -123,7 +118,7 @@ class Forwarder(Handler):
         start = session.send(delivery, frame.octets, start, frame.end, frame.more)
         if start < frame.end:
             link.current = delivery
-            self._hold(delivery, frame.octets, start, frame.end)
+            self.backlog.hold(delivery, frame.octets, start, frame.end)
             address.counters.bytes_out -= frame.end - start
         elif frame.more:
             link.current = delivery
@@ -135,11 +130,11 @@ class Forwarder(Handler):
         """Send a later frame of a delivery after its earlier ones."""
         link = delivery.outgoing
         if link is None or delivery.chunks is not None:
-            self._hold(delivery, frame.octets, frame.payload_at, frame.end)
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             return
         session = link.session
         if session.remote_incoming_window <= 0 or session.outbox.congested:
-            self._hold(delivery, frame.octets, frame.payload_at, frame.end)
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             return
         self._write(session, link, delivery, frame)
 
@@ -195,7 +190,7 @@ class Forwarder(Handler):
             if has_room:
                 self._start(consumer, copy, frame)
             else:
-                self._hold(copy, frame.octets, frame.payload_at, frame.end)
+                self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
                 consumer.waiting.append(copy)
         if delivery.settled and delivery.complete:
             return
@@ -232,105 +227,13 @@ class Forwarder(Handler):
 
     # What waits.
 
-    def _hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
-        """Keep octets that cannot be sent now; they count against the peer that sent them."""
-        chunk: Any = bytes(memoryview(view)[start:end])
-        if delivery.chunks is None:
-            delivery.chunks = deque()
-            if not delivery.started:
-                ttl = find_ttl(view, start, end)
-                if ttl is not None:
-                    # what is left is written over it when it leaves
-                    chunk = bytearray(chunk)
-                    delivery.ttl_at = ttl.at
-                    delivery.deadline = self.turn.now + ttl.ttl_ms / 1000
-                    if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
-                        self.next_expiry = delivery.deadline
-        delivery.chunks.append(chunk)
-        count = len(chunk)
-        delivery.held_bytes += count
-        self.held_bytes += count
-        session = delivery.incoming.session
-        session.held_frames += 1
-        connection = session.connection
-        connection.held_bytes += count
-        if not connection.held_back and (
-            connection.held_bytes > connection.settings.held_limit_bytes
-            or self.held_bytes > self.limit_bytes
-        ):
-            connection.held_back = True
-            self.held_back.append(connection)
-
-    def _release(self, delivery: Delivery, frames: int, count: int) -> None:
-        """Octets that were held have left, or are given up."""
-        delivery.held_bytes -= count
-        self.held_bytes -= count
-        session = delivery.incoming.session
-        session.held_frames -= frames
-        connection = session.connection
-        connection.held_bytes -= count
-        if frames and delivery.incoming.is_attached():
-            session.note_window()
-        if connection.held_back and connection.held_bytes * 2 < connection.settings.held_limit_bytes:
-            self._unhold()
-
-    def _unhold(self) -> None:
-        """Read again those connections that were held back, now that there is room."""
-        if self.held_bytes > self.limit_bytes:
-            return
-        still = []
-        for connection in self.held_back:
-            if connection.held_bytes * 2 < connection.settings.held_limit_bytes:
-                connection.held_back = False
-                self.turn.resumed.append(connection)
-            else:
-                still.append(connection)
-        self.held_back = still
-
-    def drop_held(self, delivery: Delivery) -> None:
-        """Give up what waits of a delivery."""
-        if delivery.chunks is not None:
-            frames = len(delivery.chunks)
-            delivery.chunks = None
-            self._release(delivery, frames, delivery.held_bytes)
-
-    def _send_held(self, session: Session, delivery: Delivery) -> bool:
-        """Send what waits of a delivery; whether nothing is left of it."""
-        chunks = delivery.chunks
-        if delivery.ttl_at and not delivery.started:
-            self._write_ttl(delivery)
-        while chunks:
-            if session.remote_incoming_window <= 0 or session.outbox.congested:
-                return False
-            chunk = chunks[0]
-            count = len(chunk)
-            is_last = len(chunks) == 1 and delivery.complete
-            sent = session.send(delivery, chunk, 0, count, not is_last)
-            delivery.address.counters.bytes_out += sent
-            if sent < count:
-                chunks[0] = chunk[sent:]
-                self._release(delivery, 0, sent)
-                return False
-            chunks.popleft()
-            self._release(delivery, 1, count)
-        delivery.chunks = None
-        return True
-
-    def _write_ttl(self, delivery: Delivery) -> None:
-        """Write what is left of the ttl over it, in the first chunk and in the same width."""
-        left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
-        chunk = delivery.chunks[0]
-        at = delivery.ttl_at
-        width = 4 if chunk[at - 1] == 0x70 else 1 if chunk[at - 1] == 0x52 else 0
-        chunk[at : at + width] = left_ms.to_bytes(4, "big")[4 - width :]
-
     def serve(self, consumer: Consumer) -> None:
         """Send a consumer what waits for it, as far as there is room."""
         link = consumer.link
         session = link.session
         delivery = link.current
         if delivery is not None:
-            if delivery.chunks is None or not self._send_held(session, delivery):
+            if delivery.chunks is None or not self.backlog.send(session, delivery):
                 return
             if not delivery.complete:
                 return
@@ -344,7 +247,7 @@ class Forwarder(Handler):
             self._count_out(delivery)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
-            if not self._send_held(session, delivery) or not delivery.complete:
+            if not self.backlog.send(session, delivery) or not delivery.complete:
                 link.current = delivery
 
     def _serve_next(self, link: OutgoingLink) -> None:
@@ -363,13 +266,13 @@ class Forwarder(Handler):
         """A message whose ttl ended while it waited: its sender learns it."""
         self._count_out(delivery)
         delivery.address.counters.expired += 1
-        self.drop_held(delivery)
+        self.backlog.drop(delivery)
         delivery.discarded = True
         self.settle(delivery, reading.REJECTED, verdicts.EXPIRED)
 
     def expire(self) -> None:
-        """Give up whatever has expired by now; called when `next_expiry` has come."""
-        self.next_expiry = 0.0
+        """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
+        self.backlog.next_expiry = 0.0
         for address in self.table.addresses():
             queues = [consumer.waiting for consumer in address.consumers]
             for waiting in [address.waiting, *queues]:
@@ -386,9 +289,9 @@ class Forwarder(Handler):
                 continue
             kept.append(delivery)
             if delivery.deadline and (
-                self.next_expiry == 0 or delivery.deadline < self.next_expiry
+                self.backlog.next_expiry == 0 or delivery.deadline < self.backlog.next_expiry
             ):
-                self.next_expiry = delivery.deadline
+                self.backlog.next_expiry = delivery.deadline
         waiting.extend(kept)
 
     # Outcomes on their way to a sender.

@@ -152,7 +152,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
     if current is not None:
         # The rest of it may still come in; nobody is there to take it.
         link.current = None
-        forwarder.drop_held(current)
+        forwarder.backlog.drop(current)
         current.discarded = True
     for delivery in session.outgoing.of_link(link):
         session.close_outgoing(delivery)
@@ -161,7 +161,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
     if address.treatment == MULTICAST or not address.consumers:
         while consumer.waiting:
             delivery = consumer.waiting.popleft()
-            forwarder.drop_held(delivery)
+            forwarder.backlog.drop(delivery)
             delivery.discarded = True
             address.counters.count_outcome(RELEASED)
             forwarder.settle(delivery, RELEASED, b"")
@@ -183,7 +183,7 @@ def _producer_lost(forwarder: Any, producer: Producer) -> None:
 def abort(forwarder: Any, delivery: Any) -> None:
     """Give up a delivery whose rest will not come, wherever it is on its way."""
     delivery.discarded = True
-    forwarder.drop_held(delivery)
+    forwarder.backlog.drop(delivery)
     link = delivery.outgoing
     if link is None:
         address = delivery.address

@@ -216,9 +216,9 @@ class Connection:
         else:
             opening.close(self, error)
 
-    def fail_link(self, link: Any, condition: str, description: str) -> None:
+    def fail_link(self, link: Any, error: AmqpError) -> None:
         """Detach one link with an error; its session and the others go on."""
-        attaching.detach(link, True, AmqpError(condition, description, Scope.LINK))
+        attaching.detach(link, True, error)
 
     # Octets out.
 

@@ -13,13 +13,13 @@ from typing import Any
 from router.amqp import reading
 from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
 from router.amqp.writing import write_disposition, write_flow, write_transfer
+from router.engine import violations
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Outbox
 from router.engine.serial import serial_add, serial_distance
 from router.engine.unsettled import Unsettled
-from router.errors import AmqpError, Scope
 
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
 OUTGOING_WINDOW = 0x7FFFFFFF
@@ -77,9 +77,7 @@ class Session:
     def transfer_received(self, frame: TransferFrame) -> None:
         """Take in one transfer frame and hand its delivery on."""
         if self.incoming_window <= 0:
-            raise AmqpError(
-                "amqp:session:window-violation", "a transfer beyond the incoming window", Scope.SESSION
-            )
+            raise violations.window_exceeded()
         self.incoming_window -= 1
         self.next_incoming_id = serial_add(self.next_incoming_id, 1)
         if self.incoming_window <= self.window_limit >> 1:
@@ -95,11 +93,7 @@ class Session:
             if delivery is None:
                 return
         elif frame.has_delivery_id and frame.delivery_id != delivery.incoming_id:
-            raise AmqpError(
-                "amqp:not-allowed",
-                f"delivery {frame.delivery_id} begins before {delivery.incoming_id} is complete",
-                Scope.SESSION,
-            )
+            raise violations.interleaved(frame.delivery_id, delivery.incoming_id)
         if frame.settled and not delivery.settled:
             # Settling on a later frame settles the whole delivery (section 2.7.5).
             delivery.settled = True
@@ -112,11 +106,8 @@ class Session:
             self.handler.transfer_aborted(delivery)
             return
         if link.max_message_size and delivery.size > link.max_message_size:
-            self.connection.fail_link(
-                link,
-                "amqp:link:message-size-exceeded",
-                f"{delivery.size} octets, and max-message-size is {link.max_message_size}",
-            )
+            error = violations.message_too_large(delivery.size, link.max_message_size)
+            self.connection.fail_link(link, error)
             return
         if frame.more:
             link.current = delivery
@@ -129,34 +120,22 @@ class Session:
         """The link a transfer names; None when it is being detached and the frame is ignored."""
         found = self.links[handle] if handle < len(self.links) else None
         if found is None:
-            raise AmqpError(
-                "amqp:session:unattached-handle", f"no link is attached to handle {handle}", Scope.SESSION
-            )
+            raise violations.unattached(handle)
         if not isinstance(found, IncomingLink):
-            raise AmqpError(
-                "amqp:not-allowed", f"a transfer on handle {handle}, whose sender we are", Scope.SESSION
-            )
+            raise violations.wrong_direction(handle)
         link = found
         return link if link.is_attached() else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
         """The delivery that a first frame begins, or None when the link had to be detached."""
         if not frame.has_delivery_id:
-            raise AmqpError(
-                "amqp:invalid-field", "a delivery's first transfer has no delivery-id", Scope.SESSION
-            )
+            raise violations.no_delivery_id()
         number = frame.delivery_id
         if self.expected_delivery_id >= 0 and number != self.expected_delivery_id:
-            raise AmqpError(
-                "amqp:invalid-field",
-                f"delivery-id {number} where {self.expected_delivery_id} follows",
-                Scope.SESSION,
-            )
+            raise violations.out_of_order(number, self.expected_delivery_id)
         self.expected_delivery_id = serial_add(number, 1)
         if link.credit == 0:
-            self.connection.fail_link(
-                link, "amqp:link:transfer-limit-exceeded", "a transfer without link-credit"
-            )
+            self.connection.fail_link(link, violations.no_credit())
             return None
         link.credit -= 1
         link.delivery_count = serial_add(link.delivery_count, 1)
@@ -179,7 +158,7 @@ class Session:
             self._state_received(unsettled.find(frame.first), frame)
             return
         if serial_distance(frame.first, frame.last) < 0:
-            raise AmqpError("amqp:invalid-field", "a disposition's last comes before its first", Scope.SESSION)
+            raise violations.backward_range(frame.first, frame.last)
         if unsettled.stragglers:
             for straggler in sorted(unsettled.stragglers_between(frame.first, frame.last)):
                 self._state_received(unsettled.find(straggler), frame)
@@ -218,11 +197,7 @@ class Session:
         if frame.has_handle:
             link = self.links[frame.handle] if frame.handle < len(self.links) else None
             if link is None:
-                raise AmqpError(
-                    "amqp:session:unattached-handle",
-                    f"no link is attached to handle {frame.handle}",
-                    Scope.SESSION,
-                )
+                raise violations.unattached(frame.handle)
             if not link.is_attached():
                 link = None
         if was_closed and self.remote_incoming_window > 0:

@@ -139,13 +139,13 @@ class Exchange(Hub):
 
     def until_next_look_s(self) -> float:
         """Until a message that waits expires, or as long as ever."""
-        expiry = self.forwarder.next_expiry
+        expiry = self.forwarder.backlog.next_expiry
         if expiry:
             return min(TICK_S, max(0.0, expiry - time.monotonic()))
         return TICK_S
 
     def expire(self) -> None:
         """Give up messages whose ttl has ended."""
-        expiry = self.forwarder.next_expiry
+        expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
             self.forwarder.expire()

@@ -1,0 +1,127 @@
+"""What waits in the router: octets that came in and could not be sent on yet, and what they hold up.
+
+Each octet kept counts three times: against the frames that its session may send ahead, against what
+its connection may have waiting, and against what the router may hold altogether. Above a limit the
+connection is not read until half of what it holds has left (docs/decisions/0004-waiting-at-the-address.md).
+What waits of a message with a ttl loses of it as long as it waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.amqp.peek import find_ttl
+from router.engine.delivery import Delivery
+from router.engine.outbox import Turn
+from router.engine.session import Session
+
+
+class Backlog:
+    """The octets that wait, of all connections of a router."""
+
+    def __init__(self, turn: Turn, limit_bytes: int) -> None:
+        self.turn = turn
+        self.held_bytes = 0
+        self.limit_bytes = limit_bytes
+        # connections that are not read until there is room
+        self.held_back: list[Any] = []
+        # the earliest moment at which something that waits expires; 0 when nothing does
+        self.next_expiry = 0.0
+
+    def hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+        """Keep octets that cannot be sent now; they count against the peer that sent them."""
+        chunk: Any = bytes(memoryview(view)[start:end])
+        if delivery.chunks is None:
+            delivery.chunks = deque()
+            if not delivery.started:
+                ttl = find_ttl(view, start, end)
+                if ttl is not None:
+                    # what is left is written over it when it leaves
+                    chunk = bytearray(chunk)
+                    delivery.ttl_at = ttl.at
+                    delivery.deadline = self.turn.now + ttl.ttl_ms / 1000
+                    if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
+                        self.next_expiry = delivery.deadline
+        delivery.chunks.append(chunk)
+        count = len(chunk)
+        delivery.held_bytes += count
+        self.held_bytes += count
+        session = delivery.incoming.session
+        session.held_frames += 1
+        connection = session.connection
+        connection.held_bytes += count
+        if not connection.held_back and (
+            connection.held_bytes > connection.settings.held_limit_bytes
+            or self.held_bytes > self.limit_bytes
+        ):
+            connection.held_back = True
+            self.held_back.append(connection)
+
+    def _release(self, delivery: Delivery, frames: int, count: int) -> None:
+        """Octets that were held have left, or are given up."""
+        delivery.held_bytes -= count
+        self.held_bytes -= count
+        session = delivery.incoming.session
+        session.held_frames -= frames
+        connection = session.connection
+        connection.held_bytes -= count
+        if frames and delivery.incoming.is_attached():
+            session.note_window()
+        router_has_room = self.held_bytes <= self.limit_bytes < self.held_bytes + count
+        if router_has_room or (
+            connection.held_back
+            and connection.held_bytes * 2 < connection.settings.held_limit_bytes
+        ):
+            self._unhold()
+
+    def _unhold(self) -> None:
+        """Read again those connections that were held back, now that there is room."""
+        if self.held_bytes > self.limit_bytes:
+            return
+        still = []
+        for connection in self.held_back:
+            if connection.held_bytes * 2 < connection.settings.held_limit_bytes:
+                connection.held_back = False
+                self.turn.resumed.append(connection)
+            else:
+                still.append(connection)
+        self.held_back = still
+
+    def drop(self, delivery: Delivery) -> None:
+        """Give up what waits of a delivery."""
+        if delivery.chunks is not None:
+            frames = len(delivery.chunks)
+            delivery.chunks = None
+            self._release(delivery, frames, delivery.held_bytes)
+
+    def send(self, session: Session, delivery: Delivery) -> bool:
+        """Send what waits of a delivery; whether nothing is left of it."""
+        chunks = delivery.chunks
+        if delivery.ttl_at and not delivery.started:
+            self._write_ttl(delivery)
+        while chunks:
+            if session.remote_incoming_window <= 0 or session.outbox.congested:
+                return False
+            chunk = chunks[0]
+            count = len(chunk)
+            is_last = len(chunks) == 1 and delivery.complete
+            sent = session.send(delivery, chunk, 0, count, not is_last)
+            delivery.address.counters.bytes_out += sent
+            if sent < count:
+                # a view: a peer that takes small pieces must not make us copy the rest each time
+                chunks[0] = memoryview(chunk)[sent:]
+                self._release(delivery, 0, sent)
+                return False
+            chunks.popleft()
+            self._release(delivery, 1, count)
+        delivery.chunks = None
+        return True
+
+    def _write_ttl(self, delivery: Delivery) -> None:
+        """Write what is left of the ttl over it, in the first chunk and in the same width."""
+        left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
+        chunk = delivery.chunks[0]
+        at = delivery.ttl_at
+        width = 4 if chunk[at - 1] == 0x70 else 1 if chunk[at - 1] == 0x52 else 0
+        chunk[at : at + width] = left_ms.to_bytes(4, "big")[4 - width :]

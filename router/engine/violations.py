@@ -1,0 +1,76 @@
+"""How a peer can break a session or link with a per-message frame, and what it is told (section 2.8).
+
+Each function makes the error; the data plane raises it, or detaches the link with it.
+"""
+
+from __future__ import annotations
+
+from router.amqp.constants import Condition
+from router.errors import AmqpError, Scope
+
+
+def window_exceeded() -> AmqpError:
+    """A transfer came although the incoming window was closed (section 2.5.6)."""
+    return AmqpError(
+        Condition.WINDOW_VIOLATION, "a transfer beyond the incoming window", Scope.SESSION
+    )
+
+
+def unattached(handle: int) -> AmqpError:
+    """A frame names a handle that no link is attached to (section 2.5.7)."""
+    return AmqpError(
+        Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
+    )
+
+
+def wrong_direction(handle: int) -> AmqpError:
+    """A transfer came on a link that we send on."""
+    return AmqpError(
+        Condition.NOT_ALLOWED, f"a transfer on handle {handle}, whose sender we are", Scope.SESSION
+    )
+
+
+def interleaved(begun: int, incomplete: int) -> AmqpError:
+    """A delivery began on a link before the one before it was complete (section 2.6.14)."""
+    return AmqpError(
+        Condition.NOT_ALLOWED,
+        f"delivery {begun} begins before {incomplete} is complete",
+        Scope.SESSION,
+    )
+
+
+def no_delivery_id() -> AmqpError:
+    """A delivery's first transfer must carry its id (section 2.7.5)."""
+    return AmqpError(
+        Condition.INVALID_FIELD, "a delivery's first transfer has no delivery-id", Scope.SESSION
+    )
+
+
+def out_of_order(number: int, expected: int) -> AmqpError:
+    """Delivery-ids of a session follow one another (section 2.6.12)."""
+    return AmqpError(
+        Condition.INVALID_FIELD, f"delivery-id {number} where {expected} follows", Scope.SESSION
+    )
+
+
+def backward_range(first: int, last: int) -> AmqpError:
+    """A disposition's range must not run backwards (section 2.7.6)."""
+    return AmqpError(
+        Condition.INVALID_FIELD, f"a disposition from {first} back to {last}", Scope.SESSION
+    )
+
+
+def no_credit() -> AmqpError:
+    """A transfer came although the link's credit was used up (section 2.6.7)."""
+    return AmqpError(
+        Condition.TRANSFER_LIMIT_EXCEEDED, "a transfer without link-credit", Scope.LINK
+    )
+
+
+def message_too_large(size: int, limit: int) -> AmqpError:
+    """A message grew beyond the link's max-message-size (section 2.7.3)."""
+    return AmqpError(
+        Condition.MESSAGE_SIZE_EXCEEDED,
+        f"{size} octets, and max-message-size is {limit}",
+        Scope.LINK,
+    )
