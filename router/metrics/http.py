@@ -1,8 +1,8 @@
 """The HTTP side of a router: metrics for scrapers, health and readiness for who keeps it running.
 
 Hypercorn speaks HTTP on each connection; accepting connections, and what one bad client may cost,
-is seen to here: so many connections, so many octets, so much time, and a mistake on one connection
-ends that connection.
+is seen to here: so many connections, one request on each, so many octets, so much time; and what
+goes wrong on a connection ends that one alone (docs/decisions/0020-http-by-connection.md).
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ IDLE_S: Final = 5.0
 # How long an answer may take, from the request until it is made, and then until it is taken.
 ANSWER_S: Final = 10.0
 TAKE_S: Final = 5.0
+# A connection serves one request, so nothing on it can last longer than this.
+LIFE_S: Final = IDLE_S + ANSWER_S + TAKE_S
 # How long answers that are under way have at the end.
 GRACE_S: Final = 1.0
 
@@ -103,7 +105,10 @@ class App:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_discard, receive)
                 answer = await self.answer(scope["method"], scope["path"], scope["headers"])
-                start = {"status": answer.status, "headers": answer.http_headers()}
+                headers = answer.http_headers()
+                if scope["http_version"].startswith("1"):
+                    headers.append((b"connection", b"close"))
+                start = {"status": answer.status, "headers": headers}
                 await send({"type": "http.response.start", **start})
                 await send({"type": "http.response.body", "body": answer.body})
                 nursery.cancel_scope.cancel()
@@ -147,6 +152,7 @@ class HttpListener:
         self._config = _hypercorn_config()
         self._context = WorkerContext(None)
         self._connections = 0
+        self._is_full = False
 
     async def serve(self, stop: trio.Event) -> None:
         """Serve until `stop` is set; then let answers under way be finished, and close."""
@@ -165,19 +171,23 @@ class HttpListener:
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         """Serve one connection; trio closes it after."""
         if self._connections >= MAX_CONNECTIONS:
-            self.log.warning("connection refused", limit=MAX_CONNECTIONS)
+            if not self._is_full:
+                self.log.warning("connections refused", limit=MAX_CONNECTIONS)
+            self._is_full = True
             return
         self._connections += 1
         # Hypercorn annotates one kind of stream, and uses of any kind what is there below.
         impatient: Any = _ImpatientStream(stream)
         state = ConnectionState({})
         try:
-            await TCPServer(self._app, self._config, self._context, state, impatient).run()
-        except ExceptionGroup:
+            with trio.move_on_after(LIFE_S):
+                await TCPServer(self._app, self._config, self._context, state, impatient).run()
+        except ExceptionGroup as failures:
             # Whatever a client makes Hypercorn's tasks fail with leaves their nursery as a group.
-            self.log.exception("connection failed")
+            self.log.warning("connection failed", reason=repr(failures))
         finally:
             self._connections -= 1
+            self._is_full = False
 
 
 class _ImpatientStream:

@@ -3,7 +3,8 @@
 Every label costs whoever stores the metrics, and clients choose addresses freely, so there are only
 so many. At each reading the addresses without a label are given those that are left, the busiest
 first; a label once given stays. So whoever gets none has found all of them taken, and no count ever
-moves from `other` to a label or back: each series only grows, which is what a counter promises.
+moves from `other` to a label or back: each series only grows, which is what a counter promises
+(docs/decisions/0021-labels-stay.md).
 """
 
 from __future__ import annotations

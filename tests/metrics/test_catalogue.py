@@ -1,0 +1,84 @@
+"""The catalogue keeps the conventions of Prometheus, and reads everything that is counted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from router.core.counters import Counters
+from router.core.table import AddressTable
+from router.metrics.catalogue import METRICS, Metric
+from router.metrics.labels import AddressLabels
+from router.metrics.reading import Reading, take_reading
+from router.net.exchange import Exchange
+
+# Every counter of the core, each with a number of its own.
+COUNTED = {
+    "ingress": 101,
+    "egress": 102,
+    "bytes_in": 103,
+    "bytes_out": 104,
+    "presettled": 105,
+    "dropped_presettled": 106,
+    "accepted": 107,
+    "rejected": 108,
+    "released": 109,
+    "modified": 110,
+    "expired": 111,
+    "aborted": 112,
+    "no_destination": 113,
+}
+
+
+def reading_of_one_address() -> Reading:
+    table = AddressTable([], "balanced", lambda: "")
+    address = table.enter("orders")
+    assert address is not None
+    for name, count in COUNTED.items():
+        setattr(address.counters, name, count)
+    return take_reading(Exchange(table, 2**20, 65536), AddressLabels(table, 1), 1.5)
+
+
+def test_every_counter_of_the_core_is_known_here() -> None:
+    names = {name for name in dir(Counters()) if not name.startswith("_")}
+    assert names - {"add", "count_outcome"} == set(COUNTED)
+
+
+def test_every_counter_of_the_core_is_shown() -> None:
+    reading = reading_of_one_address()
+    shown = {
+        value
+        for metric in METRICS
+        if metric.kind == "counter" and not metric.is_by_address
+        for _, value in metric.read(reading)
+    }
+    assert set(COUNTED.values()) <= shown
+
+
+def test_what_is_shown_by_address_adds_up_to_the_router() -> None:
+    reading = reading_of_one_address()
+    values = {metric.name: list(metric.read(reading)) for metric in METRICS}
+    compared = 0
+    for name, samples in values.items():
+        total = values.get(name.replace("trioute_address_", "trioute_"))
+        if name.startswith("trioute_address_") and total is not None:
+            compared += 1
+            assert sum(v for _, v in samples) == sum(v for _, v in total)
+    assert compared == 4
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_names_and_labels(metric: Metric) -> None:
+    assert re.fullmatch(r"trioute(_[a-z]+)+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.meaning.endswith(".")
+    assert "|" not in metric.meaning
+    for labels, value in metric.read(reading_of_one_address()):
+        assert len(labels) == len(metric.labels)
+        assert value >= 0
+
+
+def test_no_name_stands_twice() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(set(names)) == len(names)

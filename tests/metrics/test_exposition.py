@@ -1,0 +1,110 @@
+"""Both formats hold every metric, and strange addresses come through unharmed."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from router.core.table import AddressTable
+from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.exposition import Exposition
+from router.net.exchange import Exchange
+
+from support.scraping import Scrape, openmetrics
+
+OPENMETRICS = "application/openmetrics-text"
+PROMETHEUS = f"{OPENMETRICS};version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
+
+
+def exposition(*addresses: str, limit: int = 100) -> Exposition:
+    """The metrics of a router that nobody is connected to, with some addresses in use."""
+    table = AddressTable([], "balanced", lambda: "")
+    for name in addresses:
+        assert table.enter(name) is not None
+    exchange = Exchange(table, 2**20, 65536)
+    exchange.add_tally("amqp", "in", "normal")
+    return Exposition(exchange, limit)
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("", "text/plain; version=0.0.4; charset=utf-8"),
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8"),
+        ("text/html", "text/plain; version=0.0.4; charset=utf-8"),
+        (PROMETHEUS, OPENMETRICS),
+        (f"{OPENMETRICS};version=1.0.0", OPENMETRICS),
+    ],
+)
+async def test_the_format_is_the_one_asked_for(accept: str, content_type: str) -> None:
+    got, body = await exposition().render(accept)
+    assert got.startswith(content_type)
+    assert body.endswith(b"# EOF\n") == (content_type == OPENMETRICS)
+    assert body.count(b"# EOF") == (content_type == OPENMETRICS)
+
+
+async def test_a_version_that_is_none_is_answered() -> None:
+    _, body = await exposition().render(f"{OPENMETRICS};version=nonsense")
+    assert b"trioute_build_info" in body
+
+
+async def test_both_formats_say_the_same() -> None:
+    shown = exposition("orders")
+    _, text = await shown.render("")
+    _, strict = await shown.render(OPENMETRICS)
+    assert (
+        Scrape(parse_text(text.decode())).samples.keys()
+        == openmetrics(strict.decode()).samples.keys()
+    )
+
+
+async def test_every_metric_is_there_and_known() -> None:
+    _, body = await exposition("orders").render("")
+    names = {name for name, _ in Scrape(parse_text(body.decode())).samples}
+    assert names == {m.name for m in METRICS} | {name for name, _, _ in OF_THE_PROCESS}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        'say "hello"',
+        "back\\slash",
+        "two\nlines",
+        "carriage\rreturn\x00\x1b[31m",
+        'x"} 1\ntrioute_fake{y="z',
+        "größe/日本語/🐇",
+        "other",
+        "u\u2028v\x85w",
+    ],
+)
+async def test_an_address_may_be_called_anything(name: str) -> None:
+    shown = exposition(name)
+    expected = {"/other" if name == "other" else name, "other"}
+    for accept, parse in (("", parse_text), (OPENMETRICS, None)):
+        _, body = await shown.render(accept)
+        text = body.decode()
+        scraped = Scrape(parse(text)) if parse else openmetrics(text)
+        assert set(scraped.by("address", "trioute_address_consumers")) == expected
+
+
+async def test_a_long_address_is_cut() -> None:
+    _, body = await exposition("x" * 100_000).render("")
+    assert len(body) < 20_000
+
+
+async def test_others_run_while_a_text_is_made() -> None:
+    shown = exposition(*(f"a{n}" for n in range(100)))
+    passes = 0
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        await shown.render("")
+        nursery.cancel_scope.cancel()
+    assert passes >= len(METRICS)

@@ -1,0 +1,319 @@
+"""HTTP over loopback to a real router: what it answers, and what bad clients cannot do to it."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import attrs
+import h11
+import pytest
+import trio
+from proton import Message
+
+from router.config.model import ListenerSettings
+from router.metrics import http as http_module
+from router.metrics.http import App, Health, HttpListener
+from router.net import exchange as exchange_module
+
+from support.blocking_proton import Peer, send, threaded
+from support.routers import StartRouter
+from support.scraping import HTTP, PATIENCE_S, RunningNode, ask, request, running_node
+
+WEBSOCKET = {
+    "connection": "upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[trio.SocketStream]:
+    """A connection that is closed at the end of the block."""
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        yield stream
+
+
+async def test_health_and_readiness() -> None:
+    async with running_node() as running:
+        for path in ("/healthz", "/readyz"):
+            response = await running.request(path)
+            assert (response.status, response.text) == (200, "OK\n")
+            assert response.headers["content-type"] == "text/plain; charset=utf-8"
+            assert "server" not in response.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics/", "/Metrics", "/metrics%00", "//", "/healthz/x"])
+async def test_other_paths_are_not_found(path: str) -> None:
+    async with running_node() as running:
+        assert (await running.request(path)).status == 404
+
+
+async def test_the_query_is_of_no_interest() -> None:
+    async with running_node() as running:
+        assert (await running.request("/healthz?x=1")).text == "OK\n"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "BREW"])
+@pytest.mark.parametrize("path", ["/metrics", "/readyz"])
+async def test_other_methods_are_not_allowed(method: str, path: str) -> None:
+    async with running_node() as running:
+        response = await running.request(path, method)
+    assert response.status == 405
+    assert response.headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/nowhere"])
+async def test_head_is_get_without_the_body(path: str) -> None:
+    async with running_node() as running:
+        head = await running.request(path, "HEAD")
+        get = await running.request(path)
+    assert head.status == get.status
+    assert head.body == b""
+    assert int(head.headers["content-length"]) > 0
+    assert head.headers.keys() == get.headers.keys()
+
+
+async def test_openmetrics_is_given_on_request() -> None:
+    async with running_node() as running:
+        response = await running.request(
+            "/metrics", headers={"accept": "application/openmetrics-text"}
+        )
+    assert response.headers["content-type"].startswith(
+        "application/openmetrics-text; version=1.0.0"
+    )
+    assert response.body.endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize(
+    ("listener", "statuses"),
+    [
+        (attrs.evolve(HTTP, metrics=False), (404, 200, 200)),
+        (attrs.evolve(HTTP, healthz=False), (200, 404, 404)),
+    ],
+    ids=["no-metrics", "no-healthz"],
+)
+async def test_a_listener_serves_what_it_is_told(
+    listener: ListenerSettings, statuses: tuple[int, ...]
+) -> None:
+    async with running_node(http=listener) as running:
+        paths = ("/metrics", "/healthz", "/readyz")
+        assert tuple([(await running.request(p)).status for p in paths]) == statuses
+
+
+async def test_a_connection_is_for_one_request() -> None:
+    async with running_node() as running, connected(running.http_port) as stream:
+        assert (await ask(stream, "/healthz")).headers["connection"] == "close"
+        assert await drained(stream) == b""
+
+
+async def test_readiness_ends_first_and_http_last() -> None:
+    async with running_node() as running, connected(running.amqp_port) as peer:
+        # a peer that never closes its side keeps the router waiting for it for a while
+        await running.scrape_until(lambda s: s(CONNECTIONS, **AMQP) == 1)
+        running.stop.set()
+        assert await peer.receive_some(1) == b""
+        response = await running.request("/readyz")
+        assert (response.status, response.text) == (503, "the router is shutting down\n")
+        assert (await running.request("/healthz")).status == 200
+        assert (await running.request("/metrics")).status == 200
+    with pytest.raises(OSError, match="connect"):
+        await trio.open_tcp_stream("127.0.0.1", running.http_port)
+
+
+CONNECTIONS = "trioute_connections"
+AMQP = {"endpoint": "amqp", "direction": "in", "role": "normal"}
+
+
+async def test_a_router_whose_clock_stands_still_is_not_healthy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exchange_module, "STUCK_S", -1.0)
+    async with running_node() as running:
+        response = await running.request("/healthz")
+    assert response.status == 503
+    assert re.fullmatch(r"no look at the clocks for \d+\.\d s\n", response.text)
+
+
+# Bad clients.
+
+
+async def amqp_works(running: RunningNode) -> None:
+    """A message goes through the router, and metrics are served."""
+    async with Peer(running.amqp_port) as peer:
+        receiver = await peer.receiver("orders")
+        sender = await peer.sender("orders", settled=True)
+        await send(sender, Message(body="x"))
+        assert (await threaded(receiver.receive, timeout=PATIENCE_S)).body == "x"
+    assert (await running.scrape())("trioute_deliveries_ingress_total") >= 1
+
+
+async def drained(stream: trio.SocketStream) -> bytes:
+    """All that comes until the server closes."""
+    data = bytearray()
+    with trio.fail_after(PATIENCE_S):
+        try:
+            async for chunk in stream:
+                data += chunk
+        except trio.BrokenResourceError:
+            pass
+    return bytes(data)
+
+
+@pytest.fixture
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the server wait for a fraction of a second only, whatever it waits for."""
+    for name in ("IDLE_S", "ANSWER_S", "TAKE_S", "GRACE_S", "LIFE_S"):
+        monkeypatch.setattr(http_module, name, 0.3)
+
+
+GARBAGE = {
+    "noise": bytes(range(256)) * 10,
+    "amqp": b"AMQP\x00\x01\x00\x00",
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100),
+    "no-host": b"GET /metrics HTTP/1.1\r\n\r\n",
+    "long-header": b"GET / HTTP/1.1\r\nhost: x\r\nx: " + b"y" * 100_000,
+    "long-target": b"GET /" + b"y" * 100_000,
+    "no-version": b"GET /metrics\r\n\r\n",
+    "bad-length": b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: -5\r\n\r\n",
+    "long-body": b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 9999999\r\n\r\n"
+    + bytes(9999),
+    "many-chunks": b"POST /metrics HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    + b"1\r\nx\r\n" * 1000,
+    "continue": b"POST /x HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n",
+    "accept": b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: "
+    b"application/openmetrics-text;version=\xff.;escaping=\xfe\r\n\r\n",
+    "h2-noise": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)),
+    "h2-preface": b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
+    "h2c-bad": b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\n"
+    b"upgrade: h2c\r\nhttp2-settings: !!!!\r\n\r\n",
+    "h2c-short": b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\n"
+    b"upgrade: h2c\r\nhttp2-settings: AAE\r\n\r\n",
+    "h2c-empty": b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n",
+    "websocket-bad": b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\n"
+    b"upgrade: websocket\r\n\r\n" + bytes(range(256)),
+    "pipelined": b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n" * 200,
+    "nothing": b"",
+    "half": b"GET /met",
+}
+
+
+@pytest.mark.parametrize("octets", GARBAGE.values(), ids=GARBAGE.keys())
+async def test_bad_requests_end_their_connection_alone(octets: bytes, impatience: None) -> None:
+    async with running_node() as running:
+        async with await trio.open_tcp_stream("127.0.0.1", running.http_port) as stream:
+            with trio.move_on_after(PATIENCE_S):
+                try:
+                    await stream.send_all(octets)
+                except trio.BrokenResourceError:
+                    pass
+            # the server is done with it, though this side never closes
+            await drained(stream)
+        await amqp_works(running)
+
+
+async def test_a_websocket_is_refused(impatience: None) -> None:
+    async with running_node() as running, connected(running.http_port) as stream:
+        assert (await ask(stream, "/metrics", headers=WEBSOCKET)).status == 403
+        await drained(stream)
+
+
+async def is_served(port: int) -> bool:
+    """Whether there is a place for a request."""
+    try:
+        return (await request(port, "/healthz")).status == 200
+    except h11.RemoteProtocolError:
+        return False
+
+
+async def test_a_client_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_module, "TAKE_S", 0.3)
+    monkeypatch.setattr(http_module, "MAX_CONNECTIONS", 1)
+    async with running_node(address_label_limit=1000) as running:
+        for number in range(1000):
+            running.node.table.enter(f"{number:0100}")
+        with trio.socket.socket() as sock:
+            # so little room on this side that the answer cannot be got rid of
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await sock.connect(("127.0.0.1", running.http_port))
+            await sock.send(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+            await trio.lowlevel.wait_readable(sock)
+            assert not await is_served(running.http_port)
+            with trio.fail_after(http_module.IDLE_S):
+                while not await is_served(running.http_port):
+                    pass
+        await amqp_works(running)
+
+
+async def test_idle_connections_do_not_delay_a_shutdown() -> None:
+    async with running_node() as running:
+        streams = [await trio.open_tcp_stream("127.0.0.1", running.http_port) for _ in range(5)]
+        await streams[0].send_all(b"GET /hea")
+        await running.scrape()
+        running.stop.set()
+        with trio.fail_after(http_module.IDLE_S):
+            for stream in streams:
+                assert await drained(stream) == b""
+                await stream.aclose()
+
+
+async def test_there_are_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_module, "MAX_CONNECTIONS", 3)
+    async with running_node() as running:
+        kept = [await trio.open_tcp_stream("127.0.0.1", running.http_port) for _ in range(3)]
+        async with await trio.open_tcp_stream("127.0.0.1", running.http_port) as one_more:
+            assert await drained(one_more) == b""
+        # a place is free again as soon as one of them has been served
+        assert (await ask(kept[0], "/healthz")).status == 200
+        assert await drained(kept[0]) == b""
+        await amqp_works(running)
+        for stream in kept:
+            await stream.aclose()
+
+
+async def test_a_failure_of_the_application_is_answered_and_logged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def fails() -> str | None:
+        raise LookupError("as it may happen")
+
+    sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = sockets[0].socket.getsockname()[1]
+    listener = HttpListener("http", sockets, App(None, Health(fails, lambda: None)))
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(listener.serve, stop)
+        assert (await request(port, "/healthz")).status == 500
+        assert (await request(port, "/readyz")).status == 200
+        stop.set()
+    assert "LookupError: as it may happen" in capsys.readouterr().out
+
+
+# As a process.
+
+CONFIGURATION = """\
+[[listener]]
+port = 0
+
+[[listener]]
+port = 0
+name = "http"
+http = true
+"""
+
+
+def test_a_process_says_where_and_serves_there(start_router: StartRouter) -> None:
+    router = start_router(CONFIGURATION)
+    connection = http.client.HTTPConnection(*router.http_addresses[0], timeout=PATIENCE_S)
+    connection.request("GET", "/metrics")
+    assert b"trioute_build_info{" in connection.getresponse().read()
+    # with its connection still open
+    assert router.stop(signal.SIGTERM) == 0
+    connection.close()
+    assert "hypercorn" not in router.log_text().lower()
+    assert "Running on" not in router.log_text()

@@ -1,0 +1,189 @@
+"""What is read is what Proton's clients did to a real router."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+import trio
+from proton import Delivery, Message
+
+from router.config.model import AddressSettings
+
+from support.blocking_proton import Peer, send, settle, threaded
+from support.scraping import RunningNode, Scrape, running_node
+
+MULTICAST = (AddressSettings(prefix="multicast", distribution="multicast"),)
+TOTAL = "trioute_deliveries_outcome_total"
+BY_ADDRESS = "trioute_address_deliveries_outcome_total"
+
+
+def outcomes(scraped: Scrape) -> dict[str, float]:
+    """The outcomes that were counted at all."""
+    return {name: count for name, count in scraped.by("outcome", TOTAL).items() if count}
+
+
+@asynccontextmanager
+async def peers(running: RunningNode, count: int) -> AsyncIterator[list[Peer]]:
+    """Connections, one for each of the calls that block at the same time."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(Peer(running.amqp_port)) for _ in range(count)]
+
+
+async def test_every_outcome_and_octet_is_counted() -> None:
+    said = ["accepted"] * 5 + ["rejected"] * 2 + ["released", "modified"]
+    messages = [Message(id=n, body="x" * n) for n in range(len(said))]
+    async with running_node() as running, peers(running, 2) as (one, other):
+        async with trio.open_nursery() as nursery:
+            receiver = await one.receiver("orders")
+            nursery.start_soon(settle, receiver, said)
+            sender = await other.sender("orders")
+            for message in messages:
+                await send(sender, message)
+        scraped = await running.scrape()
+    assert outcomes(scraped) == {"accepted": 5, "rejected": 2, "released": 1, "modified": 1}
+    octets = sum(len(message.encode()) for message in messages)
+    for direction in ("ingress", "egress"):
+        assert scraped(f"trioute_deliveries_{direction}_total") == 9
+        assert scraped(f"trioute_address_deliveries_{direction}_total", address="orders") == 9
+        assert scraped(f"trioute_address_deliveries_{direction}_total", address="other") == 0
+        assert scraped(f"trioute_{direction}_bytes_total") == octets
+    assert scraped(BY_ADDRESS, address="orders", outcome="accepted") == 5
+    assert scraped("trioute_deliveries_presettled_total") == 0
+
+
+async def test_settled_messages_have_no_outcome() -> None:
+    async with running_node() as running, Peer(running.amqp_port) as peer:
+        receiver = await peer.receiver("news")
+        sender = await peer.sender("news", settled=True)
+        for _ in range(3):
+            await send(sender, Message(body="x"))
+            await threaded(receiver.receive, timeout=20)
+        scraped = await running.scrape()
+    assert scraped("trioute_deliveries_presettled_total") == 3
+    assert scraped("trioute_deliveries_dropped_presettled_total") == 0
+    assert outcomes(scraped) == {}
+
+
+async def test_a_multicast_goes_out_to_each() -> None:
+    async with running_node(addresses=MULTICAST) as running, Peer(running.amqp_port) as peer:
+        receivers = [await peer.receiver("multicast/news", name=name) for name in "abc"]
+        sender = await peer.sender("multicast/news", settled=True)
+        await send(sender, Message(body="x"))
+        for receiver in receivers:
+            await threaded(receiver.receive, timeout=20)
+        scraped = await running.scrape()
+    assert scraped("trioute_deliveries_ingress_total") == 1
+    assert scraped("trioute_deliveries_egress_total") == 3
+    assert scraped("trioute_address_consumers", address="multicast/news") == 3
+
+
+@pytest.mark.parametrize("address", ["slow", "multicast/slow"])
+async def test_what_waits_and_what_holds_it_up_is_shown(address: str) -> None:
+    async with (
+        running_node(addresses=MULTICAST) as running,
+        peers(running, 3) as (one, other, third),
+    ):
+        async with trio.open_nursery() as nursery:
+            # credit for one: each sender may send one ahead of it, so the second message waits
+            receiver = await one.receiver(address, credit=1)
+            senders = [await other.sender(address), await third.sender(address)]
+            for sender in senders:
+                nursery.start_soon(send, sender, Message(body="x" * 1000))
+            held = await running.scrape_until(lambda s: s("trioute_deliveries_waiting") == 1)
+            nursery.start_soon(settle, receiver, ["accepted"] * 2)
+        after = await running.scrape_until(lambda s: outcomes(s) == {"accepted": 2})
+    assert held("trioute_address_deliveries_waiting", address=address) == 1
+    assert 1000 < held("trioute_held_bytes") < held("trioute_held_limit_bytes")
+    assert held("trioute_deliveries_unsettled", direction="in") == 2
+    assert held("trioute_deliveries_unsettled", direction="out") == 1
+    # both senders have used up what they were granted, and the receiver has given nothing more
+    assert held("trioute_links_blocked", direction="in") == 2
+    assert held("trioute_links_blocked", direction="out") == 1
+    for name in ("trioute_deliveries_waiting", "trioute_held_bytes"):
+        assert after(name) == 0
+    assert after("trioute_deliveries_unsettled", direction="in") == 0
+
+
+async def test_a_message_whose_ttl_ends_is_counted() -> None:
+    async with running_node() as running, peers(running, 3) as (one, other, third):
+        receiver = await one.receiver("slow", credit=1)
+        sender, late_sender = await other.sender("slow"), await third.sender("slow")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send, sender, Message(body="x"))
+            await running.scrape_until(lambda s: s("trioute_deliveries_egress_total") == 1)
+            late = Message(body="x", ttl=0.01)
+            assert await send(late_sender, late) == Delivery.REJECTED
+            nursery.start_soon(settle, receiver, ["accepted"])
+        scraped = await running.scrape()
+    assert outcomes(scraped) == {"accepted": 1, "expired": 1}
+    assert scraped(BY_ADDRESS, address="slow", outcome="expired") == 1
+
+
+async def test_a_message_to_nobody_is_counted_among_other() -> None:
+    async with running_node() as running, Peer(running.amqp_port) as peer:
+        sender = await peer.sender(None)
+        assert await send(sender, Message(address="nobody", body="x")) == Delivery.RELEASED
+        scraped = await running.scrape()
+    assert outcomes(scraped) == {"no_destination": 1}
+    assert scraped(BY_ADDRESS, address="other", outcome="no_destination") == 1
+    assert scraped("trioute_links", direction="in") == 1
+    assert scraped("trioute_address_producers", address="other") == 0
+
+
+async def test_connections_sessions_and_links_are_counted_while_they_last() -> None:
+    own = {"endpoint": "amqp", "direction": "in", "role": "normal"}
+    async with running_node() as running:
+        async with Peer(running.amqp_port) as peer:
+            await peer.receiver("orders")
+            await peer.sender("orders")
+            await peer.receiver(None, dynamic=True)
+            during = await running.scrape()
+        after = await running.scrape_until(lambda s: s("trioute_connections", **own) == 0)
+        # a peer that is gone without a close
+        (await trio.open_tcp_stream("127.0.0.1", running.amqp_port)).socket.close()
+        await running.scrape_until(lambda s: s("trioute_connections_failed_total", **own) == 1)
+    assert during("trioute_connections", **own) == 1
+    assert during("trioute_connections_opened_total", **own) == 1
+    assert during("trioute_sessions") >= 1
+    assert during.by("direction", "trioute_links") == {"in": 1, "out": 2}
+    assert during.by("kind", "trioute_addresses") == {"named": 1, "dynamic": 1}
+    assert during.by("address", "trioute_address_consumers") == {"orders": 1, "other": 1}
+    assert during.by("address", "trioute_address_producers") == {"orders": 1, "other": 0}
+    assert after("trioute_connections_opened_total", **own) == 1
+    assert after("trioute_connections_failed_total", **own) == 0
+    assert after("trioute_sessions") == 0
+    assert after.by("direction", "trioute_links") == {"in": 0, "out": 0}
+    assert after.by("kind", "trioute_addresses") == {"named": 0, "dynamic": 0}
+
+
+async def deliver(running: RunningNode, address: str, count: int) -> None:
+    """Send to an address that is in use only meanwhile."""
+    async with Peer(running.amqp_port) as peer:
+        receiver = await peer.receiver(address)
+        sender = await peer.sender(address, settled=True)
+        for _ in range(count):
+            await send(sender, Message(body="x"))
+            await threaded(receiver.receive, timeout=20)
+        name = "trioute_address_deliveries_ingress_total"
+        before = (await running.scrape()).by("address", name)
+        assert sum(before.values()) >= count
+
+
+async def test_totals_outlive_addresses() -> None:
+    name = "trioute_address_deliveries_ingress_total"
+    async with running_node(address_label_limit=2) as running:
+        for count, address in enumerate(["one", "two", "three", "one", "four", "two"], 1):
+            await deliver(running, address, count)
+        scraped = await running.scrape()
+    assert scraped.by("address", name) == {"one": 1 + 4, "two": 2 + 6, "other": 3 + 5}
+    assert scraped("trioute_deliveries_ingress_total") == 21
+
+
+async def test_without_labels_there_is_nothing_by_address() -> None:
+    async with running_node(address_label_limit=0) as running, Peer(running.amqp_port) as peer:
+        await peer.receiver("orders")
+        scraped = await running.scrape()
+    assert scraped("trioute_links", direction="out") == 1
+    assert not [name for name in scraped.families if name.startswith("trioute_address_")]

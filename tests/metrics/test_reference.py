@@ -1,0 +1,32 @@
+"""The reference page says what the catalogue says, and the one in the tree is current."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.reference import format_reference
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/metrics.md"
+
+
+def test_the_page_in_the_tree_is_current() -> None:
+    # To bring it up to date: python -m router.metrics.reference > docs/reference/metrics.md
+    assert PAGE.read_text(encoding="utf-8") == format_reference()
+
+
+def test_every_metric_is_on_the_page() -> None:
+    page = format_reference()
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        assert f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning} |" in page
+    for name, kind, meaning in OF_THE_PROCESS:
+        assert f"| `{name}` | {kind} | {meaning} |" in page
+
+
+def test_the_command_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(format_reference.__code__.co_filename)), run_name="__main__")
+    assert capsys.readouterr().out == format_reference()
