@@ -14,7 +14,6 @@ cdef int DECLARED
 cdef int TRANSACTIONAL
 cdef int UNREAD_STATE
 cdef Py_ssize_t MAX_TAG_BYTES
-cdef unsigned int ABSENT
 cdef unsigned long long NO_VALUE
 
 cpdef malformed(str what)
@@ -76,7 +75,7 @@ cdef class TransferFrame:
     cdef public Py_ssize_t payload_at
     cdef public Py_ssize_t end
 
-    @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t, handle=cython.uint)
+    @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
     cdef bint _null(self, Cursor cursor) except -1
 

@@ -35,9 +35,7 @@ UNREAD_STATE = 0xFF
 
 MAX_TAG_BYTES = 32
 
-# A field that was null or absent, where the field itself is an uint; and what stands where a
-# numeric descriptor was looked for and none was found.
-ABSENT = 0xFFFFFFFF
+# What stands where a numeric descriptor was looked for and none was found.
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
 
 
@@ -290,10 +288,9 @@ class TransferFrame:
             raise malformed("a transfer without its handle")
         if count > 11:
             raise malformed("a transfer has 11 fields")
-        handle = cursor.take_uint(ABSENT)
-        if handle == ABSENT:
+        if self._null(cursor):
             raise malformed("a transfer without its handle")
-        self.handle = handle
+        self.handle = cursor.take_uint(0)
         if count > 1 and not self._null(cursor):
             self.delivery_id = cursor.take_uint(0)
             self.has_delivery_id = True
@@ -367,7 +364,7 @@ class DispositionFrame:
         if count > 6:
             raise malformed("a disposition has 6 fields")
         self.from_receiver = cursor.take_boolean(False)
-        if cursor.octets[cursor.at] == 0x40:
+        if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
             raise malformed("a disposition without its first")
         self.first = cursor.take_uint(0)
         self.last = self.first

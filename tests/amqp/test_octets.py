@@ -1,0 +1,129 @@
+"""The one door to memory: both of its bodies are held to the same table.
+
+The compiled body is inline code in `octets.pxd`, which Python cannot call. So a small module that
+hands its calls through is compiled for the test, where Cython and a compiler are at hand.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from router.amqp import octets
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DOOR = """
+from router.amqp cimport octets
+
+def read_u16(const unsigned char[::1] source, Py_ssize_t at): return octets.read_u16(source, at)
+def read_u32(const unsigned char[::1] source, Py_ssize_t at): return octets.read_u32(source, at)
+def read_u64(const unsigned char[::1] source, Py_ssize_t at): return octets.read_u64(source, at)
+def write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value):
+    octets.write_u16(target, at, value)
+def write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int value):
+    octets.write_u32(target, at, value)
+def copy(unsigned char[::1] target, Py_ssize_t at, const unsigned char[::1] source,
+         Py_ssize_t start, Py_ssize_t count):
+    octets.copy(target, at, source, start, count)
+"""
+BUILD = """
+from setuptools import Extension, setup
+from Cython.Build import cythonize
+setup(script_args=["-q", "build_ext", "--inplace"], ext_modules=cythonize(
+    [Extension("door", ["door.pyx"], extra_compile_args=["-O0"])],
+    include_path=[{root!r}], quiet=True, language_level=3))
+"""
+
+
+@pytest.fixture(scope="module", params=["interpreted", "compiled"])
+def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The functions under test, of either body."""
+    return octets if request.param == "interpreted" else _compiled(tmp_path_factory.mktemp("door"))
+
+
+def _compiled(folder: Path) -> ModuleType:
+    pytest.importorskip("Cython")
+    (folder / "door.pyx").write_text(DOOR)
+    (folder / "build.py").write_text(BUILD.format(root=str(ROOT)))
+    done = subprocess.run(
+        [sys.executable, "build.py"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    built = list(folder.glob("door*.so"))
+    if not built:
+        pytest.skip(f"no compiler: {done.stderr[-300:]}")
+    spec = importlib.util.spec_from_file_location("door", built[0])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MEMORY = bytes.fromhex("00 01 7f 80 ff fe 10 20 30 40")
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_numbers_are_read_in_network_order(door: Any, size: int, kind: Any) -> None:
+    source = kind(MEMORY)
+    read = getattr(door, f"read_u{size * 8}")
+    for at in range(len(MEMORY) - size + 1):
+        assert read(source, at) == int.from_bytes(MEMORY[at : at + size], "big")
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+@pytest.mark.parametrize("length", range(11))
+def test_nothing_is_read_outside(door: Any, size: int, length: int) -> None:
+    source = memoryview(MEMORY)[:length]
+    for at in (-(2**62), -8, -1, length - size + 1, length, length + 1, 2**31, 2**62):
+        if 0 <= at <= length - size:
+            continue
+        with pytest.raises(IndexError, match=f"^{size} octets at {at} are outside of {length}$"):
+            getattr(door, f"read_u{size * 8}")(source, at)
+
+
+@pytest.mark.parametrize(("size", "values"), [(2, [0, 1, 0x1234, 0xFFFF]), (4, [0, 2**32 - 1, 258])])
+def test_numbers_are_written_in_network_order(door: Any, size: int, values: list[int]) -> None:
+    for value in values:
+        for at in range(10 - size + 1):
+            target = bytearray(b"\xaa" * 10)
+            getattr(door, f"write_u{size * 8}")(memoryview(target), at, value)
+            expected = bytearray(b"\xaa" * 10)
+            expected[at : at + size] = value.to_bytes(size, "big")
+            assert target == expected
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_nothing_is_written_outside(door: Any, size: int) -> None:
+    target = bytearray(10)
+    for at in (-(2**62), -1, 10 - size + 1, 10, 2**62):
+        with pytest.raises(IndexError):
+            getattr(door, f"write_u{size * 8}")(memoryview(target), at, 1)
+    assert target == bytes(10)
+
+
+@pytest.mark.parametrize("at", [-1, 0, 3, 6, 7])
+@pytest.mark.parametrize("start", [-1, 0, 2, 5, 6])
+@pytest.mark.parametrize("count", [-1, 0, 1, 3, 5, 6, 2**62])
+def test_a_copy_stays_inside_of_both(door: Any, at: int, start: int, count: int) -> None:
+    source, target = b"abcde", bytearray(6)
+    inside = at >= 0 and start >= 0 and count >= 0 and at + count <= 6 and start + count <= 5
+    expected = bytearray(6)
+    if inside:
+        door.copy(memoryview(target), at, source, start, count)
+        expected[at : at + count] = source[start : start + count]
+    else:
+        with pytest.raises(IndexError):
+            door.copy(memoryview(target), at, source, start, count)
+    assert target == expected
+
+
+def test_nothing_can_be_copied_from_and_to_nothing(door: Any) -> None:
+    door.copy(memoryview(bytearray(0)), 0, b"", 0, 0)

@@ -1,0 +1,138 @@
+"""ttl and `to` are found in every place and encoding that a message may have them in."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.amqp.decode import decode_value
+from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
+from router.amqp.peek import find_to, find_ttl
+from router.amqp.types import Symbol
+
+from support.wire import cut_short, messages
+
+BEFORE = b"\xff\x00\x53"
+AFTER = b"\x00\x53\x73\xc0"
+
+
+def ttl_of(octets: bytes) -> Any:
+    """What is found, with other octets before and behind."""
+    return find_ttl(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
+
+
+def to_of(octets: bytes) -> str | None:
+    """What is found, with other octets before and behind."""
+    return find_to(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
+
+
+TTLS = {"43": (0, 0), "5200": (0, 1), "52ff": (255, 1), "7000000007": (7, 4), "70fffffffe": (2**32 - 2, 4)}
+LISTS = {
+    "list8": lambda items, count: bytes((0xC0, len(items) + 1, count)) + items,
+    "list32": lambda items, count: (
+        b"\xd0" + (len(items) + 4).to_bytes(4, "big") + count.to_bytes(4, "big") + items
+    ),
+}
+
+
+@pytest.mark.parametrize("before", ["4040", "4140", "56015004", "425004", "405000"])
+@pytest.mark.parametrize("after", ["", "40", "4143", "427000000001"])
+@pytest.mark.parametrize("descriptor", ["005370", "00800000000000000070"])
+@pytest.mark.parametrize("enclose", LISTS.values(), ids=list(LISTS))
+@pytest.mark.parametrize(("ttl", "expected"), TTLS.items())
+def test_a_ttl_in_any_encoding(
+    before: str, after: str, descriptor: str, enclose: Any, ttl: str, expected: tuple[int, int]
+) -> None:
+    items = bytes.fromhex(before + ttl + after)
+    count = {"": 3, "40": 4, "4143": 5, "427000000001": 5}[after]
+    octets = bytes.fromhex(descriptor) + enclose(items, count) + b"\x00\x53\x75\xa0\x01x"
+    found = ttl_of(octets)
+    assert (found.ttl_ms, found.width) == expected
+    value = octets[found.at : found.at + found.width]
+    assert int.from_bytes(value, "big") == found.ttl_ms
+    assert octets[found.at - 1 : found.at].hex() == ttl[:2]
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        "",
+        "00",
+        "005370",
+        "00537045",
+        "005370c00100",
+        "005370c0020140",
+        "005370c003024040",
+        "005370c00403404040",
+        "005370c0050340404043"[:18],
+        "005370c0040340 40a1",
+        "005370c00603404054ff40",
+        "005375a00178",
+        "005373c00403404043",
+        "00a310" + b"amqp:header:list".hex() + "c00403404043",
+        "c00403404043",
+        "ffffffff",
+    ],
+)
+def test_no_ttl(octets: str) -> None:
+    assert ttl_of(bytes.fromhex(octets)) is None
+
+
+def test_a_header_cut_short_has_no_ttl() -> None:
+    octets = bytes.fromhex("005370d0000000090000000340407000000007")
+    assert ttl_of(octets).ttl_ms == 7
+    for short in cut_short(octets):
+        assert ttl_of(short) is None
+
+
+SECTIONS: list[dict[str, Any]] = [
+    {"header": Header(ttl=1)},
+    {"delivery_annotations": {Symbol("d"): "x" * 300}},
+    {"message_annotations": {Symbol("m"): [1, {}]}},
+]
+
+
+@pytest.mark.parametrize("body", [(), (Data(b"x"),), (AmqpValue("v"),)])
+@pytest.mark.parametrize("to", [None, "", "a", "é", "amqp://host:5672/" + "x" * 300])
+def test_to_behind_any_sections(to: str | None, body: Any) -> None:
+    for count in range(len(SECTIONS) + 1):
+        for chosen in itertools.combinations(SECTIONS, count):
+            before = {name: value for each in chosen for name, value in each.items()}
+            message = Message(properties=Properties(to=to), body=body, **before)
+            assert to_of(encode_message(message)) == to
+            without = Message(body=body, application_properties={"to": "wrong"}, **before)
+            assert to_of(encode_message(without)) is None
+
+
+@given(messages())
+def test_to_and_ttl_of_any_message(message: Message) -> None:
+    octets = encode_message(message)
+    expected_to = message.properties.to if message.properties else None
+    assert to_of(octets) == expected_to
+    ttl = message.header.ttl if message.header else None
+    found = ttl_of(octets)
+    assert (None if found is None else found.ttl_ms) == ttl
+    for short in cut_short(octets[:200]):
+        assert to_of(short) in {None, expected_to}
+        ttl_of(short)
+
+
+@given(st.binary(max_size=40), st.sampled_from([b"", b"\x00\x53\x70", b"\x00\x53\x73\xc0"]))
+def test_anything_else_has_neither(octets: bytes, start: bytes) -> None:
+    for find in (ttl_of, to_of):
+        find(start + octets)
+
+
+def test_what_is_no_utf_8_is_no_address() -> None:
+    assert to_of(bytes.fromhex("005373c00603 40 40 a1 01 ff")) is None
+
+
+def test_what_is_written_over_a_ttl_is_read_back() -> None:
+    octets = bytearray(encode_message(Message(header=Header(ttl=70_000), body=(Data(b"x"),))))
+    found = ttl_of(bytes(octets))
+    octets[found.at : found.at + found.width] = (5).to_bytes(found.width, "big")
+    value, _ = decode_value(bytes(octets))
+    assert value.value[2] == 5
