@@ -397,6 +397,9 @@ def tick(connection: Any) -> None:
         return
     if connection.remote_idle_s and now - connection.last_sent >= connection.remote_idle_s / 2:
         write(connection, encode_frame(0))
+    if connection.held_back:
+        # Nobody reads what it sends, so it cannot be told from a silent one.
+        connection.last_received = now
     if settings.idle_timeout_s and now - connection.last_received > settings.idle_timeout_s:
         close(
             connection,

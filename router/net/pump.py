@@ -25,7 +25,8 @@ from router.net.tally import Tally
 
 log = structlog.get_logger("router.connection")
 
-# After our close has left, how long a peer has to close its side before the socket is dropped.
+# How long a peer may take to read our close, and then to close its side, before the socket is
+# dropped.
 LINGER_S = 2.0
 
 
@@ -53,6 +54,8 @@ class Pump:
         self._reading = trio.CancelScope()
         self._may_read = trio.Event()
         self._is_writing = False
+        # set when the writer has sent all there was
+        self._written = trio.Event()
 
     async def run(self) -> None:
         """Live until either side is done, then leave nothing behind."""
@@ -65,8 +68,7 @@ class Pump:
                     self.exchange.finish_turn()
                 with self._reading:
                     await self._read()
-                with trio.move_on_after(LINGER_S):
-                    await self._linger()
+                await self._linger()
                 nursery.cancel_scope.cancel()
         finally:
             self._close()
@@ -100,12 +102,12 @@ class Pump:
         """Send what the turn left in the output, as far as the socket takes it."""
         connection = self.connection
         connection.write_due()
-        if self._is_writing:
-            return
-        if not self._try_send() and self._nursery is not None:
+        if not self._is_writing and not self._try_send() and self._nursery is not None:
             self._is_writing = True
+            self._written = trio.Event()
             self._nursery.start_soon(self._write)
-        elif connection.finished:
+        if connection.finished:
+            # whatever waits for the socket is for the lingering: a stuck peer keeps nothing open
             self._reading.cancel()
 
     def _try_send(self) -> bool:
@@ -125,16 +127,16 @@ class Pump:
 
     async def _write(self) -> None:
         """Wait for a full socket, and send, until nothing is left."""
-        while self._is_writing:
+        written = self._written
+        while not written.is_set():
             await trio.lowlevel.wait_writable(self.sock)
             self.exchange.begin_turn()
             self._is_writing = not self._try_send()
-            if not self._is_writing and self.connection.finished:
+            if self.connection.finished:
                 self._reading.cancel()
             if not self._is_writing:
                 # from here on `send` may start another writer; this one is done
-                self.exchange.finish_turn()
-                return
+                written.set()
             self.exchange.finish_turn()
 
     def _socket_failed(self) -> None:
@@ -150,9 +152,13 @@ class Pump:
         """
         if not self.connection.finished:
             return
-        while self._is_writing:
-            await trio.lowlevel.checkpoint()
-            await trio.lowlevel.wait_writable(self.sock)
+        if self._is_writing:
+            with trio.move_on_after(LINGER_S):
+                await self._written.wait()
+        with trio.move_on_after(LINGER_S):
+            await self._drain()
+
+    async def _drain(self) -> None:
         try:
             self.sock.shutdown(socket.SHUT_WR)
             while True:

@@ -1,0 +1,92 @@
+"""What the interop tests share: a router as a process, and clients that nobody here wrote.
+
+A router that logs a traceback, or does not end with 0, fails the test that it ran for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from support.proton_peers import ProtonPeers
+from support.rhea_peers import RheaPeer
+from support.routers import PLAIN, RouterProcess, StartRouter, running_router
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder talks to another implementation."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+
+
+def check(router: RouterProcess) -> None:
+    """Stop a router if it runs, and fail if it did anything but its duty."""
+    was_running = router.process.poll() is None
+    code = router.stop()
+    text = router.log_text()
+    assert "Traceback" not in text, text
+    if was_running:
+        assert code == 0, text
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
+    """A router that the tests of a module share; each uses addresses of its own."""
+    with running_router(tmp_path_factory.mktemp("router")) as started:
+        yield started
+        check(started)
+
+
+@pytest.fixture(autouse=True)
+def _no_traceback(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "router" in request.fixturenames:
+        shared: RouterProcess = request.getfixturevalue("router")
+        assert "Traceback" not in shared.log_text(), shared.log_text()
+
+
+@pytest.fixture
+def routers(tmp_path: Path) -> Iterator[StartRouter]:
+    """Start routers with configurations of their own."""
+    with ExitStack() as stack:
+        count = itertools.count(1)
+        started: list[RouterProcess] = []
+
+        def start(configuration: str = PLAIN) -> RouterProcess:
+            folder = tmp_path / f"router-{next(count)}"
+            router = stack.enter_context(running_router(folder, configuration))
+            started.append(router)
+            return router
+
+        yield start
+        for router in started:
+            check(router)
+
+
+@pytest.fixture
+def proton() -> Iterator[ProtonPeers]:
+    """Proton connections, none yet."""
+    peers = ProtonPeers()
+    yield peers
+    peers.close()
+
+
+@pytest.fixture
+def rhea(proton: ProtonPeers) -> Iterator[RheaPeer]:
+    """A Node process with rhea."""
+    peer = RheaPeer(proton)
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest) -> str:
+    """An address of this test alone."""
+    return re.sub(r"\W+", "-", request.node.name).strip("-")

@@ -1,0 +1,183 @@
+// A rhea container that does what a test tells it: one JSON object a line, commands in, events out.
+'use strict';
+
+const readline = require('readline');
+const rhea = require('rhea');
+const rhea_message = require('rhea/lib/message.js');
+const types = require('rhea/lib/types.js');
+
+// Tests compare octets, so each message that is decoded keeps those it was decoded from.
+const decode = rhea_message.decode;
+rhea_message.decode = function (octets) {
+    const message = decode(octets);
+    Object.defineProperty(message, 'octets', { value: octets, enumerable: false });
+    return message;
+};
+
+const container = rhea.create_container({ id: 'rhea-' + process.pid });
+const connections = {};
+const links = {};
+// by link, in the order in which they were sent or came
+const deliveries = {};
+
+function tell(event) {
+    process.stdout.write(JSON.stringify(event) + '\n');
+}
+
+function error_of(error) {
+    return error ? { condition: error.condition, description: error.description } : null;
+}
+
+function plain(value) {
+    // annotations and the like: rhea's typed values, as what is inside of them
+    return value === undefined ? null : JSON.parse(JSON.stringify(value));
+}
+
+function watch_connection(name, connection) {
+    connection.on('connection_open', function () {
+        tell({ event: 'connection_open', connection: name, container: connection.container_id });
+    });
+    ['connection_close', 'connection_error', 'session_error', 'session_close'].forEach(function (event) {
+        connection.on(event, function (context) {
+            const error = event.startsWith('connection') ? connection.error : context.session.error;
+            tell({ event: event, connection: name, error: error_of(error) });
+        });
+    });
+    connection.on('disconnected', function (context) {
+        tell({ event: 'disconnected', connection: name, reconnecting: Boolean(context.reconnecting) });
+    });
+    connection.on('protocol_error', function (error) {
+        tell({ event: 'protocol_error', connection: name, error: String(error) });
+    });
+    connection.on('error', function (error) {
+        tell({ event: 'error', connection: name, error: { condition: error.condition, description: String(error.message) } });
+    });
+}
+
+function watch_sender(name, sender) {
+    sender.on('sender_open', function () {
+        tell({ event: 'sender_open', link: name, address: sender.target ? sender.target.address : null });
+    });
+    sender.on('sendable', function () {
+        tell({ event: 'sendable', link: name, credit: sender.credit });
+    });
+    sender.on('sender_draining', function () {
+        sender.set_drained(true);
+        tell({ event: 'sender_draining', link: name });
+    });
+    ['accepted', 'rejected', 'released', 'modified', 'settled'].forEach(function (event) {
+        sender.on(event, function (context) {
+            const delivery = context.delivery;
+            const state = delivery.remote_state;
+            tell({
+                event: event,
+                link: name,
+                number: deliveries[name].indexOf(delivery),
+                error: state && state.error ? error_of(state.error) : null,
+                failed: Boolean(state && state.delivery_failed),
+                undeliverable: Boolean(state && state.undeliverable_here),
+                annotations: state ? plain(state.message_annotations) : null
+            });
+        });
+    });
+    ['sender_close', 'sender_error'].forEach(function (event) {
+        sender.on(event, function () {
+            tell({ event: event, link: name, error: error_of(sender.error) });
+        });
+    });
+}
+
+function watch_receiver(name, receiver) {
+    receiver.on('receiver_open', function () {
+        tell({ event: 'receiver_open', link: name, address: receiver.source ? receiver.source.address : null });
+    });
+    receiver.on('message', function (context) {
+        const message = context.message;
+        const octets = Buffer.isBuffer(message) ? message : message.octets;
+        deliveries[name].push(context.delivery);
+        tell({
+            event: 'message',
+            link: name,
+            number: deliveries[name].length - 1,
+            octets: octets.toString('base64'),
+            format: context.delivery.format,
+            settled: Boolean(context.delivery.remote_settled),
+            body: typeof message.body === 'string' ? message.body : null,
+            reply_to: message.reply_to || null,
+            correlation_id: message.correlation_id === undefined ? null : String(message.correlation_id)
+        });
+    });
+    receiver.on('receiver_drained', function () {
+        tell({ event: 'receiver_drained', link: name });
+    });
+    ['receiver_close', 'receiver_error'].forEach(function (event) {
+        receiver.on(event, function () {
+            tell({ event: event, link: name, error: error_of(receiver.error) });
+        });
+    });
+}
+
+const commands = {
+    connect: function (command) {
+        const connection = container.connect(Object.assign({ host: '127.0.0.1', reconnect: false }, command.options));
+        connections[command.connection] = connection;
+        watch_connection(command.connection, connection);
+    },
+    sender: function (command) {
+        const connection = connections[command.connection];
+        const options = Object.assign({ name: command.link }, command.options);
+        deliveries[command.link] = [];
+        links[command.link] = connection.open_sender(options);
+        watch_sender(command.link, links[command.link]);
+    },
+    receiver: function (command) {
+        const connection = connections[command.connection];
+        const options = Object.assign({ name: command.link }, command.options);
+        deliveries[command.link] = [];
+        links[command.link] = connection.open_receiver(options);
+        watch_receiver(command.link, links[command.link]);
+    },
+    // octets are those of a whole message; fields are those of rhea's own message
+    send: function (command) {
+        const sender = links[command.link];
+        const delivery = command.octets === undefined
+            ? sender.send(command.fields)
+            : sender.send(Buffer.from(command.octets, 'base64'), undefined, command.format || 0);
+        deliveries[command.link].push(delivery);
+    },
+    credit: function (command) {
+        links[command.link].add_credit(command.credit);
+    },
+    drain: function (command) {
+        links[command.link].drain_credit();
+    },
+    settle: function (command) {
+        const delivery = deliveries[command.link][command.number];
+        if (command.outcome === 'accepted') {
+            delivery.accept();
+        } else if (command.outcome === 'rejected') {
+            delivery.reject(command.error);
+        } else if (command.outcome === 'released') {
+            delivery.release();
+        } else if (command.outcome === 'modified') {
+            delivery.modified(command.fields);
+        } else {
+            // an outcome of which the specification knows nothing
+            delivery.update(true, types.described(types.wrap_symbol(command.outcome), types.wrap_list([])));
+        }
+    },
+    close_link: function (command) {
+        links[command.link].close();
+    },
+    close: function (command) {
+        connections[command.connection].close();
+    }
+};
+
+readline.createInterface({ input: process.stdin }).on('line', function (line) {
+    const command = JSON.parse(line);
+    commands[command.do](command);
+}).on('close', function () {
+    process.exit(0);
+});
+tell({ event: 'ready', version: require('rhea/package.json').version });

@@ -1,0 +1,418 @@
+"""Qpid Proton as a peer: any number of its connections, driven step by step from a test.
+
+All of them live in one proton container, so a test that waits for anything drives everything, with
+no threads and no sleeps. `until` is the only way to wait, and it always has an end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from proton import Condition, Delivery, Endpoint, Handler, Message
+from proton.reactor import ApplicationEvent, Container, EventInjector
+
+PATIENCE_S = float(os.environ.get("P", 8))
+"""How long anything may take before a test fails: far more than it needs on a busy machine."""
+
+# How long one step waits for the network; other peers are looked at in between.
+_STEP_S = 0.02
+
+
+class ProtonPeers:
+    """A proton container whose connections each have a container-id of their own."""
+
+    def __init__(self) -> None:
+        self.container = Container()
+        self.container.timeout = _STEP_S
+        self.container.start()
+        # Keeps the container going while it has no connection.
+        self._injector = EventInjector()
+        self.container.selectable(self._injector)
+        self._numbers = itertools.count(1)
+        self._connections: list[ProtonConnection] = []
+
+    def until(self, holds: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> None:
+        """Run until `holds()` is true; fails, naming `what` was waited for, when it takes too long."""
+        end = time.monotonic() + patience_s
+        while not holds():
+            if time.monotonic() > end:
+                raise AssertionError(f"waited {patience_s:g} s in vain until {what}")
+            self.container.process()
+
+    def run_for(self, duration_s: float) -> None:
+        """Run for some time, where the point is that nothing happens meanwhile."""
+        end = time.monotonic() + duration_s
+        while time.monotonic() < end:
+            self.container.process()
+
+    def wake(self) -> None:
+        """From any thread: have `until` look again at once."""
+        self._injector.trigger(ApplicationEvent("news"))
+
+    def begin_connect(self, url: str, **options: Any) -> ProtonConnection:
+        """Begin to connect; `options` are those of `Container.connect`."""
+        options.setdefault("container_id", f"proton-{next(self._numbers)}")
+        options.setdefault("reconnect", False)
+        connection = ProtonConnection(self)
+        connection.endpoint = self.container.connect(url, handler=connection, **options)
+        self._connections.append(connection)
+        return connection
+
+    def connect(self, url: str, **options: Any) -> ProtonConnection:
+        """Connect and wait until the connection is open."""
+        connection = self.begin_connect(url, **options)
+        self.until(lambda: connection.is_open or connection.is_lost, "the connection is open")
+        assert connection.is_open, connection.condition
+        return connection
+
+    def close(self) -> None:
+        """Close every connection that is open, and give the sockets back."""
+        for connection in self._connections:
+            connection.begin_close()
+        with contextlib.suppress(AssertionError):
+            self.until(lambda: all(c.is_lost for c in self._connections), "all is closed", 5.0)
+        self._injector.close()
+        self.container.stop()
+        while self.container.process():
+            pass
+        for end in self._injector.pipe:
+            os.close(end)
+
+
+class ProtonConnection(Handler):  # type: ignore[misc]
+    """One connection, and what happened on it."""
+
+    def __init__(self, peers: ProtonPeers) -> None:
+        super().__init__()
+        self.peers = peers
+        self.endpoint: Any = None
+        self.opened = 0
+        self.is_open = False
+        self.is_lost = False
+        self.lost = 0
+        # why the peer closed it, or why the transport failed
+        self.condition: Condition | None = None
+        self.transport_condition: Condition | None = None
+        self._numbers = itertools.count(1)
+
+    def sender(self, address: str | None, **options: Any) -> ProtonSender:
+        """Attach a link to send by and wait until it is attached."""
+        sender = self.begin_sender(address, **options)
+        self.peers.until(lambda: sender.is_attached or sender.is_over, "the sender is attached")
+        return sender
+
+    def begin_sender(
+        self, address: str | None, session: Any = None, **options: Any
+    ) -> ProtonSender:
+        """Begin to attach a link to send by; `options` are those of `Container.create_sender`."""
+        options.setdefault("name", f"sender-{next(self._numbers)}")
+        sender = ProtonSender(self.peers)
+        sender.link = self.peers.container.create_sender(
+            session or self.endpoint, address, handler=sender, **options
+        )
+        return sender
+
+    def receiver(self, address: str | None, credit: int = 0, **options: Any) -> ProtonReceiver:
+        """Attach a link to receive by, wait until it is attached, and give it credit."""
+        receiver = self.begin_receiver(address, credit, **options)
+        self.peers.until(
+            lambda: receiver.is_attached or receiver.is_over, "the receiver is attached"
+        )
+        return receiver
+
+    def begin_receiver(
+        self,
+        address: str | None,
+        credit: int = 0,
+        *,
+        accept: bool = True,
+        session: Any = None,
+        **options: Any,
+    ) -> ProtonReceiver:
+        """Begin to attach a link to receive by; `options` are those of `create_receiver`."""
+        options.setdefault("name", f"receiver-{next(self._numbers)}")
+        receiver = ProtonReceiver(self.peers, accept)
+        receiver.link = self.peers.container.create_receiver(
+            session or self.endpoint, address, handler=receiver, **options
+        )
+        if credit:
+            receiver.link.flow(credit)
+        return receiver
+
+    def session(self) -> Any:
+        """Begin another session."""
+        session = self.endpoint.session()
+        session.open()
+        return session
+
+    def begin_close(self) -> None:
+        """Close the connection, if it is not closed yet."""
+        if self.endpoint is not None and self.endpoint.state & Endpoint.LOCAL_ACTIVE:
+            self.endpoint.close()
+
+    def close(self) -> None:
+        """Close the connection and wait until it is over."""
+        self.begin_close()
+        self.peers.until(lambda: self.is_lost, "the connection is closed")
+
+    # What proton calls.
+
+    def on_connection_remote_open(self, event: Any) -> None:
+        """Both opens have passed."""
+        self.is_open = True
+        self.is_lost = False
+        self.opened += 1
+
+    def on_connection_remote_close(self, event: Any) -> None:
+        """The peer closes: so do we."""
+        self.condition = event.connection.remote_condition
+        event.connection.close()
+
+    def on_transport_error(self, event: Any) -> None:
+        """What the transport has to say of its end."""
+        self.transport_condition = event.transport.condition
+
+    def on_transport_closed(self, event: Any) -> None:
+        """The socket is gone."""
+        self.is_open = False
+        self.is_lost = True
+        self.lost += 1
+
+
+class _Link(Handler):  # type: ignore[misc]
+    def __init__(self, peers: ProtonPeers) -> None:
+        super().__init__()
+        self.peers = peers
+        self.link: Any = None
+        self.is_attached = False
+        self.is_over = False
+        self.condition: Condition | None = None
+
+    def detach(self, *, closed: bool = True) -> None:
+        """Detach and wait for the answer."""
+        if closed:
+            self.link.close()
+        else:
+            self.link.detach()
+        self.peers.until(lambda: self.is_over, "the link is detached")
+
+    def on_link_remote_open(self, event: Any) -> None:
+        """The peer has attached; without its terminus the attach is a refusal."""
+        link = event.link
+        terminus = link.remote_target if link.is_sender else link.remote_source
+        self.is_attached = bool(terminus.type)
+
+    def on_link_remote_close(self, event: Any) -> None:
+        """The peer has closed the link."""
+        self._over(event.link)
+
+    def on_link_remote_detach(self, event: Any) -> None:
+        """The peer has detached the link."""
+        self._over(event.link)
+
+    def _over(self, link: Any) -> None:
+        self.condition = link.remote_condition
+        self.is_over = True
+        self.is_attached = False
+        if link.state & Endpoint.LOCAL_ACTIVE:
+            link.close()
+
+
+@attrs.define(eq=False)
+class Sent:
+    """One delivery that a proton sender made, and what became of it."""
+
+    delivery: Any
+    state: Any = None
+    condition: Condition | None = None
+    failed: bool = False
+    undeliverable: bool = False
+    annotations: Any = None
+    data: Any = None
+    is_settled: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in the specification's word, or "" while there is none."""
+        return "" if self.state is None else getattr(self.state, "name", str(self.state)).lower()
+
+
+class ProtonSender(_Link):
+    """A link that sends."""
+
+    def __init__(self, peers: ProtonPeers) -> None:
+        super().__init__(peers)
+        self.sent: list[Sent] = []
+        self._open: dict[str, Sent] = {}
+        # proton tells of a drain only by a flow: what credit there was at each
+        self.credits: list[int] = []
+        self.drains = 0
+
+    def send(self, message: Message | bytes, *, wait: bool = True) -> Sent:
+        """Send a message, or the octets of one, once there is credit; does not await its outcome."""
+        if wait:
+            self.peers.until(lambda: self.link.credit > 0 or self.is_over, "the sender has credit")
+        octets = message if isinstance(message, bytes) else bytes(message.encode())
+        delivery = self.link.delivery(self.link.delivery_tag())
+        sent = Sent(delivery)
+        self.sent.append(sent)
+        self._open[delivery.tag] = sent
+        self.link.stream(octets)
+        presettled = self.link.snd_settle_mode == 1
+        if presettled:
+            delivery.settle()
+            sent.is_settled = True
+        self.link.advance()
+        return sent
+
+    def begin(self) -> Sent:
+        """Begin a delivery whose octets are given to `link.stream`, until `link.advance`."""
+        self.peers.until(lambda: self.link.credit > 0, "the sender has credit")
+        delivery = self.link.delivery(self.link.delivery_tag())
+        sent = Sent(delivery)
+        self.sent.append(sent)
+        self._open[delivery.tag] = sent
+        return sent
+
+    def outcome(self, message: Message | bytes) -> Sent:
+        """Send a message and wait until it is settled."""
+        return self.settled(self.send(message))
+
+    def settled(self, sent: Sent) -> Sent:
+        """Wait until a delivery is settled."""
+        self.peers.until(lambda: sent.is_settled, "the delivery is settled")
+        return sent
+
+    @property
+    def outcomes(self) -> list[str]:
+        """What became of each message so far."""
+        return [sent.outcome for sent in self.sent]
+
+    def all_settled(self) -> bool:
+        """Whether nothing that was sent is unsettled."""
+        return all(sent.is_settled for sent in self.sent)
+
+    def on_link_flow(self, event: Any) -> None:
+        """The receiver grants credit, or wants it back."""
+        link = event.link
+        self.credits.append(link.credit)
+        if link.drain_mode and link.credit and not link.queued:
+            self.drains += 1
+            link.drained()
+
+    def on_delivery(self, event: Any) -> None:
+        """The receiver has said something of a delivery."""
+        delivery = event.delivery
+        if not delivery.updated:
+            return
+        sent = self._open.get(delivery.tag)
+        if sent is None:
+            return
+        if delivery.remote_state:
+            remote = delivery.remote
+            sent.state = delivery.remote_state
+            sent.condition = remote.condition
+            sent.failed = remote.failed
+            sent.undeliverable = remote.undeliverable
+            sent.annotations = remote.annotations
+            sent.data = remote.data
+        if delivery.settled:
+            sent.is_settled = True
+            del self._open[delivery.tag]
+            delivery.settle()
+
+
+@attrs.define(eq=False)
+class Received:
+    """One message that came, with its delivery to be settled."""
+
+    delivery: Any
+    octets: bytes
+    is_settled_by_sender: bool
+
+    @property
+    def message(self) -> Message:
+        """The message, as proton reads it."""
+        message = Message()
+        message.decode(self.octets)
+        return message
+
+    @property
+    def body(self) -> Any:
+        """Its body, as proton reads it."""
+        message = self.message
+        # binary is a view of the message's own memory
+        return bytes(message.body) if isinstance(message.body, memoryview) else message.body
+
+    def settle(self, state: Any = None) -> None:
+        """Settle with a state that is one of `Delivery`'s, or none."""
+        if state is not None:
+            self.delivery.update(state)
+        self.delivery.settle()
+
+    def accept(self) -> None:
+        """Settle as accepted."""
+        self.settle(Delivery.ACCEPTED)
+
+
+class ProtonReceiver(_Link):
+    """A link that receives; with `accept` every message is accepted as it comes."""
+
+    def __init__(self, peers: ProtonPeers, accept: bool) -> None:
+        super().__init__(peers)
+        self.received: list[Received] = []
+        self.accept = accept
+        self.aborted = 0
+        # credit is given anew for each message, so that it never ends
+        self.renews = False
+        # hears of each part of a message as it comes, instead of the whole being kept
+        self.on_part: Callable[[bytes], None] | None = None
+        self.is_drained = False
+
+    def get(self, count: int = 1) -> list[Received]:
+        """Wait until there are `count` messages in all, and return them."""
+        self.peers.until(
+            lambda: len(self.received) >= count or self.is_over,
+            f"{count} messages are there; {len(self.received)} were, before",
+        )
+        assert len(self.received) >= count, self.condition
+        return self.received
+
+    def bodies(self) -> list[Any]:
+        """The bodies of all that has come."""
+        return [received.body for received in self.received]
+
+    def on_link_flow(self, event: Any) -> None:
+        """The sender has used its credit up on demand."""
+        if event.link.drained():
+            self.is_drained = True
+
+    def on_delivery(self, event: Any) -> None:
+        """A message, or a part of one, has come."""
+        delivery, link = event.delivery, event.link
+        if delivery.aborted:
+            self.aborted += 1
+            delivery.settle()
+            return
+        if not delivery.readable:
+            if delivery.settled:
+                delivery.settle()
+            return
+        if self.on_part is not None and delivery.pending:
+            self.on_part(link.recv(delivery.pending))
+        if delivery.partial:
+            return
+        octets = b"" if self.on_part is not None else link.recv(delivery.pending) or b""
+        received = Received(delivery, octets, delivery.settled)
+        link.advance()
+        self.received.append(received)
+        if self.renews:
+            link.flow(1)
+        if self.accept:
+            received.accept()
