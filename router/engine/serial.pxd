@@ -1,12 +1,13 @@
-cimport cython
+# The compiled twins of serial.py: unsigned fields wrap by themselves.
 
-cdef long long MASK
-cdef long long HALF
-cdef long long WHOLE
 
-@cython.locals(distance=cython.longlong)
-cpdef long long serial_distance(long long start, long long end) noexcept
+cdef inline unsigned int add(unsigned int number, long long count) noexcept:
+    return <unsigned int>(number + count)
 
-cpdef unsigned int serial_add(long long number, long long count) noexcept
 
-cpdef long long serial_ahead(long long start, long long end) noexcept
+cdef inline unsigned int ahead(unsigned int start, unsigned int end) noexcept:
+    return end - start
+
+
+cdef inline long long distance(unsigned int start, unsigned int end) noexcept:
+    return <int>(end - start)

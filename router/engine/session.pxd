@@ -2,11 +2,11 @@ cimport cython
 from router.amqp cimport reading
 from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
 from router.amqp.writing cimport write_disposition, write_flow, write_transfer
+from router.engine cimport serial
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
 from router.engine.outbox cimport Outbox
-from router.engine.serial cimport serial_add, serial_distance
 from router.engine.unsettled cimport Unsettled
 
 cdef unsigned int OUTGOING_WINDOW

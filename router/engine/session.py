@@ -13,12 +13,11 @@ from typing import Any
 from router.amqp import reading
 from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
 from router.amqp.writing import write_disposition, write_flow, write_transfer
-from router.engine import violations
+from router.engine import serial, violations
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Outbox
-from router.engine.serial import serial_add, serial_distance
 from router.engine.unsettled import Unsettled
 
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
@@ -79,7 +78,7 @@ class Session:
         if self.incoming_window <= 0:
             raise violations.window_exceeded()
         self.incoming_window -= 1
-        self.next_incoming_id = serial_add(self.next_incoming_id, 1)
+        self.next_incoming_id = serial.add(self.next_incoming_id, 1)
         if self.incoming_window <= self.window_limit >> 1:
             self.note_flow()
         link = self.incoming_link(frame.handle)
@@ -133,12 +132,12 @@ class Session:
         number = frame.delivery_id
         if self.expected_delivery_id >= 0 and number != self.expected_delivery_id:
             raise violations.out_of_order(number, self.expected_delivery_id)
-        self.expected_delivery_id = serial_add(number, 1)
+        self.expected_delivery_id = serial.add(number, 1)
         if link.credit == 0:
             self.connection.fail_link(link, violations.no_credit())
             return None
         link.credit -= 1
-        link.delivery_count = serial_add(link.delivery_count, 1)
+        link.delivery_count = serial.add(link.delivery_count, 1)
         delivery = Delivery.__new__(Delivery)
         delivery.incoming = link
         delivery.incoming_id = number
@@ -157,18 +156,18 @@ class Session:
         if frame.first == frame.last:
             self._state_received(unsettled.find(frame.first), frame)
             return
-        if serial_distance(frame.first, frame.last) < 0:
+        if serial.distance(frame.first, frame.last) < 0:
             raise violations.backward_range(frame.first, frame.last)
         if unsettled.stragglers:
             for straggler in sorted(unsettled.stragglers_between(frame.first, frame.last)):
                 self._state_received(unsettled.find(straggler), frame)
         count = unsettled.count_between(frame.first, frame.last)
         number = frame.first
-        if serial_distance(number, unsettled.base) > 0:
+        if serial.distance(number, unsettled.base) > 0:
             number = unsettled.base
         while count > 0:
             self._state_received(unsettled.find(number), frame)
-            number = serial_add(number, 1)
+            number = serial.add(number, 1)
             count -= 1
 
     def _state_received(self, delivery: Delivery | None, frame: DispositionFrame) -> None:
@@ -188,10 +187,10 @@ class Session:
         """Take in a flow: the session's windows, then the link it names (section 2.7.4)."""
         was_closed = self.remote_incoming_window <= 0
         if frame.has_next_incoming_id:
-            under_way = serial_distance(frame.next_incoming_id, self.next_outgoing_id)
+            under_way = serial.distance(frame.next_incoming_id, self.next_outgoing_id)
         else:
             # The peer has not seen our begin: all that we sent is still on its way.
-            under_way = serial_distance(0, self.next_outgoing_id)
+            under_way = serial.distance(0, self.next_outgoing_id)
         self.remote_incoming_window = frame.incoming_window - under_way
         link = None
         if frame.has_handle:
@@ -216,7 +215,7 @@ class Session:
         """The receiver grants credit: link-credit counts from its delivery-count (section 2.6.7)."""
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else 0
-            credit = frame.link_credit - serial_distance(start, link.delivery_count)
+            credit = frame.link_credit - serial.distance(start, link.delivery_count)
             link.credit = credit if credit > 0 else 0
         link.drain = frame.drain
         self.handler.credit_received(link)
@@ -224,7 +223,7 @@ class Session:
     def _sender_state_received(self, link: IncomingLink, frame: FlowFrame) -> None:
         """The sender tells where it stands; after a drain it has moved its delivery-count on."""
         if frame.has_delivery_count:
-            used = serial_distance(link.delivery_count, frame.delivery_count)
+            used = serial.distance(link.delivery_count, frame.delivery_count)
             if 0 < used <= link.credit:
                 link.credit -= used
                 link.delivery_count = frame.delivery_count
@@ -246,9 +245,9 @@ class Session:
         """Give the delivery its id on this link; the first `send` writes it."""
         delivery.outgoing = link
         delivery.outgoing_id = self.next_delivery_id
-        self.next_delivery_id = serial_add(self.next_delivery_id, 1)
+        self.next_delivery_id = serial.add(self.next_delivery_id, 1)
         link.credit -= 1
-        link.delivery_count = serial_add(link.delivery_count, 1)
+        link.delivery_count = serial.add(link.delivery_count, 1)
         if not delivery.settled and not link.presettles:
             delivery.outgoing_open = True
             link.unsettled += 1
@@ -288,7 +287,7 @@ class Session:
                 count,
             )
             self.remote_incoming_window -= 1
-            self.next_outgoing_id = serial_add(self.next_outgoing_id, 1)
+            self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)
             start += count
             delivery.started = True
             if not partial:
@@ -318,7 +317,7 @@ class Session:
         )
         # An abort is written even into a closed window: it is the only way to free the receiver.
         self.remote_incoming_window -= 1
-        self.next_outgoing_id = serial_add(self.next_outgoing_id, 1)
+        self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)
         self.outbox.touch()
 
     def tell_sender(
@@ -334,7 +333,7 @@ class Session:
             self.close_incoming(delivery)
         number = delivery.incoming_id
         if settled and count == 0:
-            if self.has_due and code == self.due_code and number == serial_add(self.due_last, 1):
+            if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
                 self.due_last = number
                 return
             if self.has_due:
@@ -396,7 +395,7 @@ class Session:
 
     def use_up_credit(self, link: OutgoingLink) -> None:
         """Answer a drain with nothing left to send: move the delivery-count on (section 2.6.7)."""
-        link.delivery_count = serial_add(link.delivery_count, link.credit)
+        link.delivery_count = serial.add(link.delivery_count, link.credit)
         link.credit = 0
         self.note_link(link)
 

@@ -1,7 +1,7 @@
 cimport cython
+from router.engine cimport serial
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport Link
-from router.engine.serial cimport serial_add, serial_ahead, serial_distance
 
 @cython.final
 cdef class Unsettled:

@@ -8,9 +8,9 @@ settles millions of others would make the ring as long as that span, so what fal
 
 from __future__ import annotations
 
+from router.engine import serial
 from router.engine.delivery import Delivery
 from router.engine.link import Link
-from router.engine.serial import serial_add, serial_ahead, serial_distance
 
 RING_START = 64
 RING_LIMIT = 65536
@@ -34,17 +34,17 @@ class Unsettled:
             self.base = number
             self.span = 0
         # Ids may pass unused, and so many that the new one seems to lie behind: ahead it is.
-        ahead = serial_ahead(self.base, number)
+        ahead = serial.ahead(self.base, number)
         if ahead > self.mask:
             self._make_room(number)
-            ahead = serial_ahead(self.base, number)
+            ahead = serial.ahead(self.base, number)
         self.ring[number & self.mask] = delivery
         self.span = ahead + 1
         self.count += 1
 
     def find(self, number: int) -> Delivery | None:
         """The delivery with this id, or None."""
-        ahead = serial_distance(self.base, number)
+        ahead = serial.distance(self.base, number)
         if 0 <= ahead < self.span:
             return self.ring[number & self.mask]
         if self.stragglers:
@@ -53,7 +53,7 @@ class Unsettled:
 
     def remove(self, number: int) -> Delivery | None:
         """Take the delivery with this id out, or None."""
-        ahead = serial_distance(self.base, number)
+        ahead = serial.distance(self.base, number)
         if 0 <= ahead < self.span:
             delivery = self.ring[number & self.mask]
             if delivery is not None:
@@ -61,7 +61,7 @@ class Unsettled:
                 self.count -= 1
                 if ahead == 0:
                     # The common case settles the oldest; the base follows it.
-                    self.base = serial_add(self.base, 1)
+                    self.base = serial.add(self.base, 1)
                     self.span -= 1
             return delivery
         if self.stragglers:
@@ -76,7 +76,7 @@ class Unsettled:
         return [
             number
             for number in self.stragglers
-            if serial_distance(first, number) >= 0 and serial_distance(number, last) >= 0
+            if serial.distance(first, number) >= 0 and serial.distance(number, last) >= 0
         ]
 
     def count_between(self, first: int, last: int) -> int:
@@ -84,8 +84,8 @@ class Unsettled:
 
         They begin at `first`, or at `base` where that comes later.
         """
-        start = serial_distance(self.base, first)
-        end = min(self.span - 1, start + serial_distance(first, last))
+        start = serial.distance(self.base, first)
+        end = min(self.span - 1, start + serial.distance(first, last))
         start = max(0, start)
         return end - start + 1 if end >= start else 0
 
@@ -93,7 +93,7 @@ class Unsettled:
         """The deliveries that came in or go out by one link, oldest first; none is removed."""
         found = [d for d in self.stragglers.values() if d.incoming is link or d.outgoing is link]
         for ahead in range(self.span):
-            delivery = self.ring[serial_add(self.base, ahead) & self.mask]
+            delivery = self.ring[serial.add(self.base, ahead) & self.mask]
             if delivery is not None and (delivery.incoming is link or delivery.outgoing is link):
                 found.append(delivery)
         return found
@@ -101,28 +101,28 @@ class Unsettled:
     def _make_room(self, number: int) -> None:
         """Advance the base past settled ids; then grow the ring, or move the oldest out of it."""
         while self.span and self.ring[self.base & self.mask] is None:
-            self.base = serial_add(self.base, 1)
+            self.base = serial.add(self.base, 1)
             self.span -= 1
         if self.span == 0:
             self.base = number
-        if serial_ahead(self.base, number) <= self.mask:
+        if serial.ahead(self.base, number) <= self.mask:
             return
         size = self.mask + 1
-        while size <= serial_ahead(self.base, number) and size < RING_LIMIT:
+        while size <= serial.ahead(self.base, number) and size < RING_LIMIT:
             size *= 2
-        while serial_ahead(self.base, number) >= size:
+        while serial.ahead(self.base, number) >= size:
             oldest = self.ring[self.base & self.mask] if self.span else None
             if oldest is not None:
                 self.stragglers[self.base] = oldest
                 self.ring[self.base & self.mask] = None
             if self.span:
-                self.base = serial_add(self.base, 1)
+                self.base = serial.add(self.base, 1)
                 self.span -= 1
             else:
                 self.base = number
         ring: list[Delivery | None] = [None] * size
         for ahead in range(self.span):
-            moved = serial_add(self.base, ahead)
+            moved = serial.add(self.base, ahead)
             ring[moved & (size - 1)] = self.ring[moved & self.mask]
         self.ring = ring
         self.mask = size - 1

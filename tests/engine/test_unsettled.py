@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
-from router.engine.serial import serial_add, serial_distance
+from router.engine import serial
 from router.engine.unsettled import RING_LIMIT, Unsettled
 
 TOP = 2**32 - 1
@@ -26,16 +26,16 @@ def filled(numbers: list[int]) -> tuple[Unsettled, dict[int, Delivery]]:
 
 def between(unsettled: Unsettled, first: int, last: int) -> list[int]:
     """The unsettled ids of a range, found as a disposition over it finds them."""
-    start = first if serial_distance(first, unsettled.base) <= 0 else unsettled.base
-    ring = (serial_add(start, n) for n in range(unsettled.count_between(first, last)))
+    start = first if serial.distance(first, unsettled.base) <= 0 else unsettled.base
+    ring = (serial.add(start, n) for n in range(unsettled.count_between(first, last)))
     return [
-        *sorted(unsettled.stragglers_between(first, last), key=lambda n: serial_distance(first, n)),
+        *sorted(unsettled.stragglers_between(first, last), key=lambda n: serial.distance(first, n)),
         *(number for number in ring if unsettled.find(number) is not None),
     ]
 
 
 def within(first: int, number: int, last: int) -> bool:
-    width = serial_distance(first, last)
+    width = serial.distance(first, last)
     return 0 <= (number - first) % 2**32 <= width
 
 
@@ -43,10 +43,10 @@ def within(first: int, number: int, last: int) -> bool:
 def test_settling_the_oldest_first_keeps_the_ring_small(start: int) -> None:
     unsettled = Unsettled()
     for step in range(1000):
-        number = serial_add(start, step)
+        number = serial.add(start, step)
         unsettled.add(number, Delivery())
         if step >= 20:
-            assert unsettled.remove(serial_add(number, -20)) is not None
+            assert unsettled.remove(serial.add(number, -20)) is not None
     assert unsettled.count == 20
     assert len(unsettled.ring) == 64
 
@@ -56,7 +56,7 @@ def test_one_that_stays_does_not_keep_memory_for_those_that_went(start: int) -> 
     unsettled, model = filled([start])
     number = start
     for _ in range(RING_LIMIT + 2000):
-        number = serial_add(number, 1)
+        number = serial.add(number, 1)
         unsettled.add(number, Delivery())
         unsettled.remove(number)
     assert unsettled.count == 1
@@ -72,12 +72,12 @@ def test_one_that_stays_does_not_keep_memory_for_those_that_went(start: int) -> 
 def test_any_number_of_ids_may_pass_unused(gap: int) -> None:
     """Pre-settled deliveries use up ids and are never added."""
     unsettled, model = filled([5])
-    later = serial_add(5, gap)
+    later = serial.add(5, gap)
     model[later] = Delivery()
     unsettled.add(later, model[later])
     assert unsettled.find(5) is model[5]
     assert unsettled.find(later) is model[later]
-    assert unsettled.find(serial_add(later, 1)) is None
+    assert unsettled.find(serial.add(later, 1)) is None
     assert unsettled.count == 2
     assert unsettled.remove(5) is model[5]
     assert unsettled.remove(later) is model[later]
@@ -95,17 +95,17 @@ def test_more_than_the_ring_holds_can_be_unsettled() -> None:
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_range_may_reach_as_far_as_serial_numbers_do(start: int) -> None:
-    unsettled, model = filled([serial_add(start, n) for n in range(10)])
+    unsettled, model = filled([serial.add(start, n) for n in range(10)])
     ids = list(model)
     for first, last in [
         (ids[0], ids[9]),
         (ids[9], ids[9]),
-        (serial_add(ids[0], -100), ids[3]),
-        (ids[3], serial_add(ids[3], HALF - 1)),
-        (ids[9], serial_add(ids[9], HALF - 1)),
-        (serial_add(ids[9], 1), serial_add(ids[9], HALF)),
-        (serial_add(ids[0], 1 - HALF), ids[0]),
-        (serial_add(ids[5], 1 - HALF), ids[5]),
+        (serial.add(ids[0], -100), ids[3]),
+        (ids[3], serial.add(ids[3], HALF - 1)),
+        (ids[9], serial.add(ids[9], HALF - 1)),
+        (serial.add(ids[9], 1), serial.add(ids[9], HALF)),
+        (serial.add(ids[0], 1 - HALF), ids[0]),
+        (serial.add(ids[5], 1 - HALF), ids[5]),
     ]:
         expected = [number for number in ids if within(first, number, last)]
         assert between(unsettled, first, last) == expected, (first, last)
@@ -141,14 +141,14 @@ class UnsettledMachine(RuleBasedStateMachine):
         for _ in range(count):
             self.model[self.next] = Delivery()
             self.unsettled.add(self.next, self.model[self.next])
-            self.next = serial_add(self.next, 1)
+            self.next = serial.add(self.next, 1)
 
     @rule(count=st.integers(1, 300) | st.sampled_from([RING_LIMIT, 10**6, HALF - 500]))
     def skip(self, count: int) -> None:
         # a number comes again only when nothing of it is left
         oldest = next(iter(self.model), self.next)
         if (self.next - oldest) % 2**32 + count < 2**32 - 1000:
-            self.next = serial_add(self.next, count)
+            self.next = serial.add(self.next, count)
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())
@@ -173,8 +173,8 @@ class UnsettledMachine(RuleBasedStateMachine):
     @rule(data=st.data(), width=st.integers(0, 300) | st.integers(0, HALF - 1))
     def between(self, data: st.DataObject, width: int) -> None:
         around = [*self.model, self.next]
-        first = data.draw(st.sampled_from(around).map(lambda n: serial_add(n, -width // 2)))
-        last = serial_add(first, width)
+        first = data.draw(st.sampled_from(around).map(lambda n: serial.add(n, -width // 2)))
+        last = serial.add(first, width)
         expected = [number for number in self.model if within(first, number, last)]
         assert between(self.unsettled, first, last) == expected
 
