@@ -18,6 +18,7 @@ from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Outbox
+from router.engine.states import LinkState
 from router.engine.unsettled import Unsettled
 
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
@@ -26,6 +27,7 @@ OUTGOING_WINDOW = 0x7FFFFFFF
 # this many octets under way on one session while nothing can be forwarded.
 WINDOW_BYTES = 4 * 1024 * 1024
 MIN_WINDOW = 16
+ATTACHED = int(LinkState.ATTACHED)
 EMPTY = b""
 
 
@@ -123,7 +125,7 @@ class Session:
         if not isinstance(found, IncomingLink):
             raise violations.wrong_direction(handle)
         link = found
-        return link if link.is_attached() else None
+        return link if link.state == ATTACHED else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
         """The delivery that a first frame begins, or None when the link had to be detached."""
@@ -238,7 +240,7 @@ class Session:
             and link.current is None
             and self.remote_incoming_window > 0
             and not self.outbox.congested
-            and link.is_attached()
+            and link.state == ATTACHED
         )
 
     def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
