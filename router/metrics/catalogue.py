@@ -49,7 +49,7 @@ OUTCOMES: Final = (
 _OUTCOME_MEANING: Final = (
     "accepted, rejected, released and modified by what the receiver said (or, its link lost, what "
     "that means to the sender); expired when the ttl ended in the router; aborted when the sender "
-    "gave up half way; no_destination when nobody received from the address"
+    "gave up half way; no_destination when nobody received from the address, or there was none"
 )
 
 

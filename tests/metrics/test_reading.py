@@ -132,6 +132,19 @@ async def test_a_message_to_nobody_is_counted_among_other() -> None:
     assert scraped("trioute_address_producers", address="other") == 0
 
 
+@pytest.mark.parametrize("to", [None, "unavailable/x"])
+async def test_a_message_without_a_destination_is_counted_among_other(to: str | None) -> None:
+    none = AddressSettings(prefix="unavailable", distribution="unavailable")
+    message = Message(address=to, body="x")
+    async with running_node(addresses=(none,)) as running, Peer(running.amqp_port) as peer:
+        sender = await peer.sender(None)
+        assert await send(sender, message) == Delivery.REJECTED
+        scraped = await running.scrape()
+    assert outcomes(scraped) == {"no_destination": 1}
+    assert scraped("trioute_deliveries_ingress_total") == 1
+    assert scraped("trioute_ingress_bytes_total") == len(message.encode())
+
+
 async def test_connections_sessions_and_links_are_counted_while_they_last() -> None:
     own = {"endpoint": "amqp", "direction": "in", "role": "normal"}
     async with running_node() as running:
