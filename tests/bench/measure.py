@@ -68,19 +68,19 @@ class Bench:
         return self._counts[key]
 
     def measure_memory(self, system: System) -> None:
-        """Resident bytes: fresh, with idle connections, after many messages, after all closed."""
+        """Resident bytes: fresh, after many messages, with idle connections, after all closed."""
         count = max(1, int(MEMORY_MESSAGES * self.scale))
         where = ["--port", str(system.port), "--pid", str(system.pid)]
         row: dict[str, Any] = {"system": system.label, "fresh": machine.resident_bytes(system.pid)}
         try:
-            idle = ["--idle", str(IDLE_CONNECTIONS), "--address", "idle", "--hold", str(SETTLE_S)]
-            held = generator.run(self.program, [*where, *idle])
-            row["idle_each"] = held["bytes_each"]
-            row["idle_closed"] = _resident_later(system.pid)
             sent = generator.run(self.program, [*where, "--count", str(count)])
             row["after_messages"] = sent["rss_bytes"]
             row["messages"] = sent["messages"]
             row["messages_closed"] = _resident_later(system.pid)
+            idle = ["--idle", str(IDLE_CONNECTIONS), "--address", "idle", "--hold", str(SETTLE_S)]
+            held = generator.run(self.program, [*where, *idle])
+            row["idle_each"] = held["bytes_each"]
+            row["idle_closed"] = _resident_later(system.pid)
         except generator.LoadError as error:
             row["failed"] = str(error)
         say(f"{system.label}: memory {row}")
