@@ -4,6 +4,8 @@ from router.engine.delivery cimport Delivery
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
+cdef int MAPPED
+
 @cython.final
 cdef class Backlog:
     cdef public Turn turn

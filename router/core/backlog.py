@@ -15,6 +15,9 @@ from router.amqp.peek import find_ttl
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 from router.engine.session import Session
+from router.engine.states import SessionState
+
+MAPPED = int(SessionState.MAPPED)
 
 
 class Backlog:
@@ -66,7 +69,8 @@ class Backlog:
         session.held_frames -= frames
         connection = session.connection
         connection.held_bytes -= count
-        if frames and delivery.incoming.is_attached():
+        if frames and session.state == MAPPED:
+            # for the session's other links, too, if this one has gone
             session.note_window()
         router_has_room = self.held_bytes <= self.limit_bytes < self.held_bytes + count
         if router_has_room or (

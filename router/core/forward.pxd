@@ -45,10 +45,16 @@ cdef class Forwarder(Handler):
     @cython.locals(consumer=Consumer)
     cdef int _serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)
-    cdef int _count_out(self, Delivery delivery) except -1
-    @cython.locals(address=Address, session=Session, count=Py_ssize_t)
+    cpdef int count_out(self, Delivery delivery) except -1
+    @cython.locals(address=Address)
+    cdef void _taken(self, Delivery delivery) except *
+    @cython.locals(address=Address, link=IncomingLink, session=Session, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
-    @cython.locals(session=Session)
+    @cython.locals(address=Address, session=Session)
+    cdef void _copy_outcome_received(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except *
+    @cython.locals(producer=Producer)
+    cdef int _note_sender(self, IncomingLink link) except -1
+    @cython.locals(link=IncomingLink, session=Session)
     cpdef void settle(self, Delivery delivery, int code, bytes state) except *
     @cython.locals(parent=Delivery)
     cpdef void merge(self, Delivery copy, int code, bytes state) except *

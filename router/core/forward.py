@@ -73,6 +73,11 @@ class Forwarder(Handler):
         link = delivery.incoming
         producer = link.owner
         address = producer.address
+        if frame.resume:
+            # No state outlives a link here, so whatever it resumes is unknown (section 2.7.5).
+            delivery.discarded = True
+            self.note_credit(address, producer)
+            return
         if address is None:
             address = self._address_of_message(delivery, producer, frame)
             if address is None:
@@ -122,9 +127,12 @@ class Forwarder(Handler):
             address.counters.bytes_out -= frame.end - start
         elif frame.more:
             link.current = delivery
-        elif link.current is not None:
-            link.current = None
-            self._serve_next(link)
+        else:
+            if link.presettles:
+                self._taken(delivery)
+            if link.current is not None:
+                link.current = None
+                self._serve_next(link)
 
     def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a later frame of a delivery after its earlier ones."""
@@ -240,10 +248,18 @@ class Forwarder(Handler):
         session = link.session
         delivery = link.current
         if delivery is not None:
-            if delivery.chunks is None or not self.backlog.send(session, delivery):
-                return
-            if not delivery.complete:
-                return
+            if delivery.discarded:
+                # its sender gave it up while the window was closed
+                if session.remote_incoming_window <= 0:
+                    return
+                session.abort(delivery)
+            else:
+                if delivery.chunks is None or not self.backlog.send(session, delivery):
+                    return
+                if not delivery.complete:
+                    return
+                if link.presettles:
+                    self._taken(delivery)
             link.current = None
         waiting = consumer.waiting
         while waiting and session.can_send(link):
@@ -251,18 +267,29 @@ class Forwarder(Handler):
             if delivery.deadline and delivery.deadline <= self.turn.now:
                 self._expire(delivery)
                 continue
-            self._count_out(delivery)
+            self.count_out(delivery)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
             if not self.backlog.send(session, delivery) or not delivery.complete:
                 link.current = delivery
+            elif link.presettles:
+                self._taken(delivery)
+        if link.drain and link.credit and link.current is None and not waiting:
+            session.use_up_credit(link)
 
     def _serve_next(self, link: OutgoingLink) -> None:
         consumer = link.owner
-        if consumer is not None and consumer.waiting:
+        if consumer is not None and (consumer.waiting or link.drain):
             self.serve(consumer)
 
-    def _count_out(self, delivery: Delivery) -> None:
+    def _taken(self, delivery: Delivery) -> None:
+        """A receiver that wants everything settled will say no more of it than that it came."""
+        if not delivery.settled:
+            address = delivery.address
+            address.counters.count_outcome(reading.ACCEPTED)
+            self.settle(delivery, reading.ACCEPTED, EMPTY)
+
+    def count_out(self, delivery: Delivery) -> None:
         """A delivery leaves its queue; an anonymous sender may send another for it."""
         producer = delivery.incoming.owner
         if producer is not None and producer.address is None and delivery.parent is None:
@@ -271,7 +298,8 @@ class Forwarder(Handler):
 
     def _expire(self, delivery: Delivery) -> None:
         """A message whose ttl ended while it waited: its sender learns it."""
-        self._count_out(delivery)
+        self.count_out(delivery)
+        self.note_credit(delivery.address, None)
         delivery.address.counters.expired += 1
         self.backlog.drop(delivery)
         delivery.discarded = True
@@ -281,9 +309,10 @@ class Forwarder(Handler):
         """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
         self.backlog.next_expiry = 0.0
         for address in self.table.addresses():
-            queues = [consumer.waiting for consumer in address.consumers]
-            for waiting in [address.waiting, *queues]:
-                self._expire_queue(waiting)
+            self._expire_queue(address.waiting)
+            if address.treatment == MULTICAST:
+                for consumer in address.consumers:
+                    self._expire_queue(consumer.waiting)
 
     def _expire_queue(self, waiting: Any) -> None:
         if not any(delivery.deadline for delivery in waiting):
@@ -308,25 +337,54 @@ class Forwarder(Handler):
         if frame.settled:
             address = delivery.address
             address.counters.count_outcome(frame.state_code)
+        count = 0 if frame.plain else frame.state_end - frame.state_at
         if delivery.parent is not None:
-            state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
-            if frame.settled:
-                self.merge(delivery, frame.state_code, EMPTY if frame.plain else state)
+            self._copy_outcome_received(delivery, frame, count)
             return
         delivery.outcome = frame.state_code
-        session = delivery.incoming.session
-        count = 0 if frame.plain else frame.state_end - frame.state_at
+        link = delivery.incoming
+        session = link.session
         session.tell_sender(
             delivery, frame.settled, frame.state_code, frame.octets, frame.state_at, count
         )
+        if frame.settled and link.credit == 0:
+            self._note_sender(link)
+
+    def _copy_outcome_received(
+        self, copy: Delivery, frame: DispositionFrame, count: int
+    ) -> None:
+        """One of a multicast's receivers told its outcome; one that awaits settlement gets it.
+
+        The sender settles for all receivers at once, and cannot before each has told its outcome.
+        """
+        if not frame.settled:
+            if not reading.ACCEPTED <= frame.state_code <= reading.MODIFIED:
+                return
+            address = copy.address
+            address.counters.count_outcome(frame.state_code)
+            session = copy.outgoing.session
+            session.tell_receiver(
+                copy, True, frame.state_code, frame.octets, frame.state_at, count
+            )
+        state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
+        self.merge(copy, frame.state_code, state)
+
+    def _note_sender(self, link: IncomingLink) -> None:
+        """A sender without credit may have none because too much of it was unsettled."""
+        producer = link.owner
+        if producer is not None:
+            self.note_credit(producer.address, producer)
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
         """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
         if delivery.parent is not None:
             self.merge(delivery, code, state)
             return
-        session = delivery.incoming.session
+        link = delivery.incoming
+        session = link.session
         session.tell_sender(delivery, True, code, state, 0, len(state))
+        if link.credit == 0:
+            self._note_sender(link)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """One copy of a multicast is settled: rejected > accepted > modified > released."""
@@ -354,6 +412,8 @@ class Forwarder(Handler):
             session.tell_receiver(
                 copy, frame.settled, frame.state_code, frame.octets, frame.state_at, count
             )
+        if frame.settled and delivery.incoming.credit == 0:
+            self._note_sender(delivery.incoming)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""
@@ -362,6 +422,8 @@ class Forwarder(Handler):
         copies = delivery.copies if delivery.copies is not None else [delivery]
         for copy in copies:
             linking.abort(self, copy)
+        # it took its credit, whether or not it was ever begun here
+        self._note_sender(delivery.incoming)
 
     # Credit, room and everything rare.
 
@@ -370,11 +432,8 @@ class Forwarder(Handler):
         consumer = link.owner
         if consumer is None:
             return
-        if consumer.waiting or link.current is not None:
+        if consumer.waiting or link.current is not None or link.drain:
             self.serve(consumer)
-        if link.drain and link.credit and link.current is None and not consumer.waiting:
-            session = link.session
-            session.use_up_credit(link)
         self.note_credit(consumer.address, None)
 
     def note_credit(self, address: Address | None, producer: Producer | None) -> None:

@@ -41,6 +41,8 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         else:
             _accept_sender(forwarder, connection, link)
     except AmqpError as error:
+        if error.scope is not Scope.LINK:
+            raise
         attaching.refuse(link, error)
 
 
@@ -154,6 +156,9 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
         link.current = None
         forwarder.backlog.drop(current)
         current.discarded = True
+        if not current.outgoing_open:
+            # sent as settled, and yet not taken
+            forwarder.settle(current, MODIFIED, verdicts.DELIVERY_FAILED)
     for delivery in session.outgoing.of_link(link):
         session.close_outgoing(delivery)
         address.counters.count_outcome(MODIFIED)
@@ -161,6 +166,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
     if address.treatment == MULTICAST or not address.consumers:
         while consumer.waiting:
             delivery = consumer.waiting.popleft()
+            forwarder.count_out(delivery)
             forwarder.backlog.drop(delivery)
             delivery.discarded = True
             address.counters.count_outcome(RELEASED)
@@ -191,16 +197,15 @@ def abort(forwarder: Any, delivery: Any) -> None:
             for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
                 if delivery in waiting:
                     waiting.remove(delivery)
+                    forwarder.count_out(delivery)
+                    forwarder.note_credit(address, None)
                     break
             forwarder.table.leave(address)
         return
-    if link.current is delivery:
-        link.current = None
-        if link.is_attached():
-            link.session.abort(delivery)
-            consumer = link.owner
-            if consumer is not None:
-                forwarder.serve(consumer)
+    consumer = link.owner
+    if link.current is delivery and consumer is not None:
+        # tells the receiver so, as soon as the window allows
+        forwarder.serve(consumer)
 
 
 # Room.

@@ -317,7 +317,6 @@ class Session:
             0,
             0,
         )
-        # An abort is written even into a closed window: it is the only way to free the receiver.
         self.remote_incoming_window -= 1
         self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)
         self.outbox.touch()

@@ -1,0 +1,553 @@
+"""A router without sockets: one core, and clients whose octets are carried by hand.
+
+    router = Router()
+    receiver = router.client().receiver("q", credit=1)
+    sender = router.client().sender("q")
+    sender.send(b"hello")
+    assert receiver.take() == b"hello"
+
+A `Client` keeps to the protocol and holds the router to it: credit, session windows, frame sizes,
+delivery-ids in order, one settlement a delivery. A turn ends after each thing a client says, as in
+`router.net.exchange`; what a client with `reads` False would be sent waits in the router.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from router.amqp.framing import AMQP_HEADER
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Source,
+    Target,
+    Transfer,
+)
+from router.core.forward import Forwarder
+from router.core.table import AddressTable
+from router.engine.connection import Connection
+from router.engine.outbox import Turn
+from router.engine import serial
+
+from support.transcripts import On, read_frame, server_settings, wire
+
+_BUFFER_BYTES = 1 << 20
+ROUTER_CHANNEL = 0
+
+
+class Router:
+    """The core of one router, and its clients."""
+
+    def __init__(
+        self,
+        rules: Iterable[tuple[bool, str, str]] = (),
+        default: str = "balanced",
+        limit_bytes: int = 1 << 30,
+    ) -> None:
+        self.turn = Turn()
+        self.turn.now = 1000.0
+        self._made = 0
+        self.table = AddressTable(rules, default, self._dynamic_name)
+        self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes)
+        self.clients: list[Client] = []
+        self.events: list[Any] = []
+        self.buffer = memoryview(bytearray(b"\xff" * _BUFFER_BYTES))
+
+    def _dynamic_name(self) -> str:
+        self._made += 1
+        return f"amqp:/temp/{self._made}"
+
+    def client(self, **settings: Any) -> Client:
+        """A client with an open connection and a session."""
+        client = Client(self, **settings)
+        self.clients.append(client)
+        client.open()
+        return client
+
+    def event_received(self, connection: Connection, event: object) -> None:
+        """The core has acted on an event."""
+        self.events.append(event)
+
+    def finish_turn(self) -> None:
+        """Grant credit and carry all that there is to say, as the exchange does."""
+        self.forwarder.finish_turn()
+        while self.turn.touched:
+            touched, self.turn.touched = self.turn.touched, []
+            for connection in touched:
+                connection.owner.carry()
+            self.forwarder.finish_turn()
+        resumed, self.turn.resumed = self.turn.resumed, []
+        for connection in resumed:
+            connection.owner.read_again()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and expire what has expired, as the exchange does."""
+        self.turn.now += seconds
+        expiry = self.forwarder.backlog.next_expiry
+        if expiry and expiry <= self.turn.now:
+            self.forwarder.expire()
+        self.finish_turn()
+
+
+class Client:
+    """One peer of the router, on one session."""
+
+    def __init__(
+        self, router: Router, *, window: int = 1000, max_frame_size: int = 65536, **settings: Any
+    ) -> None:
+        self.router = router
+        self.connection = Connection(
+            server_settings(**{"sasl_mechanisms": (), **settings}),
+            router.forwarder,
+            router.turn,
+            "client",
+            False,
+        )
+        self.connection.owner = self
+        self.reads = True
+        self.max_frame_size = max_frame_size
+        self.heard: list[Any] = []
+        self.links: list[SendingLink | ReceivingLink] = []
+        self._unread = b""
+        self._pending: list[bytes] = []
+        # our side of the session's flow state (section 2.5.6)
+        self.window = window
+        self.window_left = window
+        self.next_incoming_id = 0
+        self.next_outgoing_id = 0
+        self.router_window = 0
+        self.next_delivery_id = 0
+        self.expected_delivery_id = 0
+        self.sent: dict[int, Sending] = {}
+        self.over = False
+
+    def open(self) -> None:
+        """Open the connection and begin the session."""
+        opened = Open(f"client-{id(self)}", max_frame_size=self.max_frame_size)
+        begun = Begin(next_outgoing_id=0, incoming_window=self.window, outgoing_window=2**31 - 1)
+        self.say(AMQP_HEADER, opened, begun)
+
+    # Links.
+
+    def sender(self, address: str | None, **fields: Any) -> SendingLink:
+        """Attach a sending link."""
+        link = SendingLink(self, len(self.links), address)
+        self.links.append(link)
+        target = fields.pop("target", Target(address=address))
+        self.say(
+            Attach(link.name, link.handle, False, source=Source(), target=target,
+                   initial_delivery_count=0, **fields)
+        )  # fmt: skip
+        return link
+
+    def receiver(self, address: str | None, credit: int = 0, **fields: Any) -> ReceivingLink:
+        """Attach a receiving link, and grant it credit."""
+        link = ReceivingLink(self, len(self.links), address)
+        self.links.append(link)
+        source = fields.pop("source", Source(address=address))
+        self.say(Attach(link.name, link.handle, True, source=source, target=Target(), **fields))
+        if credit:
+            link.grant(credit)
+        return link
+
+    # What goes in.
+
+    def say(self, *things: Any) -> None:
+        """Have the router read this with one read, and end its turn."""
+        self.give(*things)
+        self.router.finish_turn()
+
+    def give(self, *things: Any) -> None:
+        """Have the router read this, and leave the turn open."""
+        octets = b"".join(wire(thing) for thing in things)
+        if self.connection.held_back:
+            self._pending.append(octets)
+            return
+        buffer = self.router.buffer
+        kept = self.connection.prepare(buffer)
+        end = kept + len(octets)
+        buffer[kept:end] = octets
+        self.connection.receive(buffer, end)
+        buffer[:end] = b"\xff" * end
+
+    def read_again(self) -> None:
+        """The router reads from us again."""
+        pending, self._pending = self._pending, []
+        for octets in pending:
+            self.say(octets)
+
+    def flow(self, **fields: Any) -> Flow:
+        """Tell the session's windows, and what else is given."""
+        # what we have not read yet may have been sent into a wider window
+        self.window_left = self.window if self.reads else max(self.window, self.window_left)
+        return Flow(
+            next_incoming_id=self.next_incoming_id,
+            incoming_window=self.window,
+            next_outgoing_id=self.next_outgoing_id,
+            outgoing_window=2**31 - 1,
+            **fields,
+        )
+
+    def open_window(self, window: int | None = None) -> None:
+        """Let the router send as many frames as our window is wide."""
+        if window is not None:
+            self.window = window
+        if not self.over:
+            self.say(self.flow())
+
+    def dispose(self, ids: list[int], state: Any = None, *, settled: bool = True) -> None:
+        """Tell the state of a range of deliveries that were received."""
+        self.say(Disposition(True, ids[0], ids[-1], settled, Accepted() if state is None else state))
+
+    def close(self) -> None:
+        """Close the connection."""
+        if not self.over:
+            self.say(Close())
+            self.lose()
+
+    def end(self) -> None:
+        """End the session."""
+        self.say(End())
+        self._forget()
+
+    def lose(self) -> None:
+        """Lose the socket."""
+        self._forget()
+        self.connection.end_of_input()
+        self.router.finish_turn()
+
+    def _forget(self) -> None:
+        self.over = True
+        for link in self.links:
+            link.attached = False
+
+    # What comes out.
+
+    def carry(self) -> None:
+        """Take what the router has to say, as the shell sends it at the end of a turn."""
+        self.connection.write_due()
+        waiting = bytes(self.connection.outbox.output.waiting())
+        while waiting and self.reads:
+            self._unread += waiting
+            self.connection.sent(len(waiting))
+            waiting = bytes(self.connection.outbox.output.waiting())
+        while self._unread:
+            self._hear()
+
+    def read(self, *, reads: bool = True) -> None:
+        """Read what the router has to say, from now on or no more."""
+        self.reads = reads
+        if reads:
+            self.carry()
+            self.router.finish_turn()
+
+    def _hear(self) -> None:
+        if self._unread.startswith(b"AMQP"):
+            self._unread = self._unread[8:]
+            return
+        size = int.from_bytes(self._unread[:4], "big")
+        assert len(self._unread) >= size >= 8
+        octets, self._unread = self._unread[:size], self._unread[size:]
+        assert size <= self.max_frame_size, f"a frame of {size} octets"
+        frame = read_frame(octets)
+        if isinstance(frame.performative, Transfer):
+            self._transfer_heard(frame.performative, frame.payload or b"")
+            return
+        self.heard.append(frame.performative)
+        match frame.performative:
+            case Begin() as begun:
+                self.router_window = begun.incoming_window
+            case Attach() as attach:
+                self._link_named(attach.name).attach_heard(attach)
+            case Flow() as flow:
+                self._flow_heard(flow)
+            case Disposition() as disposition:
+                self._disposition_heard(disposition)
+            case Detach() as detach:
+                link = self._link_of(detach.handle)
+                link.detached = detach
+                link.router_handle = -1
+                if link.attached:
+                    # answered, and so over for both
+                    link.attached = False
+                    self.give(Detach(link.handle, closed=detach.closed))
+            case End() | Close():
+                self._forget()
+
+    def _link_named(self, name: str) -> SendingLink | ReceivingLink:
+        return next(link for link in self.links if link.name == name)
+
+    def _link_of(self, handle: int) -> SendingLink | ReceivingLink:
+        return next(link for link in self.links if link.router_handle == handle)
+
+    def _transfer_heard(self, transfer: Transfer, payload: bytes) -> None:
+        assert self.window_left > 0, "a transfer beyond our window"
+        self.window_left -= 1
+        self.next_incoming_id = serial.add(self.next_incoming_id, 1)
+        link = self._link_of(transfer.handle)
+        assert isinstance(link, ReceivingLink)
+        link.transfer_heard(transfer, payload)
+
+    def _flow_heard(self, flow: Flow) -> None:
+        assert flow.next_outgoing_id == self.next_incoming_id
+        if flow.next_incoming_id is not None:
+            self.router_window = flow.incoming_window - serial.distance(
+                flow.next_incoming_id, self.next_outgoing_id
+            )
+        if flow.handle is not None:
+            self._link_of(flow.handle).flow_heard(flow)
+
+    def _disposition_heard(self, disposition: Disposition) -> None:
+        last = disposition.first if disposition.last is None else disposition.last
+        count = serial.distance(disposition.first, last) + 1
+        for step in range(count):
+            number = serial.add(disposition.first, step)
+            if disposition.role:
+                self.sent[number].told(disposition)
+            else:
+                for link in self.links:
+                    if isinstance(link, ReceivingLink):
+                        link.settled_heard(number, disposition)
+
+
+@attrs.define
+class Sending:
+    """A delivery that we send."""
+
+    link: SendingLink
+    number: int
+    settled: bool
+    states: list[Any] = attrs.Factory(list)
+    outcome: Any = None
+    is_over: bool = False
+    complete: bool = False
+    # we settled or aborted it; what the router said before it knew may still come
+    given_up: bool = False
+
+    def told(self, disposition: Disposition) -> None:
+        """The router told its state."""
+        if self.given_up:
+            return
+        assert not self.is_over, "settled twice"
+        assert not self.settled, "an outcome of a delivery that was sent settled"
+        self.states.append(disposition.state)
+        if disposition.settled:
+            self.is_over = True
+            self.outcome = disposition.state
+
+
+class SendingLink:
+    """Our sender; the router's incoming link."""
+
+    def __init__(self, client: Client, handle: int, address: str | None) -> None:
+        self.client = client
+        self.name = f"link-{handle}"
+        self.handle = handle
+        self.router_handle = -1
+        self.address = address
+        self.attach: Attach | None = None
+        self.detached: Detach | None = None
+        self.attached = True
+        self.delivery_count = 0
+        self.credit = 0
+        self.drain = False
+        self.current: Sending | None = None
+
+    def attach_heard(self, attach: Attach) -> None:
+        """The router answered our attach."""
+        self.attach = attach
+        self.router_handle = attach.handle
+
+    def flow_heard(self, flow: Flow) -> None:
+        """The router told its flow state."""
+        assert flow.delivery_count is not None
+        assert flow.link_credit is not None
+        self.credit = flow.link_credit - serial.distance(flow.delivery_count, self.delivery_count)
+        self.drain = flow.drain
+
+    def can_send(self) -> bool:
+        """Whether a new delivery may begin."""
+        return (
+            self.attached
+            and not self.client.over
+            and self.current is None
+            and self.credit > 0
+            and self.client.router_window > 0
+        )
+
+    def send(
+        self, payload: bytes, *, more: bool = False, settled: bool = False, **fields: Any
+    ) -> Sending:
+        """Send a delivery, or with `more` its first frame."""
+        client = self.client
+        assert self.can_send(), f"credit {self.credit}, window {client.router_window}"
+        number = client.next_delivery_id
+        client.next_delivery_id = serial.add(number, 1)
+        self.credit -= 1
+        self.delivery_count = serial.add(self.delivery_count, 1)
+        sending = client.sent[number] = Sending(self, number, settled)
+        transfer = Transfer(
+            self.handle, number, b"%d" % number, 0, settled=settled, more=more, **fields
+        )
+        self._frame(sending, transfer, payload, more)
+        return sending
+
+    def go_on(self, payload: bytes, *, more: bool = False, **fields: Any) -> None:
+        """Send a later frame of the delivery that is under way."""
+        assert self.current is not None
+        self._frame(self.current, Transfer(self.handle, more=more, **fields), payload, more)
+
+    def abort(self) -> None:
+        """Give up the delivery that is under way."""
+        assert self.current is not None
+        self.current.is_over = self.current.given_up = True
+        self._frame(self.current, Transfer(self.handle, aborted=True), b"", False)
+
+    def _frame(self, sending: Sending, transfer: Transfer, payload: bytes, more: bool) -> None:
+        client = self.client
+        assert client.router_window > 0
+        client.router_window -= 1
+        client.next_outgoing_id = serial.add(client.next_outgoing_id, 1)
+        self.current = sending if more else None
+        sending.complete = not more
+        if transfer.settled:
+            sending.settled = sending.given_up = True
+        client.say(On(ROUTER_CHANNEL, transfer, payload))
+
+    def settle(self, sending: Sending, state: Any = None) -> None:
+        """Settle a delivery as its sender."""
+        sending.is_over = sending.given_up = True
+        self.client.say(Disposition(False, sending.number, settled=True, state=state))
+
+    def give_back(self) -> None:
+        """Answer a drain with nothing to send."""
+        self.delivery_count = serial.add(self.delivery_count, self.credit)
+        self.credit = 0
+        client = self.client
+        flow = client.flow(handle=self.handle, delivery_count=self.delivery_count, link_credit=0,
+                           drain=self.drain)  # fmt: skip
+        client.say(flow)
+
+    def detach(self, *, closed: bool = True) -> None:
+        """Detach or close the link."""
+        self.attached = False
+        self.client.say(Detach(self.handle, closed=closed))
+
+
+@attrs.define
+class Received:
+    """A delivery that we receive."""
+
+    number: int
+    payload: bytes
+    settled: bool
+    complete: bool = False
+    aborted: bool = False
+    tag: bytes | None = None
+    frames: int = 1
+    sender_settled: Disposition | None = None
+
+
+class ReceivingLink:
+    """Our receiver; the router's outgoing link."""
+
+    def __init__(self, client: Client, handle: int, address: str | None) -> None:
+        self.client = client
+        self.name = f"link-{handle}"
+        self.handle = handle
+        self.router_handle = -1
+        self.address = address
+        self.attach: Attach | None = None
+        self.detached: Detach | None = None
+        self.attached = True
+        self.delivery_count = 0
+        self.credit = 0
+        self.current: Received | None = None
+        self.received: list[Received] = []
+        self.unsettled: dict[int, Received] = {}
+        self._taken = 0
+        self.drained = 0
+
+    def attach_heard(self, attach: Attach) -> None:
+        """The router answered our attach."""
+        self.attach = attach
+        self.router_handle = attach.handle
+
+    def flow_heard(self, flow: Flow) -> None:
+        """The router told where it stands: it may have used up credit for nothing."""
+        assert flow.delivery_count is not None
+        used = serial.distance(self.delivery_count, flow.delivery_count)
+        assert 0 <= used <= self.credit
+        self.delivery_count = flow.delivery_count
+        self.credit -= used
+        self.drained += used
+
+    def transfer_heard(self, transfer: Transfer, payload: bytes) -> None:
+        """A frame came."""
+        received = self.current
+        if received is None:
+            assert transfer.delivery_id is not None
+            assert transfer.delivery_tag is not None
+            assert transfer.delivery_id == self.client.expected_delivery_id, "out of order"
+            self.client.expected_delivery_id = serial.add(transfer.delivery_id, 1)
+            assert self.credit > 0, "a delivery without credit"
+            self.credit -= 1
+            self.delivery_count = serial.add(self.delivery_count, 1)
+            received = Received(transfer.delivery_id, payload, bool(transfer.settled))
+            received.tag = transfer.delivery_tag
+            self.received.append(received)
+            if not received.settled:
+                self.unsettled[received.number] = received
+        else:
+            received.payload += payload
+            received.frames += 1
+        if transfer.settled or transfer.aborted:
+            received.settled = True
+            self.unsettled.pop(received.number, None)
+        received.aborted = transfer.aborted
+        received.complete = not transfer.more
+        self.current = received if transfer.more and not transfer.aborted else None
+
+    def settled_heard(self, number: int, disposition: Disposition) -> None:
+        """The sender told its state of a delivery."""
+        received = self.unsettled.get(number)
+        if received is not None:
+            received.sender_settled = disposition
+            if disposition.settled:
+                del self.unsettled[number]
+
+    def grant(self, credit: int, *, drain: bool = False, echo: bool = False) -> None:
+        """Let the router send this many deliveries from now on."""
+        self.credit = credit
+        fields = {"delivery_count": self.delivery_count, "link_credit": credit}
+        self.client.say(self.client.flow(handle=self.handle, drain=drain, echo=echo, **fields))
+
+    def take(self) -> bytes:
+        """The payload of the next delivery that came whole."""
+        received = self.received[self._taken]
+        assert received.complete
+        self._taken += 1
+        return received.payload
+
+    def settle(self, state: Any = None, *, settled: bool = True) -> None:
+        """Tell the state of each delivery that came whole and is unsettled."""
+        for received in list(self.unsettled.values()):
+            if received.complete:
+                if settled:
+                    del self.unsettled[received.number]
+                self.client.dispose([received.number], state, settled=settled)
+
+    def detach(self, *, closed: bool = True) -> None:
+        """Detach or close the link."""
+        self.attached = False
+        self.client.say(Detach(self.handle, closed=closed))
