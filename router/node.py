@@ -45,8 +45,11 @@ class Node:
             for a in configuration.addresses
         ]
         self.table = AddressTable(rules, router.default_distribution, self._dynamic_name)
-        endpoints = [*configuration.listeners, *configuration.connectors]
-        largest = max((e.max_frame_size for e in endpoints), default=65536)
+        frame_sizes = [
+            *(listener.max_frame_size for listener in configuration.listeners),
+            *(connector.max_frame_size for connector in configuration.connectors),
+        ]
+        largest = max(frame_sizes, default=0)
         self.exchange = Exchange(self.table, router.memory_limit_bytes, largest)
         self.exposition = Exposition(self.exchange, configuration.metrics.address_label_limit)
         # why the router should not be sent new connections, if so

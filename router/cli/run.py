@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -44,17 +46,23 @@ def run(file: Path | None) -> None:
     gc.set_threshold(COLLECT_EVERY, 10, 10)
     try:
         trio.run(_run, configuration, file)
-    except* OSError as failures:
-        _say_why(failures)
-        sys.exit(EXIT_RUNTIME)
-    except* ConfigurationError as failures:
-        _say_why(failures)
-        sys.exit(EXIT_CONFIGURATION)
+    except* (OSError, ConfigurationError) as failures:
+        reasons = list(_leaves(failures))
+    else:
+        return
+    for reason in reasons:
+        click.echo(f"trioute: cannot start: {reason}", err=True)
+    is_configured = all(isinstance(reason, OSError) for reason in reasons)
+    sys.exit(EXIT_RUNTIME if is_configured else EXIT_CONFIGURATION)
 
 
-def _say_why(failures: BaseExceptionGroup[BaseException]) -> None:
+def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """The single exceptions in a group of groups."""
     for failure in failures.exceptions:
-        click.echo(f"trioute: cannot start: {failure}", err=True)
+        if isinstance(failure, BaseExceptionGroup):
+            yield from _leaves(failure)
+        else:
+            yield failure
 
 
 async def _run(configuration: Configuration, file: Path | None) -> None:
@@ -108,7 +116,17 @@ def announcement(container_id: str, listening: list[Listening], file: Path | Non
                 lines.append(f"  AMQP 1.0            amqp://{shown}")
     if amqp:
         lines.append("Try it, in two other terminals:")
-        lines.append(f"  trioute receive amqp://{amqp[0]}/hello --count 3")
-        lines.append(f"  trioute send amqp://{amqp[0]}/hello --count 3 --body 'hello, world'")
+        command = command_name()
+        lines.append(f"  {command} receive amqp://{amqp[0]}/hello --count 3")
+        lines.append(f"  {command} send amqp://{amqp[0]}/hello --count 3 --body 'hello, world'")
         lines.append("Ctrl-C stops the router.")
     return lines
+
+
+def command_name() -> str:
+    """What to type for this very command: its path where the shell would not find it by name."""
+    own = Path(sys.argv[0])
+    found = shutil.which("trioute")
+    if own.name != "trioute" or (found is not None and Path(found).samefile(own)):
+        return "trioute"
+    return str(own)

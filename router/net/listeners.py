@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import structlog
 import trio
@@ -24,28 +25,46 @@ _FAMILIES = {"IPv4": socket.AF_INET, "IPv6": socket.AF_INET6, None: socket.AF_UN
 async def open_listeners(listener: ListenerSettings) -> list[trio.SocketListener]:
     """Bind the sockets of a listener, one for each address of its host.
 
-    Raises `OSError` where the host has no address or a port cannot be bound.
+    Raises `OSError`, naming the listener, where its host has no address or a port cannot be bound.
     """
-    family = _FAMILIES[listener.socket_address_family]
-    found = await trio.socket.getaddrinfo(
-        listener.host, listener.port, family=family, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    listeners = []
-    for kind, _, protocol, _, address in dict.fromkeys(found):
-        sock = trio.socket.socket(kind, socket.SOCK_STREAM, protocol)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if kind == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        try:
-            await sock.bind(address)
-        except OSError:
-            sock.close()
-            for other in listeners:
-                await other.aclose()
-            raise
-        sock.listen(BACKLOG)
-        listeners.append(trio.SocketListener(sock))
+    listeners: list[trio.SocketListener] = []
+    try:
+        for kind, protocol, address in await _resolve(listener):
+            sock = trio.socket.socket(kind, socket.SOCK_STREAM, protocol)
+            listeners.append(trio.SocketListener(await _bound(sock, address)))
+    except OSError as error:
+        for other in listeners:
+            await other.aclose()
+        raise OSError(
+            error.errno, f"{error.strerror}: {listener.host}:{listener.port} ({listener.name})"
+        ) from error
     return listeners
+
+
+async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
+    """Family, protocol and address of each socket to open, without repetitions."""
+    found = await trio.socket.getaddrinfo(
+        listener.host,
+        listener.port,
+        family=_FAMILIES[listener.socket_address_family],
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
+    )
+    return list(dict.fromkeys((kind, protocol, address) for kind, _, protocol, _, address in found))
+
+
+async def _bound(sock: trio.socket.SocketType, address: Any) -> trio.socket.SocketType:
+    """The socket, listening on the address; closed where that fails."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        await sock.bind(address)
+        sock.listen(BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 class AmqpListener:

@@ -78,12 +78,12 @@ class Pump:
         connection, exchange, sock = self.connection, self.exchange, self.sock
         buffer = exchange.buffer
         while not connection.finished:
-            if connection.paused or connection.held_back:
+            if self._is_held_back():
                 self._may_read = trio.Event()
                 await self._may_read.wait()
                 continue
             await trio.lowlevel.wait_readable(sock)
-            if connection.paused or connection.held_back:
+            if self._is_held_back():
                 continue
             kept = connection.prepare(buffer)
             try:
@@ -97,6 +97,10 @@ class Pump:
             exchange.begin_turn()
             connection.receive(buffer, kept + count)
             exchange.finish_turn()
+
+    def _is_held_back(self) -> bool:
+        """An outcome of SASL is awaited, or too much of what came has not left."""
+        return self.connection.paused or self.connection.held_back
 
     def send(self) -> None:
         """Send what the turn left in the output, as far as the socket takes it."""
