@@ -137,6 +137,23 @@ const commands = {
         links[command.link] = connection.open_receiver(options);
         watch_receiver(command.link, links[command.link]);
     },
+    // users are names and passwords, for PLAIN
+    listen: function (command) {
+        container.sasl_server_mechanisms.enable_plain(function (user, password) {
+            return command.users[user] === password;
+        });
+        container.on('connection_open', function (context) {
+            const transport = context.connection.sasl_transport;
+            tell({ event: 'accepted_connection', user: transport ? transport.username : null });
+        });
+        container.on('error', function (error) {
+            tell({ event: 'error', error: { description: String(error.message) } });
+        });
+        const server = container.listen({ port: 0, host: '127.0.0.1' });
+        server.on('listening', function () {
+            tell({ event: 'listening', port: server.address().port });
+        });
+    },
     // octets are those of a whole message; fields are those of rhea's own message
     send: function (command) {
         const sender = links[command.link];

@@ -136,6 +136,7 @@ def test_credit_is_taken_back_when_the_last_receiver_goes(
 ) -> None:
     receiver = proton.connect(router.url()).receiver(address, 50)
     sender = proton.connect(router.url()).sender(address)
+    sender.gives_back = True
     rhea.connect(router.port, username="anonymous")
     rhea.sender(address)
     proton.until(lambda: sender.link.credit > 0, "the sender has credit")

@@ -71,12 +71,16 @@ class ProtonPeers:
         assert connection.is_open, connection.condition
         return connection
 
+    def all_lost(self) -> bool:
+        """Whether no connection is left."""
+        return all(connection.is_lost for connection in self._connections)
+
     def close(self) -> None:
         """Close every connection that is open, and give the sockets back."""
         for connection in self._connections:
             connection.begin_close()
         with contextlib.suppress(AssertionError):
-            self.until(lambda: all(c.is_lost for c in self._connections), "all is closed", 5.0)
+            self.until(self.all_lost, "all is closed", 5.0)
         self._injector.close()
         self.container.stop()
         while self.container.process():
@@ -250,9 +254,10 @@ class ProtonSender(_Link):
         super().__init__(peers)
         self.sent: list[Sent] = []
         self._open: dict[str, Sent] = {}
-        # proton tells of a drain only by a flow: what credit there was at each
-        self.credits: list[int] = []
+        # how often the receiver wanted its credit back, and whether it gets it: a plain proton
+        # client keeps it, and one that has sent before uses it up without saying so
         self.drains = 0
+        self.gives_back = False
 
     def send(self, message: Message | bytes, *, wait: bool = True) -> Sent:
         """Send a message, or the octets of one, once there is credit; does not await its outcome."""
@@ -301,10 +306,10 @@ class ProtonSender(_Link):
     def on_link_flow(self, event: Any) -> None:
         """The receiver grants credit, or wants it back."""
         link = event.link
-        self.credits.append(link.credit)
         if link.drain_mode and link.credit and not link.queued:
             self.drains += 1
-            link.drained()
+            if self.gives_back:
+                link.drained()
 
     def on_delivery(self, event: Any) -> None:
         """The receiver has said something of a delivery."""

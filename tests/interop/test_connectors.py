@@ -1,0 +1,139 @@
+"""The router dials out: to proton with ANONYMOUS, to rhea with PLAIN, and again after a loss."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from proton import Endpoint, Message
+from proton.handlers import MessagingHandler
+
+from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender
+from support.rhea_peers import RheaPeer
+from support.routers import StartRouter
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def connector(port: int, **more: str) -> str:
+    """A configuration with a listener and a connector."""
+    lines = "".join(f'{name} = "{value}"\n' for name, value in more.items())
+    return f'[[listener]]\nport = 0\n\n[[connector]]\nport = {port}\nname = "out"\n{lines}'
+
+
+class Listening(MessagingHandler):  # type: ignore[misc]
+    """A proton container that listens, and keeps the connections that come."""
+
+    def __init__(self, proton: ProtonPeers, port: int) -> None:
+        super().__init__()
+        self.proton = proton
+        self.acceptor: Any = proton.container.acceptor("127.0.0.1", port, self)
+        self.connections: list[Any] = []
+        self.closed = 0
+
+    def on_connection_opened(self, event: Any) -> None:
+        """The router has come."""
+        self.connections.append(event.connection)
+
+    def on_transport_closed(self, event: Any) -> None:
+        """The router, or we, have gone."""
+        self.closed += 1
+
+    def receiver(self, address: str) -> ProtonReceiver:
+        """Receive from the router on the connection that it made."""
+        receiver = ProtonReceiver(self.proton, accept=True)
+        session = self.connections[-1].session()
+        session.open()
+        receiver.link = session.receiver(f"receiver-{address}")
+        receiver.link.source.address = address
+        receiver.link.handler = receiver
+        receiver.link.open()
+        receiver.link.flow(10)
+        self.proton.until(lambda: receiver.is_attached, "the receiver is attached")
+        return receiver
+
+    def sender(self, address: str) -> ProtonSender:
+        """Send to the router on the connection that it made."""
+        sender = ProtonSender(self.proton)
+        session = self.connections[-1].session()
+        session.open()
+        sender.link = session.sender(f"sender-{address}")
+        sender.link.target.address = address
+        sender.link.handler = sender
+        sender.link.open()
+        self.proton.until(lambda: sender.is_attached, "the sender is attached")
+        return sender
+
+    def close(self) -> None:
+        """Close all connections, and listen no more."""
+        self.acceptor.close()
+        for connection in self.connections:
+            if connection.state & Endpoint.LOCAL_ACTIVE:
+                connection.close()
+        self.proton.until(lambda: self.closed >= len(self.connections), "all is closed")
+
+
+def test_messages_cross_a_connection_that_the_router_made(
+    routers: StartRouter, proton: ProtonPeers, address: str
+) -> None:
+    port = free_port()
+    container = Listening(proton, port)
+    router = routers(connector(port))
+    proton.until(lambda: container.connections, "the router connects")
+    assert container.connections[0].remote_container
+    out = container.receiver(f"{address}/out")
+    client = proton.connect(router.url())
+    assert client.sender(f"{address}/out").outcome(Message("out")).outcome == "accepted"
+    assert out.bodies() == ["out"]
+    inward = client.receiver(f"{address}/in", 10)
+    assert container.sender(f"{address}/in").outcome(Message("in")).outcome == "accepted"
+    assert inward.bodies() == ["in"]
+    container.close()
+
+
+def test_the_router_comes_back_after_the_container_went_away(
+    routers: StartRouter, proton: ProtonPeers, address: str
+) -> None:
+    port = free_port()
+    router = routers(connector(port))
+    # At first nobody listens.
+    proton.until(lambda: "connecting failed" in router.log_text(), "the first attempt fails")
+    client = proton.connect(router.url())
+    sender = client.sender(address)
+    for _ in range(2):
+        container = Listening(proton, port)
+        proton.until(lambda container=container: container.connections, "the router connects")
+        receiver = container.receiver(address)
+        assert sender.outcome(Message("x")).outcome == "accepted"
+        assert receiver.bodies() == ["x"]
+        container.close()
+    assert not client.is_lost
+
+
+def test_the_router_proves_itself_to_rhea(
+    routers: StartRouter, proton: ProtonPeers, rhea: RheaPeer
+) -> None:
+    rhea.tell("listen", users={"router": "s3cret"})
+    (listening,) = rhea.wait("listening")
+    routers(connector(listening["port"], saslUsername="router", saslPassword="s3cret"))
+    rhea.wait("accepted_connection", user="router")
+
+
+def test_a_wrong_password_is_tried_again_later(
+    routers: StartRouter, proton: ProtonPeers, rhea: RheaPeer
+) -> None:
+    rhea.tell("listen", users={"router": "s3cret"})
+    (listening,) = rhea.wait("listening")
+    router = routers(connector(listening["port"], saslUsername="router", saslPassword="wrong"))
+    proton.until(
+        lambda: router.log_text().count("connecting again") >= 2, "it was tried more than once"
+    )
+    assert rhea.find("accepted_connection") == []
+    assert "s3cret" not in router.log_text()
+    assert "wrong" not in router.log_text()

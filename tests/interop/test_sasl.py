@@ -1,0 +1,121 @@
+"""Who is let in: PLAIN right and wrong, ANONYMOUS, and no SASL at all, as the listener says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proton import Message
+
+from router.config.users import hash_password
+
+from support.proton_peers import ProtonPeers
+from support.rhea_peers import RheaPeer
+from support.routers import RouterProcess, StartRouter
+
+
+@pytest.fixture
+def guarded(routers: StartRouter, tmp_path: Path) -> RouterProcess:
+    """A router with a listener for users alone, then one for everybody that offers both."""
+    users = tmp_path / "users"
+    users.write_text(f"ada:{hash_password('s3cret')}\n", encoding="utf-8")
+    return routers(f"""
+        [[listener]]
+        port = 0
+        saslMechanisms = ["PLAIN", "ANONYMOUS"]
+        authenticatePeer = true
+        usersFile = "{users}"
+
+        [[listener]]
+        port = 0
+        name = "open"
+        saslMechanisms = ["PLAIN", "ANONYMOUS"]
+        usersFile = "{users}"
+        """)
+
+
+OPEN = 1
+
+
+def test_proton_comes_in_with_the_right_password(
+    guarded: RouterProcess, proton: ProtonPeers, address: str
+) -> None:
+    for listener in (0, OPEN):
+        connection = proton.connect(
+            guarded.url(listener=listener), user="ada", password="s3cret", allowed_mechs="PLAIN"
+        )
+        receiver = connection.receiver(f"{address}/{listener}", 10)
+        sender = connection.sender(f"{address}/{listener}")
+        assert sender.outcome(Message("x")).outcome == "accepted"
+        assert receiver.bodies() == ["x"]
+    assert "user=ada" in guarded.log_text()
+
+
+@pytest.mark.parametrize("listener", [0, OPEN])
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        {"user": "ada", "password": "wrong"},
+        {"user": "ada", "password": "s3crets"},
+        {"user": "ada", "password": ""},
+        {"user": "bob", "password": "s3cret"},
+        {"user": "Ada", "password": "s3cret"},
+    ],
+    ids=lambda each: f"{each['user']}-{each['password']}",
+)
+def test_proton_stays_out_with_anything_else(
+    guarded: RouterProcess, proton: ProtonPeers, credentials: dict[str, str], listener: int
+) -> None:
+    connection = proton.begin_connect(
+        guarded.url(listener=listener), allowed_mechs="PLAIN", **credentials
+    )
+    proton.until(lambda: connection.is_lost, "the connection is refused")
+    assert connection.opened == 0
+    assert connection.transport_condition is not None
+    assert connection.transport_condition.name == "amqp:unauthorized-access"
+
+
+def test_anonymous_is_enough_only_where_nobody_has_to_prove_anything(
+    guarded: RouterProcess, proton: ProtonPeers
+) -> None:
+    proton.connect(guarded.url(listener=OPEN), allowed_mechs="ANONYMOUS")
+    connection = proton.begin_connect(guarded.url(), allowed_mechs="ANONYMOUS")
+    proton.until(lambda: connection.is_lost, "the connection is refused")
+    assert connection.opened == 0
+
+
+def test_no_sasl_is_enough_only_where_nobody_has_to_prove_anything(
+    guarded: RouterProcess, proton: ProtonPeers
+) -> None:
+    proton.connect(guarded.url(listener=OPEN), sasl_enabled=False)
+    connection = proton.begin_connect(guarded.url(), sasl_enabled=False)
+    proton.until(lambda: connection.is_lost, "the connection is refused")
+    assert connection.opened == 0
+
+
+def test_rhea_comes_in_as_the_listener_says(
+    guarded: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
+) -> None:
+    users, everybody = (port for _, port in guarded.addresses)
+    rhea.connect(users, "ada", username="ada", password="s3cret")
+    rhea.connect(everybody, "anonymous", username="anyone")
+    rhea.connect(everybody, "without")
+    rhea.receiver(address, connection="without")
+    rhea.sender(address, connection="ada")
+    rhea.send(bytes(Message("x").encode()))
+    rhea.wait("accepted")
+    refused: list[dict[str, Any]] = [
+        {"username": "ada", "password": "wrong"},
+        {"username": "bob", "password": "s3cret"},
+        {"username": "anyone"},
+        {},
+    ]
+    for number, options in enumerate(refused):
+        name = f"refused-{number}"
+        rhea.tell("connect", connection=name, options={"port": users, **options})
+        rhea.wait("disconnected", connection=name)
+        assert rhea.find("connection_open", connection=name) == []
+    # the others never noticed
+    rhea.send(bytes(Message("y").encode()))
+    rhea.wait("accepted", 2)
