@@ -19,7 +19,7 @@ _U16 = Struct(">H")
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
 
-# Views are `memoryview` here and `unsigned char[::1]` when compiled; bytes are accepted for reading.
+# Views are `memoryview` here and `unsigned char[::1]` when compiled; bytes do for reading.
 View = Any
 
 

@@ -245,8 +245,9 @@ class Cursor:
 
 
 class TransferFrame:
-    """The fields of the last transfer read (section 2.7.5); its payload is `octets[payload_at:end]`.
+    """The fields of the last transfer read (section 2.7.5).
 
+    Its payload is `octets[payload_at:end]`.
     `octets` is set once for all the frames that came with one read, by whoever moves the cursor.
     """
 

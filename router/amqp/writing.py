@@ -87,8 +87,8 @@ class Output:
         self.end += count
 
 
-# The writers are flat on purpose and know Output's fields: a call into another compiled module costs
-# as much as writing a field, and a transfer has eleven of them.
+# The writers are flat on purpose and know Output's fields: a call costs as much as writing a field,
+# and a transfer has eleven of them.
 
 
 def _put_uint(output: Output, at: int, value: int) -> int:

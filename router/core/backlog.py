@@ -1,9 +1,9 @@
-"""What waits in the router: octets that came in and could not be sent on yet, and what they hold up.
+"""What waits in the router: octets that came in and could not be sent on yet.
 
 Each octet kept counts three times: against the frames that its session may send ahead, against what
 its connection may have waiting, and against what the router may hold altogether. Above a limit the
-connection is not read until half of what it holds has left (docs/decisions/0004-waiting-at-the-address.md).
-What waits of a message with a ttl loses of it as long as it waits.
+connection is not read until half of what it holds has left (docs/decisions/0004). What waits of a
+message with a ttl loses of it as long as it waits.
 """
 
 from __future__ import annotations

@@ -8,9 +8,7 @@ it. That window ahead, one message a sender, is what may wait in the router.
 
 from __future__ import annotations
 
-from router.core.address import Address, Consumer, Producer
-from router.engine.link import IncomingLink, OutgoingLink
-from router.engine.session import Session
+from router.core.address import Address, Producer
 
 MULTICAST = 2
 # A sender whose deliveries are not settled gets no further credit beyond this many of them.

@@ -350,9 +350,7 @@ class Forwarder(Handler):
         if frame.settled and link.credit == 0:
             self._note_sender(link)
 
-    def _copy_outcome_received(
-        self, copy: Delivery, frame: DispositionFrame, count: int
-    ) -> None:
+    def _copy_outcome_received(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
         """One of a multicast's receivers told its outcome; one that awaits settlement gets it.
 
         The sender settles for all receivers at once, and cannot before each has told its outcome.
@@ -363,9 +361,7 @@ class Forwarder(Handler):
             address = copy.address
             address.counters.count_outcome(frame.state_code)
             session = copy.outgoing.session
-            session.tell_receiver(
-                copy, True, frame.state_code, frame.octets, frame.state_at, count
-            )
+            session.tell_receiver(copy, True, frame.state_code, frame.octets, frame.state_at, count)
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
         self.merge(copy, frame.state_code, state)
 

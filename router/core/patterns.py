@@ -56,9 +56,7 @@ class PatternTree(Generic[T]):
         return _search(self._root, tokens(name), 0, set())
 
 
-def _search(
-    node: _Node[T], names: list[str], at: int, tried: set[tuple[int, int]]
-) -> T | None:
+def _search(node: _Node[T], names: list[str], at: int, tried: set[tuple[int, int]]) -> T | None:
     # `tried` keeps several `#` from trying the same place again: nodes x tokens steps at most.
     if (id(node), at) in tried:
         return None

@@ -37,7 +37,5 @@ class Authenticator:
             user, secret = name.decode(), password.decode()
         except UnicodeDecodeError:
             return None
-        is_right = await trio.to_thread.run_sync(
-            verify, self.users, user, secret, limiter=_HASHING
-        )
+        is_right = await trio.to_thread.run_sync(verify, self.users, user, secret, limiter=_HASHING)
         return user if is_right else None

@@ -46,6 +46,7 @@ class Hub:
         self.buffer = memoryview(bytearray(READ_BYTES + largest_frame_bytes))
         self.pumps: dict[int, Pump] = {}
         self._next_number = 0
+        self._empty = trio.Event()
         self._last_look = self.turn.now
 
     def enter(self, pump: Pump) -> int:
@@ -57,6 +58,14 @@ class Hub:
     def leave(self, number: int) -> None:
         """Forget a connection."""
         self.pumps.pop(number, None)
+        if not self.pumps:
+            self._empty.set()
+
+    async def wait_until_empty(self) -> None:
+        """Wait until no connection is left."""
+        while self.pumps:
+            self._empty = trio.Event()
+            await self._empty.wait()
 
     def begin_turn(self) -> None:
         """Something happens: what time is it?"""

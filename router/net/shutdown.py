@@ -1,4 +1,4 @@
-"""The orderly end: every delivery gets its outcome, every link a detach, every connection a close."""
+"""The orderly end: an outcome for each delivery, a detach for each link, a close for each peer."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ async def close_all(exchange: Exchange) -> None:
         for session in list(pump.connection.local_sessions.values()):
             for link in list(session.local_links.values()):
                 attaching.detach(link, False, reason)
-        pump.connection.close(
-            AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down")
-        )
+        pump.connection.close(AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down"))
     exchange.finish_turn()
     with trio.move_on_after(FAREWELL_S):
-        while exchange.pumps:
-            await trio.sleep(0.01)
+        await exchange.wait_until_empty()
