@@ -86,10 +86,7 @@ def begin(connection: Any) -> Session:
 def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     """Answer a peer's begin, or take the answer to ours."""
     if channel > connection.settings.channel_max:
-        raise AmqpError(
-            Condition.FRAMING_ERROR,
-            f"channel {channel}; channel-max is {connection.settings.channel_max}",
-        )
+        raise unmapped(connection, channel)
     if channel < len(connection.sessions) and connection.sessions[channel] is not None:
         raise AmqpError(Condition.NOT_ALLOWED, f"a session is already mapped to channel {channel}")
     if remote.remote_channel is not None:
@@ -182,9 +179,17 @@ def lose_sessions(connection: Any) -> None:
 def _session_of(connection: Any, channel: int) -> Any:
     session = connection.sessions[channel] if channel < len(connection.sessions) else None
     if session is None:
-        raise AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
+        raise unmapped(connection, channel)
     connection.failing = session
     return session
+
+
+def unmapped(connection: Any, channel: int) -> AmqpError:
+    """The error for a frame on a channel where no session is."""
+    highest = connection.settings.channel_max
+    if channel > highest:
+        return AmqpError(Condition.FRAMING_ERROR, f"channel {channel}; channel-max is {highest}")
+    return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
 
 
 def _lose_links(session: Any) -> None:

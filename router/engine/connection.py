@@ -200,7 +200,7 @@ class Connection:
         """The session of a channel; None when it is ending and its frames are ignored."""
         found = self.sessions[channel] if channel < len(self.sessions) else None
         if found is None:
-            raise opening.unmapped(self, channel)
+            raise attaching.unmapped(self, channel)
         session: Session = found
         self.failing = session
         if session.state == MAPPED:

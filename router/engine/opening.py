@@ -410,17 +410,7 @@ def tick(connection: Any) -> None:
         )
 
 
-# What the data plane asks when a frame names no mapped session.
-
-
-def unmapped(connection: Any, channel: int) -> AmqpError:
-    """The error for a frame on a channel where no session is."""
-    if channel > connection.settings.channel_max:
-        return AmqpError(
-            Condition.FRAMING_ERROR,
-            f"channel {channel}; channel-max is {connection.settings.channel_max}",
-        )
-    return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
+# What the data plane asks when a frame names a session that is not mapped.
 
 
 def check_discarding(connection: Any, session: Any) -> None:

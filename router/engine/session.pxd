@@ -12,6 +12,7 @@ from router.engine.unsettled cimport Unsettled
 cdef unsigned int OUTGOING_WINDOW
 cdef long long WINDOW_BYTES
 cdef long long MIN_WINDOW
+cdef long long MAX_CREDIT
 cdef int ATTACHED
 cdef bytes EMPTY
 

@@ -27,6 +27,7 @@ OUTGOING_WINDOW = 0x7FFFFFFF
 # this many octets under way on one session while nothing can be forwarded.
 WINDOW_BYTES = 4 * 1024 * 1024
 MIN_WINDOW = 16
+MAX_CREDIT = 0xFFFFFFFF
 ATTACHED = int(LinkState.ATTACHED)
 EMPTY = b""
 
@@ -85,6 +86,9 @@ class Session:
             self.note_flow()
         link = self.incoming_link(frame.handle)
         if link is None:
+            if frame.has_delivery_id and frame.delivery_id == self.expected_delivery_id:
+                # what is ignored has used up its id
+                self.expected_delivery_id = serial.add(frame.delivery_id, 1)
             return
         size = frame.end - frame.payload_at
         self.mean_frame_bytes += (size - self.mean_frame_bytes) >> 3
@@ -218,7 +222,8 @@ class Session:
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else 0
             credit = frame.link_credit - serial.distance(start, link.delivery_count)
-            link.credit = credit if credit > 0 else 0
+            # a peer may claim to be ahead of us; more than the field holds is as much as it holds
+            link.credit = min(max(credit, 0), MAX_CREDIT)
         link.drain = frame.drain
         self.handler.credit_received(link)
 
@@ -333,6 +338,10 @@ class Session:
         if settled:
             self.close_incoming(delivery)
         number = delivery.incoming_id
+        if count > self.max_frame_payload:
+            # more than the peer takes in a frame: it learns the outcome without its fields
+            count = 0
+            code = reading.NO_STATE if code == reading.UNREAD_STATE else code
         if settled and count == 0:
             if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
                 self.due_last = number
@@ -358,6 +367,9 @@ class Session:
         if not delivery.outgoing_open:
             return
         number = delivery.outgoing_id
+        if count > self.max_frame_payload:
+            count = 0
+            code = reading.NO_STATE if code == reading.UNREAD_STATE else code
         if settled:
             self.close_outgoing(delivery)
         write_disposition(

@@ -31,7 +31,8 @@ from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.settings import ConnectionSettings
 
-_BUFFER_BYTES: Final = 1 << 20
+_READ_BYTES: Final = 1 << 20
+_BUFFER_BYTES: Final = _READ_BYTES + (1 << 18)
 
 
 @attrs.frozen
@@ -223,7 +224,7 @@ class Talk:
 
     def __rshift__(self, said: Any) -> Talk:
         octets = wire(said)
-        step = self._octets_a_read or max(1, len(octets))
+        step = self._octets_a_read or _READ_BYTES
         for at in range(0, len(octets), step):
             self.read(octets[at : at + step])
         return self

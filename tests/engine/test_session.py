@@ -1,0 +1,646 @@
+"""Transfers, dispositions and flows of a session, and every way a peer can break one with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from router.amqp.composite import encode_composite
+from router.amqp.constants import Descriptor
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Modified,
+    Open,
+    Rejected,
+    Released,
+    Transfer,
+)
+from router.amqp.types import Symbol
+from router.engine import attaching
+from router.engine.delivery import Delivery
+from router.engine.link import OutgoingLink
+
+from support.transcripts import (
+    NOTHING,
+    OVER,
+    On,
+    Talk,
+    attach_receiver,
+    attach_sender,
+    begin,
+    begun,
+    failed,
+    like,
+    linked,
+    message,
+    opened,
+    wire,
+)
+
+TOP = 2**32 - 1
+HALF = 2**31
+EMPTY = memoryview(b"")
+
+
+def session_of(talk: Talk) -> Any:
+    return talk.connection.local_sessions[0]
+
+
+def granted(credit: int = 100, **settings: Any) -> Talk:
+    """A session whose peer may send on handle 0."""
+    talk = linked(**settings)
+    session_of(talk).grant(talk.recorder.links["sender-0"], credit, False)
+    return talk.skip()
+
+
+def flow(**fields: Any) -> Flow:
+    every = {"next_incoming_id": 0, "incoming_window": 1000}
+    return Flow(**{**every, "next_outgoing_id": 0, "outgoing_window": 1000, **fields})
+
+
+def credit(link_credit: int, delivery_count: int | None = 0, **fields: Any) -> Flow:
+    """Grant credit on the peer's receiver at handle 1."""
+    return flow(handle=1, delivery_count=delivery_count, link_credit=link_credit, **fields)
+
+
+def outgoing(talk: Talk) -> OutgoingLink:
+    link = talk.recorder.links["receiver-1"]
+    assert isinstance(link, OutgoingLink)
+    return link
+
+
+def send(talk: Talk, payload: bytes = b"hello", *, settled: bool = False) -> Delivery:
+    """Send a delivery of our own on the peer's receiver, in one go."""
+    delivery = Delivery()
+    delivery.settled = settled
+    session = session_of(talk)
+    session.begin_outgoing(outgoing(talk), delivery)
+    assert session.send(delivery, memoryview(payload), 0, len(payload), False) == len(payload)
+    return delivery
+
+
+# Transfers in.
+
+
+def test_a_delivery_in_one_frame() -> None:
+    talk = granted() >> message(7, b"hello") << NOTHING
+    assert talk.recorder.told("transfer") == [(7, True, False)]
+    assert talk.recorder.payloads == {7: b"hello"}
+    link = talk.recorder.links["sender-0"]
+    assert (link.credit, link.delivery_count, link.unsettled) == (99, 1, 1)
+
+
+def test_a_delivery_in_several_frames() -> None:
+    talk = granted() >> message(0, b"a", more=True) >> On(0, Transfer(0, more=True), b"b")
+    talk >> message(0, b"c", more=True) >> On(0, Transfer(0), b"") << NOTHING
+    assert talk.recorder.payloads == {0: b"abc"}
+    assert [about[1] for about in talk.recorder.told("transfer")] == [False, False, False, True]
+    assert talk.recorder.links["sender-0"].credit == 99
+
+
+def test_deliveries_of_two_links_may_interleave() -> None:
+    talk = granted() >> attach_sender(5)
+    session_of(talk).grant(talk.recorder.links["sender-5"], 5, False)
+    talk.skip() >> message(0, b"a", more=True) >> message(1, b"x", 5, more=True)
+    talk >> On(0, Transfer(0), b"b") >> On(0, Transfer(5), b"y") << NOTHING
+    assert talk.recorder.payloads == {0: b"ab", 1: b"xy"}
+
+
+@pytest.mark.parametrize("start", [0, 5, TOP])
+def test_delivery_ids_begin_anywhere_and_go_on_from_there(start: int) -> None:
+    talk = granted()
+    for step in range(4):
+        talk >> message((start + step) & TOP) << NOTHING
+    talk >> message((start + 5) & TOP) << failed(End, "amqp:invalid-field")
+
+
+def test_a_delivery_without_its_id_ends_the_session() -> None:
+    granted() >> On(0, Transfer(0, delivery_tag=b"t"), b"x") << failed(End, "amqp:invalid-field")
+
+
+def test_another_delivery_may_not_begin_before_one_is_complete() -> None:
+    talk = granted() >> message(0, more=True) >> message(1)
+    talk << failed(End, "amqp:not-allowed") << NOTHING
+
+
+def test_a_tag_of_more_than_32_octets_is_refused() -> None:
+    talk = granted() >> message(0, delivery_tag=b"t" * 32) << NOTHING
+    body = bytes.fromhex("005314c02603 43 43 a021") + b"t" * 33
+    talk >> (len(body) + 8).to_bytes(4, "big") + b"\x02\0\0\0" + body
+    talk << failed(Close, "amqp:decode-error") << OVER
+
+
+@pytest.mark.parametrize("handle", [1, 2, 65535, 2**31, TOP])
+def test_a_transfer_on_a_handle_that_cannot_be(handle: int) -> None:
+    talk = granted() >> message(0, handle=handle)
+    wrong = "amqp:not-allowed" if handle == 1 else "amqp:session:unattached-handle"
+    talk << failed(End, wrong) << NOTHING
+    # What was under way is ignored until the end is answered; then the channel is free again.
+    talk >> message(1) >> flow() >> Disposition(True, 0) >> attach_sender(9) << NOTHING
+    talk >> End() << NOTHING >> begin() << like(type(begin()), remote_channel=0)
+
+
+def test_a_transfer_without_credit_costs_the_link_only() -> None:
+    talk = granted(1) >> message(0) << NOTHING >> message(1)
+    talk << like(Detach, handle=0, closed=True)
+    assert str(talk.recorder.events[-1].error.condition) == "amqp:link:transfer-limit-exceeded"
+    # What the peer sent before it knew is ignored, and its ids are used up all the same.
+    talk >> message(2, more=True) >> On(0, Transfer(0), b"") << NOTHING
+    talk >> attach_sender(5) << Attach
+    session_of(talk).grant(talk.recorder.links["sender-5"], 5, False)
+    talk.skip() >> message(3, handle=5) << NOTHING
+    talk >> Detach(0, True) << NOTHING
+    assert talk.recorder.told("transfer")[-1] == (3, True, False)
+
+
+def test_a_link_that_we_detach_loses_what_is_under_way_and_nothing_else() -> None:
+    talk = granted() >> attach_sender(5)
+    session_of(talk).grant(talk.recorder.links["sender-5"], 5, False)
+    talk.skip() >> message(0, more=True)
+    attaching.detach(talk.recorder.links["sender-0"], True)
+    talk << Detach >> message(1, handle=5) >> On(0, Transfer(0), b"") >> message(2)
+    talk >> message(3, handle=5) << NOTHING
+
+
+def test_the_incoming_window_binds() -> None:
+    talk = granted(window_limit=4)
+    for number in range(4):
+        talk.read(wire(message(number)))
+    talk.read(wire(message(4)))
+    # nothing was written in between, so the window could not be opened either
+    error = talk.frames()[-1].performative.error
+    assert str(error.condition) == "amqp:session:window-violation"
+
+
+def test_the_window_opens_again_at_the_end_of_each_turn() -> None:
+    talk = granted(window_limit=4)
+    for number in range(20):
+        talk >> message(number)
+        talk.frames()
+
+
+def test_held_frames_narrow_the_window() -> None:
+    talk = granted(window_limit=8)
+    session = session_of(talk)
+    session.held_frames = 6
+    for number in range(4):
+        talk.read(wire(message(number)))
+    talk << like(Flow, next_incoming_id=4, incoming_window=4, handle=None)
+    session.held_frames = 8
+    for number in range(4, 8):
+        talk.read(wire(message(number)))
+    talk << like(Flow, next_incoming_id=8, incoming_window=0)
+    session.held_frames = 0
+    session.note_window()
+    talk << like(Flow, next_incoming_id=8, incoming_window=8)
+
+
+def test_large_frames_narrow_the_window() -> None:
+    """About 4 MiB of them may be under way, and at least 16; what was granted once stays."""
+    for size, least in ((200_000, 20), (1_000_000, 16)):
+        talk = granted(500, max_frame_size=1 << 20, window_limit=64)
+        lasts = []
+        for number in range(120):
+            talk >> message(number, b"x" * size)
+            lasts.append(64 - number - 1)
+            windows = [each.performative.incoming_window for each in talk.frames()]
+            assert all(window >= lasts[-1] for window in windows)
+        assert windows == [least]
+
+
+def test_settled_on_the_first_frame() -> None:
+    talk = granted() >> message(0, settled=True) << NOTHING
+    assert talk.recorder.told("transfer") == [(0, True, True)]
+    assert talk.recorder.links["sender-0"].unsettled == 0
+
+
+@pytest.mark.parametrize("last", [{"settled": True}, {}])
+def test_settled_on_a_later_frame_settles_it_all(last: dict[str, Any]) -> None:
+    talk = granted() >> message(0, more=True, settled=False)
+    talk >> On(0, Transfer(0, settled=True, more=True), b"")
+    talk >> On(0, Transfer(0, **last), b"") << NOTHING
+    assert [about[2] for about in talk.recorder.told("transfer")] == [False, True, True]
+    assert talk.recorder.links["sender-0"].unsettled == 0
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_an_aborted_delivery_is_over(more: bool) -> None:
+    talk = granted() >> message(0, more=True)
+    talk >> On(0, Transfer(0, aborted=True, more=more), b"ignored") << NOTHING
+    assert talk.recorder.told("aborted") == [(0,)]
+    assert talk.recorder.payloads == {0: b"x"}
+    assert talk.recorder.links["sender-0"].unsettled == 0
+    talk >> message(1) << NOTHING
+
+
+def test_a_delivery_may_be_aborted_in_its_first_frame() -> None:
+    talk = granted() >> message(0, aborted=True) << NOTHING
+    assert talk.recorder.told("aborted") == [(0,)]
+    assert talk.recorder.links["sender-0"].unsettled == 0
+    talk >> message(1) << NOTHING
+
+
+def test_a_message_that_is_too_large_costs_the_link() -> None:
+    for frames in ([message(0, b"x" * 11)], [message(0, b"x" * 9, more=True), message(0, b"xx")]):
+        talk = granted()
+        talk.recorder.links["sender-0"].max_message_size = 10
+        talk >> frames
+        talk << like(Detach, handle=0, closed=True) << NOTHING
+        error = talk.recorder.events[-1].error
+        assert str(error.condition) == "amqp:link:message-size-exceeded"
+
+
+# Dispositions.
+
+
+def told(talk: Talk, number: int, code: Descriptor, *, settled: bool = True) -> None:
+    delivery = next(d for d in talk.recorder.deliveries if d.incoming_id == number)
+    session_of(talk).tell_sender(delivery, settled, int(code), EMPTY, 0, 0)
+
+
+def test_equal_outcomes_of_neighbours_are_told_together() -> None:
+    talk = granted() >> [message(n) for n in range(8)]
+    for number, code in enumerate(["ACCEPTED"] * 3 + ["RELEASED"] * 2 + ["ACCEPTED"]):
+        told(talk, number, Descriptor[code])
+    told(talk, 7, Descriptor.ACCEPTED)
+    talk << Disposition(True, 0, 2, True, Accepted()) << Disposition(True, 3, 4, True, Released())
+    talk << Disposition(True, 5, 5, True, Accepted())
+    talk << Disposition(True, 7, 7, True, Accepted()) << NOTHING
+    assert talk.recorder.links["sender-0"].unsettled == 1
+
+
+def test_neighbours_at_the_wrap() -> None:
+    talk = granted() >> [message(n) for n in (TOP - 1, TOP, 0, 1)]
+    for number in (TOP - 1, TOP, 0, 1):
+        told(talk, number, Descriptor.ACCEPTED)
+    talk << Disposition(True, TOP - 1, 1, True, Accepted()) << NOTHING
+
+
+def test_states_keep_their_order() -> None:
+    talk = granted() >> [message(n) for n in range(3)]
+    told(talk, 0, Descriptor.ACCEPTED)
+    told(talk, 1, Descriptor.ACCEPTED, settled=False)
+    told(talk, 1, Descriptor.ACCEPTED)
+    told(talk, 1, Descriptor.RELEASED)
+    talk << Disposition(True, 0, 0, True, Accepted())
+    talk << Disposition(True, 1, 1, False, Accepted()) << Disposition(True, 1, 1, True, Accepted())
+    talk << NOTHING
+
+
+def test_a_state_with_fields_is_told_as_it_came() -> None:
+    talk = granted() >> message(0)
+    state = Modified(delivery_failed=True, message_annotations={Symbol("a"): "b"})
+    octets = b".." + encode_composite(state)
+    session_of(talk).tell_sender(
+        talk.recorder.deliveries[0], True, 0x27, memoryview(octets), 2, len(octets) - 2
+    )
+    talk << Disposition(True, 0, 0, True, state)
+
+
+def test_a_state_larger_than_the_peer_s_frames_is_cut_to_its_outcome() -> None:
+    talk = granted(remote=Open("peer", max_frame_size=512)) >> message(0)
+    octets = encode_composite(Rejected(Error(Symbol("x"), description="y" * 1000)))
+    session_of(talk).tell_sender(
+        talk.recorder.deliveries[0], True, 0x25, memoryview(octets), 0, len(octets)
+    )
+    talk << Disposition(True, 0, 0, True, Rejected()) << NOTHING
+
+
+def sent(count: int = 10, start: int = 0) -> Talk:
+    """A session that has sent deliveries with these ids."""
+    talk = linked()
+    session_of(talk).next_delivery_id = start
+    talk >> credit(count) << NOTHING
+    for _ in range(count):
+        send(talk)
+    return talk.skip()
+
+
+RANGES = [
+    (3, 3, [3]),
+    (3, None, [3]),
+    (0, 9, list(range(10))),
+    (4, 6, [4, 5, 6]),
+    (8, 500, [8, 9]),
+    (0, HALF - 1, list(range(10))),
+    (50, 60, []),
+    (TOP - 5, 1, [0, 1]),
+    (HALF + 20, 4, [0, 1, 2, 3, 4]),
+]
+
+
+@pytest.mark.parametrize(("first", "last", "named"), RANGES)
+@pytest.mark.parametrize("start", [0, 1000, TOP - 4])
+def test_a_disposition_over_a_range(
+    first: int, last: int | None, named: list[int], start: int
+) -> None:
+    talk = sent(start=start)
+    moved = None if last is None else (last + start) & TOP
+    talk >> Disposition(True, (first + start) & TOP, moved, True, Accepted()) << NOTHING
+    expected = [((number + start) & TOP, True, 0x24) for number in named]
+    assert talk.recorder.told("outcome") == expected
+    assert outgoing(talk).unsettled == 10 - len(named)
+
+
+def test_a_range_that_runs_backwards_ends_the_session() -> None:
+    for first, last in ((3, 2), (0, TOP), (0, HALF)):
+        sent() >> Disposition(True, first, last, True) << failed(End, "amqp:invalid-field")
+
+
+def test_settling_twice_is_ignored() -> None:
+    talk = sent()
+    talk >> [Disposition(True, 0, 5, True, Accepted())] * 2 << NOTHING
+    assert len(talk.recorder.told("outcome")) == 6
+
+
+def test_settling_in_any_order() -> None:
+    talk = sent()
+    for number in (5, 0, 9, 1, 2, 8):
+        talk >> Disposition(True, number, None, True, Released()) << NOTHING
+    talk >> Disposition(True, 0, 9, True, Accepted()) << NOTHING
+    assert [about[0] for about in talk.recorder.told("outcome")] == [
+        5, 0, 9, 1, 2, 8, 3, 4, 6, 7,
+    ]  # fmt: skip
+    assert outgoing(talk).unsettled == 0
+
+
+def test_huge_ranges_take_no_longer_than_what_is_unsettled() -> None:
+    talk = sent(3)
+    wide = Disposition(True, 0, HALF - 1, False, Accepted())
+    for _ in range(2000):
+        talk.read(wire(On(0, wide)))
+    assert len(talk.recorder.told("outcome")) == 6000
+
+
+def test_three_way_settlement() -> None:
+    """The receiver tells its outcome, the sender settles, the receiver forgets (section 2.6.12)."""
+    talk = sent(2) >> Disposition(True, 0, 1, False, Accepted()) << NOTHING
+    assert talk.recorder.told("outcome") == [(0, False, 0x24), (1, False, 0x24)]
+    assert outgoing(talk).unsettled == 2
+    # and as the receiver
+    talk = granted() >> [message(0), message(1)]
+    told(talk, 0, Descriptor.ACCEPTED, settled=False)
+    talk << Disposition(True, 0, 0, False, Accepted())
+    talk >> Disposition(False, 0, 1, True, Accepted()) << NOTHING
+    assert talk.recorder.told("settlement") == [(0, True, 0x24), (1, True, 0x24)]
+    assert talk.recorder.links["sender-0"].unsettled == 0
+
+
+def test_telling_a_receiver_that_its_delivery_is_settled() -> None:
+    talk = sent(1)
+    delivery = session_of(talk).outgoing.find(0)
+    session_of(talk).tell_receiver(delivery, True, 0x24, EMPTY, 0, 0)
+    session_of(talk).tell_receiver(delivery, True, 0x24, EMPTY, 0, 0)
+    talk << Disposition(False, 0, 0, True, Accepted()) << NOTHING
+    assert outgoing(talk).unsettled == 0
+
+
+# Flows.
+
+
+@pytest.mark.parametrize(
+    ("delivery_count", "link_credit", "expected"),
+    [(0, 10, 10), (None, 10, 10), (0, 0, 0), (0, TOP, TOP), (5, 10, 15), (TOP, 10, 9), (TOP, 0, 0)],
+)
+def test_credit_counts_from_the_receiver_s_delivery_count(
+    delivery_count: int | None, link_credit: int, expected: int
+) -> None:
+    talk = linked() >> credit(link_credit, delivery_count) << NOTHING
+    assert outgoing(talk).credit == expected
+
+
+@pytest.mark.parametrize("at", [0, 1000, TOP - 1, TOP])
+def test_credit_that_crosses_deliveries_under_way(at: int) -> None:
+    talk = linked()
+    outgoing(talk).delivery_count = at
+    talk >> credit(4, at)
+    for _ in range(3):
+        send(talk)
+    assert outgoing(talk).credit == 1
+    assert outgoing(talk).delivery_count == (at + 3) & TOP
+    # the peer has seen one of the three
+    talk.skip() >> credit(4, (at + 1) & TOP)
+    assert outgoing(talk).credit == 2
+    # and takes back what is left
+    talk >> credit(1, (at + 1) & TOP)
+    assert outgoing(talk).credit == 0
+
+
+def test_more_credit_than_can_be_counted_is_as_much_as_can() -> None:
+    talk = linked() >> credit(TOP, 1000) << NOTHING
+    assert 0 < outgoing(talk).credit <= TOP
+    talk >> credit(TOP, 1000, echo=True) << like(Flow, handle=1) << NOTHING
+
+
+def test_a_flow_on_an_unknown_handle_ends_the_session() -> None:
+    for handle in (2, 65535, TOP):
+        talk = linked() >> flow(handle=handle)
+        talk << failed(End, "amqp:session:unattached-handle")
+
+
+def test_a_flow_on_a_link_that_we_have_detached_is_ignored() -> None:
+    talk = linked()
+    attaching.detach(outgoing(talk), True)
+    talk << Detach >> credit(10) << NOTHING
+
+
+def test_a_flow_may_be_asked_for() -> None:
+    talk = granted(7) >> flow(echo=True)
+    talk << like(Flow, handle=None, next_incoming_id=0, incoming_window=2048) << NOTHING
+    talk >> flow(handle=0, delivery_count=0, echo=True)
+    talk << like(Flow, handle=0, link_credit=7, delivery_count=0, echo=False) << NOTHING
+    talk >> credit(9, echo=True)
+    talk << like(Flow, handle=1, link_credit=9, delivery_count=0, available=0) << NOTHING
+
+
+def test_many_that_ask_in_one_turn_get_one_answer() -> None:
+    talk = linked()
+    for _ in range(5):
+        talk.read(wire(On(0, flow(echo=True))))
+    talk << like(Flow, handle=None) << NOTHING
+
+
+def test_drained_credit_is_used_up() -> None:
+    talk = linked() >> credit(5, drain=True) << NOTHING
+    assert talk.recorder.told("credit") == [("receiver-1", 5, True)]
+    session_of(talk).use_up_credit(outgoing(talk))
+    talk << like(Flow, handle=1, delivery_count=5, link_credit=0, drain=True) << NOTHING
+
+
+def test_credit_that_a_sender_gives_back() -> None:
+    talk = granted(10)
+    link = talk.recorder.links["sender-0"]
+    session_of(talk).grant(link, 10, True)
+    talk << like(Flow, handle=0, drain=True, link_credit=10)
+    talk >> message(0) >> flow(handle=0, delivery_count=10, link_credit=0, drain=True) << NOTHING
+    assert (link.credit, link.delivery_count) == (0, 10)
+
+
+@pytest.mark.parametrize("count", [11, 500, TOP, HALF])
+def test_a_sender_cannot_give_back_more_than_it_has(count: int) -> None:
+    talk = granted(10) >> flow(handle=0, delivery_count=count) << NOTHING
+    link = talk.recorder.links["sender-0"]
+    assert (link.credit, link.delivery_count) == (10, 0)
+
+
+@pytest.mark.parametrize("at", [TOP - 3, TOP])
+def test_a_sender_s_delivery_count_may_wrap(at: int) -> None:
+    talk = begun() >> attach_sender(initial_delivery_count=at)
+    link = talk.recorder.links["sender-0"]
+    session_of(talk).grant(link, 10, False)
+    talk.skip() >> [message(n) for n in range(6)] << NOTHING
+    talk >> flow(handle=0, delivery_count=(at + 8) & TOP)
+    assert (link.credit, link.delivery_count) == (2, (at + 8) & TOP)
+
+
+# Transfers out.
+
+
+def test_what_is_sent() -> None:
+    talk = linked() >> credit(10) << NOTHING
+    send(talk, b"hello")
+    send(talk, b"", settled=True)
+    made = {"message_format": 0}
+    talk << On(0, like(Transfer, handle=1, delivery_id=0, settled=False, **made), b"hello")
+    talk << On(0, like(Transfer, handle=1, delivery_id=1, settled=True, **made), b"") << NOTHING
+    link = outgoing(talk)
+    assert (link.credit, link.delivery_count, link.unsettled) == (8, 2, 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 439, 440, 441, 880, 881, 5000])
+def test_a_message_is_cut_to_the_peer_s_frames(size: int) -> None:
+    talk = linked(remote=Open("peer", max_frame_size=512)) >> credit(1)
+    payload = bytes(n % 251 for n in range(size))
+    send(talk, payload)
+    frames = talk.frames()
+    assert b"".join(frame.payload or b"" for frame in frames) == payload
+    assert [frame.performative.more for frame in frames] == [True] * (len(frames) - 1) + [False]
+    assert [frame.performative.delivery_id for frame in frames] == [0] + [None] * (len(frames) - 1)
+
+
+def test_sending_stops_where_the_window_ends() -> None:
+    talk = linked(remote=Open("peer", max_frame_size=512), begin={"incoming_window": 2})
+    talk >> credit(5, incoming_window=2)
+    session, delivery, payload = session_of(talk), Delivery(), memoryview(bytes(2000))
+    session.begin_outgoing(outgoing(talk), delivery)
+    at = session.send(delivery, payload, 0, 2000, False)
+    assert 0 < at < 2000
+    assert len(talk.frames()) == 2
+    assert not session.can_send(outgoing(talk))
+    talk >> flow(next_incoming_id=2, incoming_window=1)
+    assert talk.recorder.told("room") == [()]
+    at = session.send(delivery, payload, at, 2000, False)
+    talk >> flow(next_incoming_id=3, incoming_window=100)
+    assert session.send(delivery, payload, at, 2000, False) == 2000
+    frames = talk.frames()
+    assert frames[-1].performative.more is False
+
+
+def test_a_window_told_before_what_is_under_way_arrived() -> None:
+    talk = linked() >> credit(10)
+    for _ in range(6):
+        send(talk)
+    talk.skip() >> flow(next_incoming_id=2, incoming_window=5)
+    assert session_of(talk).remote_incoming_window == 1
+    talk >> flow(next_incoming_id=2, incoming_window=3)
+    assert not session_of(talk).can_send(outgoing(talk))
+    talk >> flow(next_incoming_id=None, incoming_window=10)
+    assert session_of(talk).remote_incoming_window == 4
+
+
+def test_an_abort_ends_a_delivery() -> None:
+    talk = linked() >> credit(5)
+    session, delivery = session_of(talk), Delivery()
+    session.begin_outgoing(outgoing(talk), delivery)
+    session.send(delivery, memoryview(b"half"), 0, 4, True)
+    session.abort(delivery)
+    talk << On(0, like(Transfer, more=True), b"half")
+    talk << On(0, like(Transfer, aborted=True, more=False, delivery_id=None), b"") << NOTHING
+    assert outgoing(talk).unsettled == 0
+
+
+def test_a_link_that_wants_everything_settled() -> None:
+    talk = begun() >> attach_receiver(snd_settle_mode=1)
+    talk.skip() >> credit(5)
+    send(talk)
+    talk << like(Transfer, settled=True)
+    assert outgoing(talk).unsettled == 0
+
+
+def test_a_closed_socket_buffer_stops_sending() -> None:
+    talk = linked() >> credit(5)
+    session = session_of(talk)
+    assert session.can_send(outgoing(talk))
+    talk.connection.outbox.output.append(bytes(600_000))
+    talk.connection.outbox.touch()
+    assert not session.can_send(outgoing(talk))
+    talk.connection.sent(600_000)
+    assert session.can_send(outgoing(talk))
+    assert talk.recorder.told("room") == [()]
+
+
+# Any frames at all.
+
+
+FRAMES = st.one_of(
+    st.builds(
+        message,
+        st.integers(0, 6),
+        st.binary(max_size=5),
+        st.integers(0, 3),
+        more=st.booleans(),
+        aborted=st.booleans(),
+        settled=st.sampled_from([None, True, False]),
+    ),
+    st.builds(
+        Disposition,
+        st.booleans(),
+        st.sampled_from([0, 1, 5, TOP]),
+        st.sampled_from([None, 0, 3, HALF]),
+        st.booleans(),
+        st.sampled_from([None, Accepted(), Rejected(Error(Symbol("x")))]),
+    ),
+    st.builds(
+        flow,
+        next_incoming_id=st.sampled_from([None, 0, 3, HALF, TOP]),
+        incoming_window=st.sampled_from([0, 3, TOP]),
+        handle=st.sampled_from([None, 0, 1, 2]),
+        delivery_count=st.sampled_from([None, 0, 3, HALF, TOP]),
+        link_credit=st.sampled_from([None, 0, 3, HALF, TOP]),
+        drain=st.booleans(),
+        echo=st.booleans(),
+    ),
+    st.builds(attach_sender, st.integers(0, 3)),
+    st.builds(attach_receiver, st.integers(0, 3)),
+    st.builds(Detach, st.integers(0, 3), st.booleans()),
+    st.sampled_from([End(), begin(), begin(remote_channel=0), Close()]),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(FRAMES, max_size=25), st.integers(0, 6))
+def test_any_frames_in_any_order_are_answered_with_frames(frames: list[Any], credit: int) -> None:
+    talk = granted(credit)
+    for frame in frames:
+        talk >> frame
+        for said in talk.frames():
+            assert said.performative is not None
+    for link in talk.recorder.links.values():
+        assert link.unsettled >= 0
+        assert 0 <= link.credit <= TOP
+
+
+def test_frames_for_a_session_that_was_never_begun_close() -> None:
+    for frame in (message(0), flow(), Disposition(True, 0), attach_sender(), Detach(0), End()):
+        opened() >> frame << failed(Close, "amqp:not-allowed") << OVER
+
+
