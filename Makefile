@@ -56,11 +56,11 @@ test: ## the whole suite on both builds, one after the other
 	exit $$status
 
 test-compiled: env-test interop ## the suite on the compiled build only
-	@TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
 
 # The benchmark's own tests are the same on either build, and long: they run once, above.
 test-interpreted: env-dev interop ## the suite on the interpreted build only
-	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench $(PYTEST_ARGS)
 
 test-pythons: interop ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \
