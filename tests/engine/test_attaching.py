@@ -64,7 +64,7 @@ def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
 
 def test_a_begin_is_answered_on_a_channel_of_our_own() -> None:
     talk = opened() >> On(5, begin(next_outgoing_id=7, incoming_window=3, handle_max=4))
-    talk << On(0, like(Begin, remote_channel=5, next_outgoing_id=0, incoming_window=2048))
+    talk << On(0, like(Begin, remote_channel=5, next_outgoing_id=0, incoming_window=64))
     session = talk.recorder.of(SessionBegun)[0].session
     assert (session.next_incoming_id, session.remote_incoming_window) == (7, 3)
     talk >> On(2, begin()) << On(1, like(Begin, remote_channel=2)) << NOTHING

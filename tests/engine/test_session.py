@@ -205,16 +205,25 @@ def test_held_frames_narrow_the_window() -> None:
 
 
 def test_large_frames_narrow_the_window() -> None:
-    """About 4 MiB of them may be under way, and at least 16; what was granted once stays."""
-    for size, least in ((200_000, 20), (1_000_000, 16)):
+    """About 4 MiB of them may be under way, and at least 16, from the first frame on."""
+    for size, most in ((200_000, 20), (1_000_000, 16)):
         talk = granted(500, max_frame_size=1 << 20, window_limit=64)
-        lasts = []
+        assert session_of(talk).incoming_window == 16
+        windows = []
         for number in range(120):
             talk >> message(number, b"x" * size)
-            lasts.append(64 - number - 1)
-            windows = [each.performative.incoming_window for each in talk.frames()]
-            assert all(window >= lasts[-1] for window in windows)
-        assert windows == [least]
+            windows += [each.performative.incoming_window for each in talk.frames()]
+        assert max(windows) == windows[-1] == most
+
+
+def test_small_frames_widen_the_window() -> None:
+    talk = granted(500)
+    assert session_of(talk).incoming_window == 64
+    windows = []
+    for number in range(64):
+        talk >> message(number, b"x")
+        windows += [each.performative.incoming_window for each in talk.frames()]
+    assert windows[-1] == 2048
 
 
 def test_settled_on_the_first_frame() -> None:
@@ -455,7 +464,7 @@ def test_a_flow_on_a_link_that_we_have_detached_is_ignored() -> None:
 
 def test_a_flow_may_be_asked_for() -> None:
     talk = granted(7) >> flow(echo=True)
-    talk << like(Flow, handle=None, next_incoming_id=0, incoming_window=2048) << NOTHING
+    talk << like(Flow, handle=None, next_incoming_id=0, incoming_window=64) << NOTHING
     talk >> flow(handle=0, delivery_count=0, echo=True)
     talk << like(Flow, handle=0, link_credit=7, delivery_count=0, echo=False) << NOTHING
     talk >> credit(9, echo=True)

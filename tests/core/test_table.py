@@ -1,0 +1,126 @@
+"""Names, treatments, and how long an address is remembered."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer
+from router.core.table import TREATMENT_NAMES, TREATMENTS, AddressTable, address_name
+from router.engine.link import OutgoingLink
+
+
+def table(*rules: tuple[bool, str, str], default: str = "balanced") -> AddressTable:
+    made = iter(range(100))
+    return AddressTable(rules, default, lambda: f"amqp:/temp/{next(made)}")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("orders", "orders"),
+        ("/orders", "orders"),
+        ("//orders", "orders"),
+        ("orders/", "orders"),
+        ("orders.", "orders"),
+        ("orders/./", "orders"),
+        ("amqp://host:5672/orders", "orders"),
+        ("amqps://user@host/orders/x", "orders/x"),
+        ("AMQP://HOST/Orders", "Orders"),
+        ("amqp:///orders", "orders"),
+        ("amqp:/orders", "orders"),
+        ("amqp:orders", "orders"),
+        ("amqp://host", ""),
+        ("amqp://host/", ""),
+        ("http://host/orders", "http://host/orders"),
+        ("q/amqp://host/x", "q/amqp://host/x"),
+        ("$management", "$management"),
+        ("a b", "a b"),
+        ("", ""),
+        ("///", ""),
+        ("é", "é"),
+    ],
+)
+def test_what_an_address_text_means(text: str, name: str) -> None:
+    assert address_name(text) == name
+
+
+def test_long_texts_take_bounded_time() -> None:
+    for text in ("/" * 10**6, "amqp:" * 10**5, "amqp://" + "a" * 10**6, "./" * 10**5):
+        address_name(text)
+
+
+def test_treatments_have_names() -> None:
+    assert TREATMENT_NAMES[TREATMENTS["multicast"]] == "multicast"
+    assert set(TREATMENTS.values()) == {CLOSEST, BALANCED, MULTICAST, UNAVAILABLE}
+
+
+def test_rules_decide_the_treatment() -> None:
+    made = table(
+        (True, "news", "multicast"), (False, "news/local", "closest"), (False, "x/*", "unavailable")
+    )
+    found = {name: made.treatment(name) for name in ("news", "news/a", "news/local", "x/y", "z")}
+    assert list(found.values()) == [MULTICAST, MULTICAST, CLOSEST, UNAVAILABLE, BALANCED]
+    assert table(default="closest").treatment("z") == CLOSEST
+
+
+def test_texts_of_one_name_are_one_address() -> None:
+    made = table()
+    assert made.enter("/q") is made.enter("amqp://host/q/") is made.find("q")
+    assert len(made) == 1
+
+
+def test_an_unavailable_name_is_no_address() -> None:
+    made = table(default="unavailable")
+    assert made.enter("q") is None
+    assert made.find("q") is None
+    assert len(made) == 0
+
+
+def test_a_name_that_nobody_uses_leads_nowhere() -> None:
+    made = table()
+    assert made.find("q") is made.nowhere
+    assert len(made) == 0
+    made.leave(made.nowhere)
+
+
+def test_an_address_goes_when_nothing_hangs_on_it() -> None:
+    made = table()
+    address = made.enter("q")
+    assert address is not None
+    consumer = Consumer(OutgoingLink(None, "l", 0), address)
+    for queue, thing in (
+        (address.consumers, consumer),
+        (address.producers, consumer),
+        (address.waiting, "d"),
+    ):
+        queue.append(thing)
+        made.leave(address)
+        assert list(made.addresses()) == [address]
+        queue.remove(thing)
+    made.leave(address)
+    assert len(made) == 0
+    # another of that name is not taken for it
+    again = made.enter("q")
+    made.leave(address)
+    assert list(made.addresses()) == [again]
+
+
+def test_what_was_counted_stays() -> None:
+    made = table()
+    for name, count in (("a", 1), ("b", 2)):
+        address = made.enter(name)
+        assert address is not None
+        address.counters.ingress = count
+        if name == "a":
+            made.leave(address)
+    made.nowhere.counters.ingress = 4
+    assert made.total().ingress == 7
+
+
+def test_dynamic_addresses_are_new_each_time() -> None:
+    made = table()
+    (text, address), (other, _) = made.enter_dynamic(), made.enter_dynamic()
+    assert text == "amqp:/temp/0" != other
+    assert made.find(text) is address
+    assert made.find("temp/0") is address
+    assert address.is_dynamic

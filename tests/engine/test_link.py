@@ -1,0 +1,32 @@
+"""A link's own fields: what it begins with, and what it lets go of."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.engine.states import LinkState
+
+
+@pytest.mark.parametrize("kind", [IncomingLink, OutgoingLink])
+def test_a_new_link_has_no_credit_and_no_flow_state(kind: type[Link]) -> None:
+    link = kind(None, "name", 3)
+    assert (link.name, link.handle, link.remote_handle) == ("name", 3, -1)
+    assert (link.credit, link.delivery_count, link.unsettled) == (0, 0, 0)
+    assert not link.drain
+    assert link.owner is None
+
+
+def test_a_link_is_attached_in_one_state_only() -> None:
+    link = IncomingLink(None, "name", 0)
+    for state in LinkState:
+        link.state = int(state)
+        assert bool(link.is_attached()) is (state is LinkState.ATTACHED)
+
+
+def test_a_link_that_is_dropped_keeps_nobody_alive() -> None:
+    link = OutgoingLink(None, "name", 0)
+    link.owner = link.current = object()
+    link.drop()
+    assert link.owner is None
+    assert link.current is None

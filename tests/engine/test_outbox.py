@@ -1,0 +1,45 @@
+"""An outbox is in the turn once, and congested between two marks."""
+
+from __future__ import annotations
+
+from router.engine.outbox import Outbox, Turn
+
+CONGESTED_BYTES = 512 * 1024
+
+
+def test_a_connection_is_touched_once_a_turn() -> None:
+    turn = Turn()
+    outboxes = [Outbox(turn, name) for name in "ab"]
+    for outbox in [*outboxes, *outboxes]:
+        outbox.touch()
+    assert turn.touched == ["a", "b"]
+    outboxes[0].in_turn = False
+    outboxes[0].touch()
+    assert turn.touched == ["a", "b", "a"]
+
+
+def test_congestion_begins_above_a_mark_and_ends_below_half_of_it() -> None:
+    outbox = Outbox(Turn(), "a")
+    outbox.output.append(bytes(CONGESTED_BYTES))
+    outbox.touch()
+    assert not outbox.congested
+    outbox.output.append(b"x")
+    outbox.touch()
+    assert outbox.congested
+    outbox.output.sent(CONGESTED_BYTES // 2)
+    assert not outbox.relieve()
+    assert outbox.congested
+    outbox.output.sent(2)
+    assert outbox.relieve()
+    assert not outbox.congested
+    assert not outbox.relieve()
+
+
+def test_a_closed_outbox_holds_nothing() -> None:
+    outbox = Outbox(Turn(), "a")
+    outbox.output.append(bytes(2 * CONGESTED_BYTES))
+    outbox.touch()
+    outbox.close()
+    assert outbox.output.size() == 0
+    assert len(outbox.output.octets) == 0
+    assert not outbox.congested
