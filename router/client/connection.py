@@ -10,6 +10,7 @@ of the caller leaves with one send. A lost connection is not opened again.
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import AsyncIterator
@@ -39,7 +40,9 @@ from router.net.pump import Pump
 CONNECT_TIMEOUT_S = 10.0
 # How long the peer has to answer our close.
 CLOSE_TIMEOUT_S = 2.0
-MAX_FRAME_SIZE = 65536
+# What a server may send ahead on a session, 16 MiB at most, while nobody takes it.
+MAX_FRAME_SIZE = 16384
+WINDOW_FRAMES = 1024
 
 
 @asynccontextmanager
@@ -60,6 +63,7 @@ async def connect(
         container_id=container_id or f"trioute-client-{secrets.token_hex(6)}",
         hostname=where.host,
         max_frame_size=MAX_FRAME_SIZE,
+        window_limit=WINDOW_FRAMES,
         idle_timeout_s=idle_timeout_s,
         handshake_timeout_s=0,
         sasl_mechanisms=("ANONYMOUS",) if where.user is None else ("PLAIN",),
@@ -107,7 +111,10 @@ def _reason(error: OSError) -> str:
     if isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     told_by = cause if isinstance(cause, OSError) else error
-    return told_by.strerror or str(told_by)
+    if isinstance(told_by, socket.gaierror) or not told_by.errno:
+        return told_by.strerror or str(told_by)
+    # trio puts the place into the text as well
+    return os.strerror(told_by.errno)
 
 
 class ClientConnection:

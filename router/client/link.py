@@ -11,6 +11,7 @@ from router.client.failures import ClientError, ConnectionLost, LinkLost, told
 from router.engine import attaching
 from router.engine.events import LinkDetached
 from router.engine.link import OutgoingLink
+from router.errors import AmqpError
 
 
 class ClientLink:
@@ -29,9 +30,15 @@ class ClientLink:
         self._waiting = trio.lowlevel.ParkingLot()
 
     async def attach(self, frame: Attach) -> None:
-        """Attach, and wait for the answer. Raises LinkLost where the peer refuses."""
+        """Attach, and wait for the answer.
+
+        Raises LinkLost where the peer refuses, or takes no further link or no frame of that size.
+        """
         self.client.check_open()
-        self.link = attaching.attach(self.session, frame)
+        try:
+            self.link = attaching.attach(self.session, frame)
+        except AmqpError as error:
+            raise LinkLost(error.condition, error.description) from None
         self.link.owner = self
         self.client.note()
         try:

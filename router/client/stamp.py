@@ -11,8 +11,8 @@ import attrs
 
 from router.amqp import octets
 from router.amqp.constants import Descriptor
-from router.amqp.reading import Cursor
 from router.amqp.message import Message, encode_message
+from router.amqp.reading import Cursor
 from router.amqp.types import Symbol, ULong
 from router.errors import AmqpError
 

@@ -1,0 +1,60 @@
+"""Where to connect, as people write it."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.client.url import Url, parse_url
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("amqp://there", Url("there")),
+        ("amqp://there/", Url("there")),
+        ("AMQP://there:1/a", Url("there", 1, "a")),
+        ("there", Url("there")),
+        ("there:5671/a/b.c", Url("there", 5671, "a/b.c")),
+        ("there//a", Url("there", 5672, "/a")),
+        ("there/a?b#c", Url("there", 5672, "a?b#c")),
+        ("there/a%20b%2fc", Url("there", 5672, "a b/c")),
+        ("there/http://other/x", Url("there", 5672, "http://other/x")),
+        ("[::1]/a", Url("::1", 5672, "a")),
+        ("amqp://[::1]:7/a", Url("::1", 7, "a")),
+        ("ada@there/a", Url("there", 5672, "a", "ada")),
+        ("amqp://ada:@there", Url("there", user="ada", password="")),
+        ("amqp://a%40b:p%3a%2fw:x@there:7/q", Url("there", 7, "q", "a@b", "p:/w:x")),
+    ],
+)
+def test_what_is_read(text: str, url: Url) -> None:
+    assert parse_url(text) == url
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "there is no host"),
+        ("amqp:///a", "there is no host"),
+        ("amqp://:5672/a", "there is no host"),
+        ("amqp://:secret@there", "there is no user name before the @"),
+        ("http://there/a", "http:// cannot be used here: only amqp:// can"),
+        ("amqps://there/a", "amqps:// cannot be used here: only amqp:// can"),
+        ("there:0/a", "'0' is no port"),
+        ("there:65536", "'65536' is no port"),
+        ("there:x", "'x' is no port"),
+        ("there:٣", "'٣' is no port"),
+        ("[::1/a", "'[::1' is no [address]:port"),
+        ("[::1]5/a", "'[::1]5' is no [address]:port"),
+    ],
+)
+def test_what_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        parse_url(text)
+    assert str(refused.value) == reason
+
+
+def test_a_password_is_not_shown() -> None:
+    assert "secret" not in repr(parse_url("amqp://ada:secret@there"))
+    with pytest.raises(ValueError) as refused:
+        parse_url("amqp://ada:secret@there:x")
+    assert "secret" not in str(refused.value)
