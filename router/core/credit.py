@@ -26,7 +26,10 @@ def backing(address: Address) -> int:
     for consumer in address.consumers:
         link = consumer.link
         session = link.session
-        credit = 0 if session.outbox.congested else link.credit
+        credit = link.credit
+        if session.outbox.congested and credit > 1:
+            # One message ahead: it may be another link that fills the socket all the time.
+            credit = 1
         total += credit
         left = max(0, credit - len(consumer.waiting))
         if slowest < 0 or left < slowest:

@@ -119,7 +119,7 @@ def _new_session(connection: Any, channel: int) -> Session:
     session = Session(
         connection, connection.outbox, connection.handler, channel, settings.window_limit
     )
-    session.incoming_window = settings.window_limit
+    session.expect_frames(settings.max_frame_size)
     session.handle_max = settings.handle_max
     session.max_frame_payload = connection.remote_max_frame_size - TRANSFER_OVERHEAD
     connection.local_sessions[channel] = session

@@ -30,6 +30,7 @@ cdef class Session:
     cdef public long long incoming_window
     cdef public long long window_limit
     cdef public long long held_frames
+    cdef public long long window_mark
     cdef public long long mean_frame_bytes
     cdef public Py_ssize_t max_frame_payload
     cdef public Unsettled incoming
@@ -92,6 +93,9 @@ cdef class Session:
     cdef int _note(self) except -1
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
+    cpdef int expect_frames(self, long long largest_bytes) except -1
+    @cython.locals(window=cython.longlong)
+    cdef long long _affordable_window(self) except *
     @cython.locals(window=cython.longlong)
     cdef int _open_window(self) except -1
     cdef int _write_due_disposition(self) except -1

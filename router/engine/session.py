@@ -51,7 +51,9 @@ class Session:
         self.incoming_window = 0
         self.window_limit = window_limit
         self.held_frames = 0
-        # a running mean of what a frame carries, which decides how many frames WINDOW_BYTES are
+        # at this much window left a flow opens it again
+        self.window_mark = 0
+        # what a frame carries, up at once and down slowly; it decides how many WINDOW_BYTES are
         self.mean_frame_bytes = 0
         self.max_frame_payload = 0
         self.incoming = Unsettled()
@@ -82,7 +84,7 @@ class Session:
             raise violations.window_exceeded()
         self.incoming_window -= 1
         self.next_incoming_id = serial.add(self.next_incoming_id, 1)
-        if self.incoming_window <= self.window_limit >> 1:
+        if self.incoming_window <= self.window_mark:
             self.note_flow()
         link = self.incoming_link(frame.handle)
         if link is None:
@@ -91,7 +93,11 @@ class Session:
                 self.expected_delivery_id = serial.add(frame.delivery_id, 1)
             return
         size = frame.end - frame.payload_at
-        self.mean_frame_bytes += (size - self.mean_frame_bytes) >> 3
+        if size > self.mean_frame_bytes:
+            # up at once: a window that was granted cannot be taken back
+            self.mean_frame_bytes = size
+        else:
+            self.mean_frame_bytes += (size - self.mean_frame_bytes) >> 3
         delivery = link.current
         if delivery is None:
             delivery = self._begin_incoming(link, frame)
@@ -414,7 +420,7 @@ class Session:
 
     def note_window(self) -> None:
         """Held frames have left: tell the peer once at least half its window can be opened again."""
-        if (self.window_limit - self.held_frames) >= 2 * self.incoming_window:
+        if self._affordable_window() >= 2 * self.incoming_window:
             self.note_flow()
 
     def note_flow(self) -> None:
@@ -445,14 +451,26 @@ class Session:
         self.links_due.clear()
         self.flow_due = False
 
-    def _open_window(self) -> None:
-        """Set the incoming window: wide for small frames, WINDOW_BYTES for large ones, less what is held."""
+    def expect_frames(self, largest_bytes: int) -> None:
+        """Open the first window; frames may be as large as that until they prove to be smaller."""
+        self.mean_frame_bytes = largest_bytes
+        self._open_window()
+
+    def _affordable_window(self) -> int:
+        """How many frames may come: many small ones or WINDOW_BYTES, less what is held."""
         window = self.window_limit
         if self.mean_frame_bytes * window > WINDOW_BYTES:
             window = max(MIN_WINDOW, WINDOW_BYTES // self.mean_frame_bytes)
-        window -= self.held_frames
+            if window > self.window_limit:
+                window = self.window_limit
+        return window - self.held_frames
+
+    def _open_window(self) -> None:
+        """Widen the incoming window to what can be afforded."""
+        window = self._affordable_window()
         if window > self.incoming_window:
             self.incoming_window = window
+        self.window_mark = self.incoming_window >> 1
 
     def _write_due_disposition(self) -> None:
         self.has_due = False
