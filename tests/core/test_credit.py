@@ -1,0 +1,207 @@
+"""Credit is honest: what senders hold, receivers back, with one message ahead for each sender."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from router.amqp.performatives import Attach, Source, Target
+from router.core import credit
+from router.core.address import MULTICAST
+
+from support.in_memory import ReceivingLink, Router, SendingLink
+
+
+def held(senders: list[SendingLink]) -> list[int]:
+    return [sender.credit for sender in senders]
+
+
+def test_a_sender_gets_what_the_receiver_takes() -> None:
+    router = Router()
+    sender = router.client().sender("q")
+    assert sender.credit == 0
+    receiver = router.client().receiver("q", 7)
+    assert sender.credit == 7
+    receiver.grant(20)
+    assert sender.credit in range(7, 21)
+
+
+def test_a_sender_gets_no_more_than_its_capacity() -> None:
+    router = Router()
+    router.client().receiver("q", 10_000)
+    assert router.client(link_capacity=25).sender("q").credit == 25
+
+
+def test_senders_share() -> None:
+    router = Router()
+    senders = [router.client().sender("q") for _ in range(4)]
+    router.client().receiver("q", 40)
+    assert held(senders) == [10] * 4
+
+
+def test_each_sender_gets_one_ahead_but_only_while_there_is_any() -> None:
+    router = Router()
+    senders = [router.client().sender("q") for _ in range(4)]
+    receiver = router.client().receiver("q", 2)
+    assert held(senders) == [1] * 4
+    sent = 0
+    while any(held(senders)):
+        next(sender for sender in senders if sender.credit).send(b"x")
+        sent += 1
+        assert sum(held(senders)) <= receiver.credit + 4
+    assert len(receiver.received) == 2
+    assert sent <= 6
+    receiver.grant(sent - 2)
+    assert len(receiver.received) == sent
+    assert held(senders) == [0] * 4
+    receiver.grant(1)
+    assert held(senders) == [1] * 4
+
+
+def test_a_multicast_s_slowest_receiver_decides() -> None:
+    router = Router(default="multicast")
+    receivers = [router.client().receiver("q", count) for count in (100, 3, 50)]
+    sender = router.client().sender("q")
+    assert sender.credit == 3
+    for _ in range(3):
+        sender.send(b"x")
+    assert sender.credit == 0
+    receivers[1].detach()
+    assert sender.credit == 47
+
+
+def test_credit_is_asked_back_when_the_last_receiver_goes() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = router.client().sender("q")
+    receiver.detach()
+    assert (sender.credit, sender.drain) == (5, True)
+    sender.give_back()
+    again = router.client().receiver("q", 3)
+    assert (sender.credit, sender.drain) == (3, False)
+    sender.send(b"x")
+    assert again.take() == b"x"
+
+
+def test_a_sender_that_does_not_give_back_is_not_stuck() -> None:
+    router = Router()
+    router.client().receiver("q", 5).detach()
+    sender = router.client().sender("q")
+    receiver = router.client().receiver("q", 5)
+    receiver.detach()
+    receiver = router.client().receiver("q", 50)
+    for _ in range(40):
+        sender.send(b"x")
+    assert len(receiver.received) == 40
+
+
+def test_a_congested_receiver_backs_one_message_at_most() -> None:
+    router = Router()
+    slow, fast = (router.client().receiver("q", 50) for _ in range(2))
+    slow.client.read(reads=False)
+    sender = router.client().sender("q")
+    for _ in range(30):
+        sender.send(b"x" * 60_000)
+    address = next(iter(router.table.addresses()))
+    assert slow.client.connection.outbox.congested
+    assert credit.backing(address) - fast.credit in {0, 1}
+    slow.client.read()
+    assert credit.backing(address) == fast.credit + slow.credit
+
+
+@pytest.mark.slow
+def test_too_much_that_is_unsettled_stops_a_sender_until_some_is_settled() -> None:
+    """The receiver grants once and then only settles: no flow of its helps out."""
+    router = Router()
+    receiver = router.client(window=10**6).receiver("q", 10**6)
+    for address, payload in (("q", b"x"), (None, b"\x00\x53\x73\xc0\x06\x03\x40\x40\xa1\x01q")):
+        sender = router.client().sender(address)
+        for _ in range(65536):
+            sender.send(payload)
+        assert sender.credit == 0
+        count = len(receiver.unsettled)
+        numbers = list(receiver.unsettled)
+        receiver.unsettled.clear()
+        receiver.client.dispose(numbers)
+        assert count == 65536
+        assert sender.credit > 0
+        sender.client.close()
+
+
+def test_the_serial_numbers_of_a_link_may_wrap() -> None:
+    router = Router()
+    client = router.client()
+    receiver = router.client().receiver("q", 30)
+    sender = SendingLink(client, 0, "q")
+    client.links.append(sender)
+    sender.delivery_count = 2**32 - 3
+    client.say(
+        Attach(
+            sender.name,
+            0,
+            False,
+            source=Source(),
+            target=Target(address="q"),
+            initial_delivery_count=2**32 - 3,
+        )
+    )
+    for _ in range(100):
+        sender.send(b"x")
+        receiver.settle()
+        receiver.grant(30)
+    assert len(receiver.received) == 100
+    assert sender.credit > 0
+
+
+STEPS = st.tuples(
+    st.sampled_from(["grant", "grant", "send", "send", "send", "settle", "attach", "detach"]),
+    st.integers(0, 20),
+    st.integers(0, 30),
+)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(["balanced", "closest", "multicast"]), st.lists(STEPS, max_size=40))
+def test_no_more_is_granted_than_backs_it(default: str, steps: list[Any]) -> None:
+    """A grant never lifts the senders' credit above the receivers', but for one a sender."""
+    router = Router(default=default)
+    senders = [router.client().sender("q") for _ in range(3)]
+    receivers = [router.client().receiver("q") for _ in range(2)]
+    address = next(iter(router.table.addresses()))
+    multicast = address.treatment == MULTICAST
+
+    def backed(links: list[ReceivingLink]) -> int:
+        credits = [link.credit for link in links if link.attached]
+        if not credits:
+            return 0
+        return min(credits) if multicast else sum(credits)
+
+    for what, one, other in steps:
+        before = held(senders)
+        sender = senders[one % 3]
+        taking = [link for link in receivers if link.attached]
+        receiver = taking[one % len(taking)] if taking else None
+        match what:
+            case "grant" if receiver:
+                receiver.grant(max(receiver.credit, other))
+            case "send" if sender.can_send():
+                before[one % 3] -= 1
+                sender.send(b"x")
+            case "settle" if receiver:
+                receiver.settle()
+            case "attach" if len(receivers) < 6:
+                receivers.append(router.client().receiver("q", other))
+            case "detach" if receiver:
+                receiver.detach()
+            case _:
+                continue
+        if sum(held(senders)) > sum(before):
+            assert sum(held(senders)) <= backed(receivers) + len(senders)
+        for link, was in zip(senders, before, strict=True):
+            # what was granted once is not taken away, only asked back
+            assert link.credit >= was
+        waiting = len(address.waiting) if not multicast else 0
+        if backed(receivers) > waiting and not multicast:
+            assert max(held(senders)) > 0, "nobody may send, although somebody takes"
