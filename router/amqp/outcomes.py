@@ -9,6 +9,7 @@ import attrs
 from router.amqp import field_types as t
 from router.amqp.composite import Composite, Field, composite
 from router.amqp.constants import Descriptor
+from router.amqp.decode import decode_value, malformed
 
 
 @composite(
@@ -83,3 +84,15 @@ class Modified(Composite):
     delivery_failed: bool | None = None
     undeliverable_here: bool | None = None
     message_annotations: dict[Any, Any] | None = None
+
+
+def check_state(octets: bytes) -> None:
+    """See that octets which are to be passed on as they came are one delivery state.
+
+    Another peer is going to read them, and must not fail for what this one sent. Raises AmqpError
+    as `decode_composite` does; a state with an unknown descriptor is only held to be a value.
+    """
+    value, after = decode_value(octets)
+    if after != len(octets):
+        raise malformed("a delivery state of another size than it tells")
+    t.DELIVERY_STATE.read(value, "disposition.state")

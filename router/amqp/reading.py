@@ -14,6 +14,7 @@ from typing import Any
 
 from router.amqp import octets
 from router.amqp.constants import Descriptor
+from router.amqp.outcomes import check_state
 from router.errors import AmqpError, Scope
 
 # The compiled build keeps these in C, under the names of `constants.Descriptor`.
@@ -404,6 +405,8 @@ class DispositionFrame:
             self.state_code = UNREAD_STATE
             self.plain = False
         cursor.at = self.state_end
+        if not self.plain:
+            check_state(bytes(memoryview(cursor.octets)[start : cursor.at]))
 
 
 class FlowFrame:

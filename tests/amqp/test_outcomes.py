@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.composite import Composite, decode_composite, encode_composite
-from router.amqp.outcomes import Accepted, Error, Modified, Received, Rejected, Released
+from router.amqp.outcomes import (
+    Accepted,
+    Error,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    check_state,
+)
+from router.errors import AmqpError
 
 VECTORS: list[tuple[Composite, str]] = [
     (Error("a:b"), "00531d c008 03 a303613a62 40 40"),
@@ -32,3 +41,34 @@ def test_the_outcomes_are_all_but_received() -> None:
     states = (Received, Accepted, Rejected, Released, Modified)
     assert all("delivery-state" in cls.PROVIDES for cls in states)
     assert [cls for cls in states if "outcome" not in cls.PROVIDES] == [Received]
+
+
+@pytest.mark.parametrize(("value", "text"), [row for row in VECTORS if type(row[0]) is not Error])
+def test_states_are_fit_to_be_passed_on(value: Composite, text: str) -> None:
+    check_state(bytes.fromhex(text))
+
+
+def test_states_of_others_are_passed_on() -> None:
+    check_state(bytes.fromhex("00a303783a79 c00301 5201"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5201",
+        # an accepted with a field, a received without, a rejected without an error's condition
+        "005324 c00201 40",
+        "005323 c00100",
+        "005325 c00701 00531d c00100",
+        "005325 c00701 00531d c20301 a300",
+        # a list that ends inside of an item, and octets behind the state
+        "005327 c00201 a3",
+        "005327 c00201 41 41",
+        # a performative
+        "005318 45",
+    ],
+)
+def test_what_is_no_state_is_not_passed_on(text: str) -> None:
+    with pytest.raises(AmqpError):
+        check_state(bytes.fromhex(text))
