@@ -89,7 +89,9 @@ def test_nothing_is_read_outside(door: Any, size: int, length: int) -> None:
             getattr(door, f"read_u{size * 8}")(source, at)
 
 
-@pytest.mark.parametrize(("size", "values"), [(2, [0, 1, 0x1234, 0xFFFF]), (4, [0, 2**32 - 1, 258])])
+@pytest.mark.parametrize(
+    ("size", "values"), [(2, [0, 1, 0x1234, 0xFFFF]), (4, [0, 2**32 - 1, 258])]
+)
 def test_numbers_are_written_in_network_order(door: Any, size: int, values: list[int]) -> None:
     for value in values:
         for at in range(10 - size + 1):

@@ -29,7 +29,13 @@ def to_of(octets: bytes) -> str | None:
     return find_to(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
 
 
-TTLS = {"43": (0, 0), "5200": (0, 1), "52ff": (255, 1), "7000000007": (7, 4), "70fffffffe": (2**32 - 2, 4)}
+TTLS = {
+    "43": (0, 0),
+    "5200": (0, 1),
+    "52ff": (255, 1),
+    "7000000007": (7, 4),
+    "70fffffffe": (2**32 - 2, 4),
+}
 LISTS = {
     "list8": lambda items, count: bytes((0xC0, len(items) + 1, count)) + items,
     "list32": lambda items, count: (

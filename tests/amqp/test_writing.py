@@ -1,4 +1,4 @@
-"""The frames written by hand are octet for octet those of the table-driven codec; the buffer keeps all."""
+"""The hand-written writers write the octets of the table-driven codec; the buffer loses none."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.amqp.writing import Output, write_disposition, write_flow, write_transfer
 
+from support.examples import examples
+
 UINTS = st.sampled_from([0, 1, 255, 256, 2**31, 2**32 - 1]) | st.integers(0, 2**32 - 1)
 CHANNELS = st.sampled_from([0, 1, 255, 256, 65535])
 OVERHEAD = 72  # of a transfer, which sessions take off the peer's frame size
@@ -33,7 +35,7 @@ def written(output: Output) -> bytes:
     return bytes(output.waiting())
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     channel=CHANNELS,
     handle=UINTS,
@@ -88,7 +90,7 @@ BORDER = [
 ]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     channel=CHANNELS,
     from_receiver=st.booleans(),
@@ -124,7 +126,7 @@ def test_a_state_may_be_its_code_alone(code: Descriptor) -> None:
     assert bytes((0x00, 0x53, code, 0xC0, 0x01, 0x00)) in written(output)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     channel=CHANNELS,
     numbers=st.lists(UINTS, min_size=8, max_size=8),
@@ -132,19 +134,23 @@ def test_a_state_may_be_its_code_alone(code: Descriptor) -> None:
     drain=st.booleans(),
     echo=st.booleans(),
 )
-def test_flows(
-    channel: int, numbers: list[int], has_link: bool, drain: bool, echo: bool
-) -> None:
+def test_flows(channel: int, numbers: list[int], has_link: bool, drain: bool, echo: bool) -> None:
     output = Output()
-    session, link = numbers[:4], numbers[4:]
-    write_flow(output, channel, *session, has_link, *link, drain, echo)
-    fields: dict[str, Any] = {}
+    one, two, three, four, five, six, seven, eight = numbers
+    write_flow(
+        output, channel, one, two, three, four, has_link, five, six, seven, eight, drain, echo
+    )
+    fields: dict[str, Any] = {
+        "next_incoming_id": one,
+        "incoming_window": two,
+        "next_outgoing_id": three,
+        "outgoing_window": four,
+        "echo": echo,
+    }
     if has_link:
-        names = ("handle", "delivery_count", "link_credit", "available")
-        fields = {**dict(zip(names, link, strict=True)), "drain": drain}
-    names = ("next_incoming_id", "incoming_window", "next_outgoing_id", "outgoing_window")
-    expected = Flow(**dict(zip(names, session, strict=True)), **fields, echo=echo)
-    assert written(output) == encode_frame(channel, expected)
+        fields |= {"handle": five, "delivery_count": six, "link_credit": seven}
+        fields |= {"available": eight, "drain": drain}
+    assert written(output) == encode_frame(channel, Flow(**fields))
 
 
 def test_the_smallest_frame_size_holds_all_of_them() -> None:
@@ -177,7 +183,9 @@ def test_no_octet_past_the_payload_is_read() -> None:
     for start, count in ((0, 9), (8, 1), (4, 5), (-1, 1), (0, -1), (2**40, 1)):
         output = Output()
         with pytest.raises(IndexError):
-            write_transfer(output, 0, 0, True, 0, None, 0, False, False, False, payload, start, count)
+            write_transfer(
+                output, 0, 0, True, 0, None, 0, False, False, False, payload, start, count
+            )
         # the frame that could not be written was not begun
         assert output.size() == 0
 
@@ -235,7 +243,7 @@ class OutputMachine(RuleBasedStateMachine):
 
 
 TestOutput = OutputMachine.TestCase
-TestOutput.settings = settings(max_examples=50, stateful_step_count=25)
+TestOutput.settings = settings(examples(50), stateful_step_count=25)
 
 
 def test_a_steady_stream_does_not_grow_the_buffer() -> None:

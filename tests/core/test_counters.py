@@ -8,7 +8,9 @@ from router.amqp.constants import Descriptor
 from router.core.counters import Counters
 
 NAMES = [
-    name for name in dir(Counters()) if not name.startswith("_") and name not in {"add", "count_outcome"}
+    name
+    for name in dir(Counters())
+    if not name.startswith("_") and name not in {"add", "count_outcome"}
 ]
 
 

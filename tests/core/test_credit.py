@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Attach, Source, Target
 from router.core import credit
 from router.core.address import MULTICAST
 
+from support.examples import examples
 from support.in_memory import ReceivingLink, Router, SendingLink
 
 
@@ -162,7 +163,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.sampled_from(["balanced", "closest", "multicast"]), st.lists(STEPS, max_size=40))
 def test_no_more_is_granted_than_backs_it(default: str, steps: list[Any]) -> None:
     """A grant never lifts the senders' credit above the receivers', but for one a sender."""
@@ -173,10 +174,10 @@ def test_no_more_is_granted_than_backs_it(default: str, steps: list[Any]) -> Non
     multicast = address.treatment == MULTICAST
 
     def backed(links: list[ReceivingLink]) -> int:
-        credits = [link.credit for link in links if link.attached]
-        if not credits:
+        taken = [link.credit for link in links if link.attached]
+        if not taken:
             return 0
-        return min(credits) if multicast else sum(credits)
+        return min(taken) if multicast else sum(taken)
 
     for what, one, other in steps:
         before = held(senders)

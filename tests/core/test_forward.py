@@ -32,10 +32,10 @@ def pair(
     return router, router.client().sender("q"), taking
 
 
-def several(default: str, credits: list[int], **link: Any) -> tuple[Any, ...]:
+def several(default: str, counts: list[int], **link: Any) -> tuple[Any, ...]:
     """A router, a sender and some receivers of one address."""
     router = Router(default=default)
-    taking = [router.client().receiver("q", credit, **link) for credit in credits]
+    taking = [router.client().receiver("q", credit, **link) for credit in counts]
     return router, router.client().sender("q"), taking
 
 
@@ -137,7 +137,7 @@ def test_a_message_may_be_settled_before_it_is_whole() -> None:
     assert sending.outcome == Rejected()
     sender.go_on(b"two")
     assert receiver.take() == b"onetwo"
-    assert sender.send(b"next")
+    sender.send(b"next")
     assert receiver.take() == b"next"
 
 
@@ -218,8 +218,7 @@ def test_a_peer_that_does_not_read_is_not_buffered_without_end() -> None:
 
 
 def test_who_wants_everything_settled_is_taken_at_its_word() -> None:
-    router, sender, receiver = several("balanced", [5], snd_settle_mode=1)[:3]
-    (receiver,) = receiver
+    router, sender, (receiver,) = several("balanced", [5], snd_settle_mode=1)
     sending = sender.send(b"one", more=True)
     assert not sending.is_over
     sender.go_on(b"two")
@@ -267,7 +266,10 @@ def test_what_waits_goes_to_another_receiver() -> None:
     second.grant(10)
     assert len(second.received) == len(sendings) - 1
     second.settle()
-    assert [sending.outcome for sending in sendings] == [FAILED, *[Accepted()] * (len(sendings) - 1)]
+    assert [sending.outcome for sending in sendings] == [
+        FAILED,
+        *[Accepted()] * (len(sendings) - 1),
+    ]
 
 
 # Several receivers.
@@ -405,7 +407,10 @@ def test_an_anonymous_sender_s_messages_go_where_they_say() -> None:
     _, sender, receivers = anonymous("a", "b")
     for name in ("a", "b", "amqp://host/a", "/b"):
         sender.send(to(name, name.encode()))
-    assert [each.payload for each in receivers[0].received] == [to("a", b"a"), to("amqp://host/a", b"amqp://host/a")]
+    assert [each.payload for each in receivers[0].received] == [
+        to("a", b"a"),
+        to("amqp://host/a", b"amqp://host/a"),
+    ]
     assert len(receivers[1].received) == 2
 
 
@@ -453,7 +458,9 @@ def test_what_no_longer_waits_is_given_back_to_an_anonymous_sender(how: str) -> 
     sender = router.client(link_capacity=10).sender(None)
     receiver = router.client().receiver("q", 0)
     header = Header(ttl=100)
-    octets = encode_message(Message(header=header, properties=Properties(to="q"), body=(Data(b"x"),)))
+    octets = encode_message(
+        Message(header=header, properties=Properties(to="q"), body=(Data(b"x"),))
+    )
     for _ in range(10):
         sender.send(octets)
     assert not sender.can_send()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from router.core.patterns import PatternTree, tokens
+
+from support.examples import examples
 
 
 def tree(*patterns: str) -> PatternTree[str]:
@@ -85,7 +87,7 @@ NAMES = st.lists(st.sampled_from(["a", "b", "c"]), max_size=6).map("/".join)
 
 
 @given(st.lists(TOKENS, min_size=1, max_size=6).map("/".join), NAMES)
-@settings(max_examples=500)
+@examples(500)
 def test_a_pattern_matches_as_a_regular_expression_would(pattern: str, name: str) -> None:
     one = {"*": "[^/]+/", "#": "(?:[^/]+/)*"}
     expression = "".join(one.get(token, f"{token}/") for token in pattern.split("/"))

@@ -11,10 +11,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 
+from support.examples import examples
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
 
 ADDRESSES = ["balanced", "closest", "multicast", "multicast"]
@@ -43,9 +44,7 @@ NOW_AND_THEN = [
 RARELY = ["detach", "detach", "close", "lose", "end"]
 STEPS = [*OFTEN * 6, *NOW_AND_THEN * 2, *RARELY]
 NUMBERS = st.integers(0, 40)
-SCHEDULES = st.lists(
-    st.tuples(st.sampled_from(STEPS), NUMBERS, NUMBERS), min_size=5, max_size=70
-)
+SCHEDULES = st.lists(st.tuples(st.sampled_from(STEPS), NUMBERS, NUMBERS), min_size=5, max_size=70)
 # a header section with nothing but a ttl
 TTL_100_MS = bytes.fromhex("005370c00503404052 64")
 
@@ -133,7 +132,7 @@ class Play:
                         sender.settle(sending)
                         break
             case "detach" if sender or receiver:
-                links = [*senders, *receivers]
+                links: list[SendingLink | ReceivingLink] = [*senders, *receivers]
                 links[other % len(links)].detach(closed=bool(one % 2))
             case "close" | "lose" | "end":
                 self.replace(client, what)
@@ -263,7 +262,7 @@ def play(schedule: list[tuple[str, int, int]]) -> None:
     game.check_nothing_is_left()
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(SCHEDULES)
 def test_nothing_is_lost_doubled_or_stuck(schedule: list[tuple[str, int, int]]) -> None:
     play(schedule)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer
@@ -88,15 +90,12 @@ def test_an_address_goes_when_nothing_hangs_on_it() -> None:
     address = made.enter("q")
     assert address is not None
     consumer = Consumer(OutgoingLink(None, "l", 0), address)
-    for queue, thing in (
-        (address.consumers, consumer),
-        (address.producers, consumer),
-        (address.waiting, "d"),
-    ):
-        queue.append(thing)
+    queues: list[Any] = [address.consumers, address.producers, address.waiting]
+    for queue in queues:
+        queue.append(consumer)
         made.leave(address)
         assert list(made.addresses()) == [address]
-        queue.remove(thing)
+        queue.remove(consumer)
     made.leave(address)
     assert len(made) == 0
     # another of that name is not taken for it

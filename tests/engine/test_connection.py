@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from router.amqp.composite import encode_composite
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.performatives import Attach, Begin, Close, Flow, Open
 from router.engine.events import ConnectionClosed
 
+from support.examples import examples
 from support.transcripts import (
     NOTHING,
     OVER,
@@ -228,7 +229,7 @@ OCTETS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.lists(OCTETS, max_size=6), st.sampled_from([0, 1, 7]))
 @example([frame(12, 2, 0, b"\x00\x53\x15\xc0")], 0)
 def test_any_octets_are_answered_with_frames(pieces: list[bytes], octets_a_read: int) -> None:
@@ -243,7 +244,7 @@ def test_any_octets_are_answered_with_frames(pieces: list[bytes], octets_a_read:
         assert len(talk.recorder.of(ConnectionClosed)) <= 1
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data())
 def test_a_damaged_conversation_is_answered_with_frames(data: st.DataObject) -> None:
     octets = bytearray(wire(EVERYTHING))

@@ -11,7 +11,9 @@ from router.engine.link import Link
 
 
 def test_events_are_frozen() -> None:
-    kinds = [kind for kind in vars(events).values() if attrs.has(kind) and "engine" in kind.__module__]
+    kinds = [
+        kind for kind in vars(events).values() if attrs.has(kind) and "engine" in kind.__module__
+    ]
     assert len(kinds) >= 8
     event = events.ConnectionOpened(Open("c"))
     assert event == events.ConnectionOpened(Open("c"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from router.amqp.composite import encode_composite
 from router.amqp.constants import Descriptor
@@ -29,6 +29,7 @@ from router.engine import attaching
 from router.engine.delivery import Delivery
 from router.engine.link import OutgoingLink
 
+from support.examples import examples
 from support.transcripts import (
     NOTHING,
     OVER,
@@ -635,7 +636,7 @@ FRAMES = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(FRAMES, max_size=25), st.integers(0, 6))
 def test_any_frames_in_any_order_are_answered_with_frames(frames: list[Any], credit: int) -> None:
     talk = granted(credit)
@@ -651,5 +652,3 @@ def test_any_frames_in_any_order_are_answered_with_frames(frames: list[Any], cre
 def test_frames_for_a_session_that_was_never_begun_close() -> None:
     for frame in (message(0), flow(), Disposition(True, 0), attach_sender(), Detach(0), End()):
         opened() >> frame << failed(Close, "amqp:not-allowed") << OVER
-
-

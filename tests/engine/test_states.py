@@ -109,7 +109,7 @@ def client() -> Talk:
     return talk
 
 
-def _connections() -> Iterator[None]:
+def _connections() -> Iterator[Talk]:
     # as a server: opened, and closed by either side
     for closing in (None, PROBLEM):
         talk = opened()
@@ -125,15 +125,15 @@ def _connections() -> Iterator[None]:
     yield talk >> AMQP_HEADER >> Close()
     talk = client()
     talk.connection.close(PROBLEM)
-    yield None
+    yield talk
     for closing in (None, PROBLEM):
         talk = client() >> AMQP_HEADER
         talk.connection.close(closing)
-        yield None
+        yield talk
     yield client() >> AMQP_HEADER >> Open("s")
 
 
-def _sessions() -> Iterator[None]:
+def _sessions() -> Iterator[Talk]:
     for ending in (None, PROBLEM):
         talk = begun()
         attaching.end(talk.connection.local_sessions[0], ending)
@@ -148,7 +148,7 @@ def own_link(talk: Talk) -> Any:
     return attaching.attach(session, Attach("ours", 0, True, source=Source("q"), target=Target()))
 
 
-def _links() -> Iterator[None]:
+def _links() -> Iterator[Talk]:
     for problem in (None, PROBLEM):
         talk = linked()
         attaching.detach(talk.recorder.links["sender-0"], True, problem)
@@ -174,7 +174,7 @@ NEVER_HERE = {
     (LinkState.DETACH_RCVD, Act.SEND_DETACH_ERROR),
     # So is a close.
     (ConnectionState.CLOSE_RCVD, Act.SEND_CLOSE_ERROR),
-    # As a client the engine sends its header and open in one go, as a server it waits for the peer's.
+    # A client's open follows its header at once, a server waits for the peer's.
     (ConnectionState.HDR_SENT, Act.RECV_HEADER),
     (ConnectionState.HDR_EXCH, Act.SEND_OPEN),
     # What follows a close with an error is not looked at, the answer neither.

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from router.engine import serial
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
-from router.engine import serial
 from router.engine.unsettled import RING_LIMIT, Unsettled
+
+from support.examples import examples
 
 TOP = 2**32 - 1
 HALF = 2**31
@@ -185,4 +187,4 @@ class UnsettledMachine(RuleBasedStateMachine):
 
 
 TestUnsettled = UnsettledMachine.TestCase
-TestUnsettled.settings = settings(max_examples=40, stateful_step_count=25)
+TestUnsettled.settings = settings(examples(40), stateful_step_count=25)

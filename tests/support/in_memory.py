@@ -35,9 +35,9 @@ from router.amqp.performatives import (
 )
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
+from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
-from router.engine import serial
 
 from support.transcripts import On, read_frame, server_settings, wire
 
@@ -207,7 +207,9 @@ class Client:
 
     def dispose(self, ids: list[int], state: Any = None, *, settled: bool = True) -> None:
         """Tell the state of a range of deliveries that were received."""
-        self.say(Disposition(True, ids[0], ids[-1], settled, Accepted() if state is None else state))
+        self.say(
+            Disposition(True, ids[0], ids[-1], settled, Accepted() if state is None else state)
+        )
 
     def close(self) -> None:
         """Close the connection."""

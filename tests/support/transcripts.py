@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.amqp.constants import AMQP_FRAME, SASL_FRAME, ReceiverSettleMode, SenderSettleMode
+from router.amqp.constants import AMQP_FRAME, SASL_FRAME
 from router.amqp.framing import decode_frame_body, decode_frame_header, encode_frame
 from router.amqp.performatives import Attach, Begin, Composite, Open, Source, Target, Transfer
 from router.amqp.reading import DispositionFrame, TransferFrame
@@ -337,7 +337,8 @@ def opened(handler: Handler | None = None, **settings: Any) -> Talk:
     remote = settings.pop("remote", Open("peer"))
     settings.setdefault("sasl_mechanisms", ())
     talk = Talk(handler, **settings)
-    return (talk >> b"AMQP\x00\x01\x00\x00" >> remote).skip()
+    talk >> b"AMQP\x00\x01\x00\x00" >> remote
+    return talk.skip()
 
 
 def begun(handler: Handler | None = None, **settings: Any) -> Talk:
@@ -349,7 +350,4 @@ def begun(handler: Handler | None = None, **settings: Any) -> Talk:
 def linked(handler: Handler | None = None, **settings: Any) -> Talk:
     """A session with the peer's sender at handle 0 and its receiver at handle 1."""
     talk = begun(handler, **settings)
-    unsettled = {"snd_settle_mode": SenderSettleMode.MIXED}
-    first = {"rcv_settle_mode": ReceiverSettleMode.FIRST}
-    sender, receiver = attach_sender(**unsettled, **first), attach_receiver(**unsettled, **first)
-    return (talk >> [sender, receiver]).skip()
+    return (talk >> [attach_sender(), attach_receiver()]).skip()
