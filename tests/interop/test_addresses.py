@@ -1,7 +1,8 @@
-"""Where messages go: anonymous relay, dynamic reply-to, multicast, and shares of several receivers."""
+"""Where messages go: anonymous relay, dynamic reply-to, multicast, shares of several receivers."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import Counter
 from typing import Any
@@ -12,7 +13,7 @@ from proton.handlers import MessagingHandler
 from proton.reactor import AtMostOnce, Container
 from proton.utils import BlockingConnection, SyncRequestResponse
 
-from support.proton_peers import ProtonPeers
+from support.proton_peers import ProtonPeers, Sent
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
 
@@ -64,7 +65,7 @@ def test_an_address_without_a_treatment_is_refused(
 ) -> None:
     connection = proton.connect(router.url())
     for link in (connection.sender("unavailable/x"), connection.receiver("unavailable/x", 1)):
-        proton.until(lambda link=link: link.is_over, "the link is refused")
+        proton.until(functools.partial(getattr, link, "is_over"), "the link is refused")
         assert link.condition is not None
         assert link.condition.name == "amqp:not-found"
     rhea.connect(router.port, username="anonymous")
@@ -73,7 +74,7 @@ def test_an_address_without_a_treatment_is_refused(
     assert closed["error"]["condition"] == "amqp:not-found"
 
 
-class Upper(MessagingHandler):  # type: ignore[misc]
+class Upper(MessagingHandler):
     """Proton's own example of a server: answers each request in upper case."""
 
     def __init__(self, url: str, address: str) -> None:
@@ -273,12 +274,14 @@ def test_balanced_receivers_share_by_their_speed(
 ) -> None:
     stuck = proton.connect(router.url()).receiver(address, 100, accept=False)
     quick = proton.connect(router.url()).receiver(address, 100)
+
+    def is_received(sent: Sent, n: int) -> bool:
+        return sent.is_settled or n in stuck.bodies()
+
     sender = proton.connect(router.url()).sender(address)
     for n in range(60):
         sent = sender.send(Message(n))
-        proton.until(
-            lambda sent=sent, n=n: sent.is_settled or n in stuck.bodies(), "it is received"
-        )
+        proton.until(functools.partial(is_received, sent, n), "it is received")
     # One that settles nothing gets one message, and no more while another has nothing unsettled.
     assert len(stuck.received) == 1
     assert len(quick.received) == 59

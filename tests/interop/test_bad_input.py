@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from proton import Message
@@ -143,7 +144,7 @@ def test_an_error_ends_the_smallest_scope(
         bad.hear_until(Begin)
         bad.attach_sender(f"{address}/other", channel=1)
         # a flow for a handle that is not there ends its session, and not the other one
-        flow = {
+        flow: dict[str, Any] = {
             "next_incoming_id": 0,
             "incoming_window": 100,
             "next_outgoing_id": 0,

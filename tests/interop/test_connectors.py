@@ -27,13 +27,13 @@ def connector(port: int, **more: str) -> str:
     return f'[[listener]]\nport = 0\n\n[[connector]]\nport = {port}\nname = "out"\n{lines}'
 
 
-class Listening(MessagingHandler):  # type: ignore[misc]
+class Listening(MessagingHandler):
     """A proton container that listens, and keeps the connections that come."""
 
     def __init__(self, proton: ProtonPeers, port: int) -> None:
         super().__init__()
         self.proton = proton
-        self.acceptor: Any = proton.container.acceptor("127.0.0.1", port, self)
+        self.acceptor: Any = proton.listen(port, self)
         self.connections: list[Any] = []
         self.closed = 0
 
@@ -44,6 +44,10 @@ class Listening(MessagingHandler):  # type: ignore[misc]
     def on_transport_closed(self, event: Any) -> None:
         """The router, or we, have gone."""
         self.closed += 1
+
+    def wait(self) -> None:
+        """Wait until the router has come."""
+        self.proton.until(lambda: self.connections, "the router connects")
 
     def receiver(self, address: str) -> ProtonReceiver:
         """Receive from the router on the connection that it made."""
@@ -85,7 +89,7 @@ def test_messages_cross_a_connection_that_the_router_made(
     port = free_port()
     container = Listening(proton, port)
     router = routers(connector(port))
-    proton.until(lambda: container.connections, "the router connects")
+    container.wait()
     assert container.connections[0].remote_container
     out = container.receiver(f"{address}/out")
     client = proton.connect(router.url())
@@ -108,7 +112,7 @@ def test_the_router_comes_back_after_the_container_went_away(
     sender = client.sender(address)
     for _ in range(2):
         container = Listening(proton, port)
-        proton.until(lambda container=container: container.connections, "the router connects")
+        container.wait()
         receiver = container.receiver(address)
         assert sender.outcome(Message("x")).outcome == "accepted"
         assert receiver.bodies() == ["x"]

@@ -112,7 +112,7 @@ def test_a_drain_brings_what_waits_first(
     # Each of two idle senders may send one message ahead, and only one is taken.
     senders = [sending.sender(address), sending.sender(address)]
     for sender in senders:
-        proton.until(lambda sender=sender: sender.link.credit > 0, "each has credit")
+        sender.wait_for_credit()
     for n, sender in enumerate(senders):
         sender.send(Message(n))
     receiver.get(1)

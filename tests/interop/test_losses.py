@@ -1,4 +1,4 @@
-"""What is lost with a client or a router: nothing that was accepted, and nobody is left guessing."""
+"""What is lost with a client or a router: nothing accepted, and nobody is left guessing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from proton import Delivery, Message
@@ -180,7 +181,7 @@ def test_nothing_accepted_is_lost_when_the_router_starts_again(
 
     with running_router(tmp_path / "first") as router:
         url, port = router.url(), router.port
-        receiver, sender = attach(url)
+        _, sender = attach(url)
         work = Resender(sender, total)
 
         def until_accepted(count: int) -> None:
@@ -200,7 +201,7 @@ def test_nothing_accepted_is_lost_when_the_router_starts_again(
         assert router.stop() == (0 if how == signal.SIGTERM else -signal.SIGKILL)
         assert "Traceback" not in router.log_text()
     routers(on_port(port))
-    receiver, work.sender = attach(url)
+    _, work.sender = attach(url)
     until_accepted(total)
     for each in receivers:
         received.update(each.bodies())
@@ -215,7 +216,11 @@ def test_proton_and_rhea_reconnect_by_themselves(
         port = router.port
         connection = proton.connect(router.url(), reconnect=[0, 0.1, 0.1, 0.2] + [0.5] * 60)
         sender = connection.sender(address)
-        options = {"reconnect": True, "initial_reconnect_delay": 50, "max_reconnect_delay": 200}
+        options: dict[str, Any] = {
+            "reconnect": True,
+            "initial_reconnect_delay": 50,
+            "max_reconnect_delay": 200,
+        }
         rhea.connect(port, username="anonymous", **options)
         rhea.receiver(address)
         assert sender.outcome(Message("before")).outcome == "accepted"

@@ -202,7 +202,7 @@ def test_the_outcomes_of_a_multicast_are_merged(
     assert sender.settled(sent).outcome == merged
 
 
-class SettleSecond(LinkOption):  # type: ignore[misc]
+class SettleSecond(LinkOption):
     """The receiver settles after the sender has."""
 
     def apply(self, link: Any) -> None:

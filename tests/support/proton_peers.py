@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
-from proton import Condition, Delivery, Endpoint, Handler, Message
+from proton import Condition, Delivery, Endpoint, Handler, Link, Message
 from proton.reactor import ApplicationEvent, Container, EventInjector
 
-PATIENCE_S = float(os.environ.get("P", 8))
+PATIENCE_S = 30.0
 """How long anything may take before a test fails: far more than it needs on a busy machine."""
 
 # How long one step waits for the network; other peers are looked at in between.
@@ -38,7 +38,7 @@ class ProtonPeers:
         self._connections: list[ProtonConnection] = []
 
     def until(self, holds: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> None:
-        """Run until `holds()` is true; fails, naming `what` was waited for, when it takes too long."""
+        """Run until `holds()` is true; fails, naming what it waited for, when it takes too long."""
         end = time.monotonic() + patience_s
         while not holds():
             if time.monotonic() > end:
@@ -54,6 +54,11 @@ class ProtonPeers:
     def wake(self) -> None:
         """From any thread: have `until` look again at once."""
         self._injector.trigger(ApplicationEvent("news"))
+
+    def listen(self, port: int, handler: Handler) -> Any:
+        """Listen on the loopback; returns what has to be closed in the end."""
+        container: Any = self.container
+        return container.acceptor("127.0.0.1", port, handler)
 
     def begin_connect(self, url: str, **options: Any) -> ProtonConnection:
         """Begin to connect; `options` are those of `Container.connect`."""
@@ -89,7 +94,7 @@ class ProtonPeers:
             os.close(end)
 
 
-class ProtonConnection(Handler):  # type: ignore[misc]
+class ProtonConnection(Handler):
     """One connection, and what happened on it."""
 
     def __init__(self, peers: ProtonPeers) -> None:
@@ -189,7 +194,7 @@ class ProtonConnection(Handler):  # type: ignore[misc]
         self.lost += 1
 
 
-class _Link(Handler):  # type: ignore[misc]
+class _Link(Handler):
     def __init__(self, peers: ProtonPeers) -> None:
         super().__init__()
         self.peers = peers
@@ -260,25 +265,28 @@ class ProtonSender(_Link):
         self.gives_back = False
 
     def send(self, message: Message | bytes, *, wait: bool = True) -> Sent:
-        """Send a message, or the octets of one, once there is credit; does not await its outcome."""
+        """Send a message, or its octets, once there is credit; does not await its outcome."""
         if wait:
-            self.peers.until(lambda: self.link.credit > 0 or self.is_over, "the sender has credit")
+            self.wait_for_credit()
         octets = message if isinstance(message, bytes) else bytes(message.encode())
         delivery = self.link.delivery(self.link.delivery_tag())
         sent = Sent(delivery)
         self.sent.append(sent)
         self._open[delivery.tag] = sent
         self.link.stream(octets)
-        presettled = self.link.snd_settle_mode == 1
-        if presettled:
+        if self.link.snd_settle_mode == Link.SND_SETTLED:
             delivery.settle()
             sent.is_settled = True
         self.link.advance()
         return sent
 
+    def wait_for_credit(self) -> None:
+        """Wait until something can be sent, or the link is over."""
+        self.peers.until(lambda: self.link.credit > 0 or self.is_over, "the sender has credit")
+
     def begin(self) -> Sent:
         """Begin a delivery whose octets are given to `link.stream`, until `link.advance`."""
-        self.peers.until(lambda: self.link.credit > 0, "the sender has credit")
+        self.wait_for_credit()
         delivery = self.link.delivery(self.link.delivery_tag())
         sent = Sent(delivery)
         self.sent.append(sent)
@@ -352,8 +360,9 @@ class Received:
     def body(self) -> Any:
         """Its body, as proton reads it."""
         message = self.message
+        body: Any = message.body
         # binary is a view of the message's own memory
-        return bytes(message.body) if isinstance(message.body, memoryview) else message.body
+        return bytes(body) if isinstance(body, memoryview) else body
 
     def settle(self, state: Any = None) -> None:
         """Settle with a state that is one of `Delivery`'s, or none."""
@@ -378,6 +387,8 @@ class ProtonReceiver(_Link):
         self.renews = False
         # hears of each part of a message as it comes, instead of the whole being kept
         self.on_part: Callable[[bytes], None] | None = None
+        # without it, what comes is left where it is, and the session's window closes
+        self.reads = True
         self.is_drained = False
 
     def get(self, count: int = 1) -> list[Received]:
@@ -400,7 +411,7 @@ class ProtonReceiver(_Link):
 
     def on_delivery(self, event: Any) -> None:
         """A message, or a part of one, has come."""
-        delivery, link = event.delivery, event.link
+        delivery = event.delivery
         if delivery.aborted:
             self.aborted += 1
             delivery.settle()
@@ -409,6 +420,16 @@ class ProtonReceiver(_Link):
             if delivery.settled:
                 delivery.settle()
             return
+        if self.reads:
+            self._read(delivery)
+
+    def read(self) -> None:
+        """Take what was left of the current delivery, after `reads` was false for a while."""
+        if self.link.current is not None and self.link.current.readable:
+            self._read(self.link.current)
+
+    def _read(self, delivery: Any) -> None:
+        link = self.link
         if self.on_part is not None and delivery.pending:
             self.on_part(link.recv(delivery.pending))
         if delivery.partial:

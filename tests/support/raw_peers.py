@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from router.amqp.framing import AMQP_HEADER, decode_frame_body, encode_frame
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target, Transfer
@@ -15,7 +15,7 @@ HEADER_BYTES = 8
 
 
 class RawPeer:
-    """A connection without SASL that says what it is told to, and hears what the other side says."""
+    """A connection without SASL that says what it is told to, and hears what comes back."""
 
     def __init__(self, port: int, *, receive_buffer_bytes: int = 0) -> None:
         self.socket = socket.socket()
@@ -24,7 +24,7 @@ class RawPeer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self.socket.connect(("127.0.0.1", port))
 
-    def __enter__(self) -> RawPeer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""rhea as a peer: a Node process that speaks JSON lines with the test (see `tests/interop/peer.js`)."""
+"""rhea as a peer: a Node process, `tests/interop/peer.js`, that speaks JSON lines with a test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
 
 
 def require_rhea() -> str:
-    """The path of Node; skips, or fails where the peers are required, when it or rhea is missing."""
+    """The path of Node; without it or rhea skips, or fails where `TRIOUTE_REQUIRE_INTEROP=1`."""
     node = shutil.which("node")
     missing = "Node" if node is None else "rhea (run `make interop`)"
     if node is not None and (FOLDER / "node_modules" / "rhea").is_dir():
