@@ -87,7 +87,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     """Answer a peer's begin, or take the answer to ours."""
     if channel > connection.settings.channel_max:
         raise unmapped(connection, channel)
-    if channel < len(connection.sessions) and connection.sessions[channel] is not None:
+    if connection.sessions.find(channel) is not None:
         raise AmqpError(Condition.NOT_ALLOWED, f"a session is already mapped to channel {channel}")
     if remote.remote_channel is not None:
         session = connection.local_sessions.get(int(remote.remote_channel))
@@ -108,9 +108,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     session.next_incoming_id = int(remote.next_outgoing_id)
     session.remote_incoming_window = int(remote.incoming_window)
     session.remote_handle_max = int(remote.handle_max)
-    while len(connection.sessions) <= channel:
-        connection.sessions.append(None)
-    connection.sessions[channel] = session
+    connection.sessions.put(channel, session)
     connection.handler.event_received(connection, SessionBegun(session))
 
 
@@ -158,7 +156,7 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
         session.state = int(next_session_state(session.state, Act.SEND_END))
         _write(session, End())
         connection.handler.event_received(connection, SessionEnded(session, remote.error))
-    connection.sessions[channel] = None
+    connection.sessions.remove(channel)
     connection.local_sessions.pop(session.channel, None)
 
 
@@ -177,7 +175,7 @@ def lose_sessions(connection: Any) -> None:
 
 
 def _session_of(connection: Any, channel: int) -> Any:
-    session = connection.sessions[channel] if channel < len(connection.sessions) else None
+    session = connection.sessions.find(channel)
     if session is None:
         raise unmapped(connection, channel)
     connection.failing = session
@@ -233,7 +231,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
         raise AmqpError(
             Condition.FRAMING_ERROR, f"handle {handle}; handle-max is {session.handle_max}"
         )
-    if handle < len(session.links) and session.links[handle] is not None:
+    if session.links.find(handle) is not None:
         raise AmqpError(
             Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}", Scope.SESSION
         )
@@ -246,9 +244,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     link.remote_attach = remote
     link.remote_handle = handle
     link.state = int(next_link_state(link.state, Act.RECV_ATTACH))
-    while len(session.links) <= handle:
-        session.links.append(None)
-    session.links[handle] = link
+    session.links.put(handle, link)
     if isinstance(link, IncomingLink):
         link.delivery_count = int(remote.initial_delivery_count or 0)
     if is_answer:
@@ -337,7 +333,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
     if session is None:
         return
     handle = int(remote.handle)
-    link = session.links[handle] if handle < len(session.links) else None
+    link = session.links.find(handle)
     if link is None:
         raise AmqpError(
             Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
@@ -351,11 +347,12 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         session.write_due()
         if not was_answered:
             # a detach names a handle, and ours becomes one by an attach
-            _write(session, Attach(name=link.name, handle=link.handle, role=not link.remote_attach.role))
+            role = not link.remote_attach.role
+            _write(session, Attach(name=link.name, handle=link.handle, role=role))
         link.state = int(next_link_state(link.state, Act.SEND_DETACH))
         _write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
         link.drop()
-    session.links[handle] = None
+    session.links.remove(handle)
     session.local_links.pop(link.handle, None)
 
 

@@ -5,6 +5,7 @@ from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
 from router.engine.handler cimport Handler
 from router.engine.outbox cimport Outbox, Turn
 from router.engine.session cimport Session
+from router.engine.slots cimport Slots
 
 cdef int HEADER
 cdef int SASL
@@ -42,7 +43,7 @@ cdef class Connection:
     cdef public object local_open
     cdef public double remote_idle_s
     cdef public int channel_max
-    cdef public list sessions
+    cdef public Slots sessions
     cdef public dict local_sessions
     cdef public list sessions_due
     cdef public object failing

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import octets, reading
-from router.amqp.reading import Cursor
 from router.amqp.framing import decode_frame_body
-from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading import Cursor, DispositionFrame, FlowFrame, TransferFrame
 from router.engine import attaching, opening
 from router.engine.handler import Handler
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
+from router.engine.slots import Slots
 from router.engine.states import ConnectionState, SessionState
 from router.errors import AmqpError, Scope
 
@@ -72,7 +72,7 @@ class Connection:
         self.remote_idle_s = 0.0
         self.channel_max = 0
         # sessions by the peer's channel, and by ours
-        self.sessions: list[Any] = []
+        self.sessions = Slots()
         self.local_sessions: dict[int, Any] = {}
         self.sessions_due: list[Any] = []
         self.failing: Any = None
@@ -198,7 +198,7 @@ class Connection:
 
     def _mapped_session(self, channel: int) -> Session | None:
         """The session of a channel; None when it is ending and its frames are ignored."""
-        found = self.sessions[channel] if channel < len(self.sessions) else None
+        found = self.sessions.find(channel)
         if found is None:
             raise attaching.unmapped(self, channel)
         session: Session = found

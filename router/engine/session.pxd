@@ -7,6 +7,7 @@ from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
 from router.engine.outbox cimport Outbox
+from router.engine.slots cimport Slots
 from router.engine.unsettled cimport Unsettled
 
 cdef unsigned int OUTGOING_WINDOW
@@ -37,7 +38,7 @@ cdef class Session:
     cdef public Unsettled outgoing
     cdef public unsigned int next_delivery_id
     cdef public long long expected_delivery_id
-    cdef public list links
+    cdef public Slots links
     cdef public dict local_links
     cdef public dict unanswered
     cdef public unsigned int handle_max

@@ -18,6 +18,7 @@ from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Outbox
+from router.engine.slots import Slots
 from router.engine.states import LinkState
 from router.engine.unsettled import Unsettled
 
@@ -61,7 +62,7 @@ class Session:
         self.next_delivery_id = 0
         self.expected_delivery_id = -1
         # links by the peer's handle (what frames name) and by ours
-        self.links: list[Any] = []
+        self.links = Slots()
         self.local_links: dict[int, Any] = {}
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Any] = {}
@@ -129,7 +130,7 @@ class Session:
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
         """The link a transfer names; None when it is being detached and the frame is ignored."""
-        found = self.links[handle] if handle < len(self.links) else None
+        found = self.links.find(handle)
         if found is None:
             raise violations.unattached(handle)
         if not isinstance(found, IncomingLink):
@@ -206,7 +207,7 @@ class Session:
         self.remote_incoming_window = frame.incoming_window - under_way
         link = None
         if frame.has_handle:
-            link = self.links[frame.handle] if frame.handle < len(self.links) else None
+            link = self.links.find(frame.handle)
             if link is None:
                 raise violations.unattached(frame.handle)
             if not link.is_attached():
