@@ -16,7 +16,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
 from router.net.connectors import AmqpConnector
 from router.net.exchange import Exchange
-from router.net.listeners import AmqpListener, open_listeners
+from router.net.listeners import AmqpListener, close_sockets, open_listeners
 from router.net.shutdown import close_all
 
 log = structlog.get_logger("router")
@@ -68,17 +68,25 @@ class Node:
 
         Reports where it listens once all sockets are bound; raises `OSError` where one cannot be.
         """
+        opened: list[trio.SocketListener] = []
         listening: list[Listening] = []
         listeners = []
         http = []
-        for listener in self.configuration.listeners:
-            sockets = await open_listeners(listener)
-            bound = tuple(s.socket.getsockname()[:2] for s in sockets)
-            listening.append(Listening(listener, bound))
-            if listener.http:
-                http.append(HttpListener(listener.name, sockets, self._http_app(listener)))
-            else:
-                listeners.append(AmqpListener(listener, sockets, self.exchange, self.container_id))
+        try:
+            for listener in self.configuration.listeners:
+                sockets = await open_listeners(listener)
+                opened.extend(sockets)
+                bound = tuple(s.socket.getsockname()[:2] for s in sockets)
+                listening.append(Listening(listener, bound))
+                if listener.http:
+                    http.append(HttpListener(listener.name, sockets, self._http_app(listener)))
+                else:
+                    listeners.append(
+                        AmqpListener(listener, sockets, self.exchange, self.container_id)
+                    )
+        except BaseException:
+            close_sockets(opened)
+            raise
         # HTTP outlives the connections: until the end it tells how the shutdown goes.
         http_stop = trio.Event()
         async with trio.open_nursery() as serving:
@@ -97,7 +105,7 @@ class Node:
                     accepting.start_soon(listener.serve, connections)
                 for connector in self.configuration.connectors:
                     endpoint = AmqpConnector(connector, self.exchange, self.container_id)
-                    accepting.start_soon(endpoint.serve)
+                    accepting.start_soon(endpoint.serve, connections)
                 self._unready = None
                 started()
                 await stop.wait()

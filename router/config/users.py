@@ -33,6 +33,8 @@ HASH_BYTES: Final = 32
 LARGEST_MEMORY_BYTES: Final = 64 * 2**20
 LARGEST_WORK: Final = 2**20
 LONGEST_NAME: Final = 255
+# Who a peer is that chose SASL ANONYMOUS; no user may be taken for it, nor it for a user.
+ANONYMOUS: Final = "anonymous"
 # No wire sends more in a SASL response than fits the smallest max-frame-size that every peer has to
 # take.
 LONGEST_PASSWORD_BYTES: Final = 512
@@ -169,6 +171,8 @@ def check_name(name: str) -> None:
         )
     if ":" in name or name.startswith("#"):
         raise ValueError("holds a name with a colon in it or a # in front")
+    if name == ANONYMOUS:
+        raise ValueError(f"holds the name {ANONYMOUS}, which stands for whoever gave none")
 
 
 def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int, length: int) -> bytes:

@@ -395,9 +395,16 @@ def tick(connection: Any) -> None:
                 AmqpError(Condition.CONNECTION_FORCED, f"no open within {limit:g} s"),
             )
         return
-    if connection.remote_idle_s and now - connection.last_sent >= connection.remote_idle_s / 2:
-        write(connection, encode_frame(0))
-    if connection.held_back:
+    unsent = connection.outbox.output.size()
+    if not unsent and connection.remote_idle_s:
+        # what waits for a full socket says as well that we are there
+        if now - connection.last_sent >= connection.remote_idle_s / 2:
+            write(connection, encode_frame(0))
+    if connection.outbox.congested:
+        # Reading of it may have stopped until it reads: as long as it takes octets, it is there.
+        connection.last_received = max(connection.last_received, connection.last_sent)
+    unsent_limit = settings.unsent_limit_bytes
+    if connection.held_back and not (unsent_limit and unsent > unsent_limit):
         # Nobody reads what it sends, so it cannot be told from a silent one.
         connection.last_received = now
     if settings.idle_timeout_s and now - connection.last_received > settings.idle_timeout_s:

@@ -35,6 +35,8 @@ class ConnectionSettings:
     link_capacity: int = 1000
     # held octets of one connection above which reading of it stops
     held_limit_bytes: int = 8 * 1024 * 1024
+    # octets for the peer that its socket does not take, above which reading of it stops; 0 never
+    unsent_limit_bytes: int = 0
     properties: dict[Any, Any] = attrs.Factory(dict)
     offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)
     desired_capabilities: tuple[str, ...] = ()

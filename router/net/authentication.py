@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import trio
 
-from router.config.users import Users, verify
+from router.config.users import ANONYMOUS, Users, verify
 
 # Password hashes are slow on purpose; more than a few at once would only queue on the processors.
 _HASHING = trio.CapacityLimiter(2)
@@ -23,7 +23,7 @@ class Authenticator:
         ANONYMOUS takes anything, whatever trace information clients put there.
         """
         if mechanism == "ANONYMOUS":
-            return "anonymous"
+            return ANONYMOUS
         if mechanism != "PLAIN" or self.users is None:
             return None
         parts = response.split(b"\0")

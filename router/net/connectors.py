@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import trio
 from router.config.model import ConnectorSettings
 from router.config.secret import SecretUnavailable
 from router.engine.connection import Connection
-from router.net.endpoints import connector_settings
+from router.net.endpoints import connector_settings, endpoint_name
 from router.net.exchange import Exchange
 from router.net.listeners import run_guarded
 from router.net.pump import Pump
@@ -46,32 +47,61 @@ class AmqpConnector:
         self.tally = exchange.add_tally(connector.name, "out", connector.role)
         self.log = log.bind(connector=connector.name)
 
-    async def serve(self) -> None:
-        """Keep a connection open until cancelled."""
+    async def serve(self, connections: trio.Nursery) -> None:
+        """Keep a connection open until cancelled; one that is open lives on in `connections`."""
         waits = delays()
         while True:
-            if await self._connect_once():
-                waits = delays()
+            pump = await self._connect()
+            if pump is not None:
+                await self._until_over(pump, connections)
+                if pump.opened.is_set():
+                    waits = delays()
             delay_s = next(waits)
             self.log.info("connecting again", in_s=round(delay_s, 3))
             await trio.sleep(delay_s)
 
-    async def _connect_once(self) -> bool:
-        """Connect and live as long as the connection does; whether it was ever open."""
+    async def _connect(self) -> Pump | None:
+        """A connected socket's pump, or None where there is none to be had."""
         host, port = self.connector.host, self.connector.port
+        name = endpoint_name(host, port)
         try:
             settings = connector_settings(self.container_id, self.connector)
             with trio.fail_after(CONNECT_TIMEOUT_S):
                 stream = await trio.open_tcp_stream(host, port)
-        except (OSError, trio.TooSlowError, SecretUnavailable) as error:
+        except (OSError, UnicodeError, trio.TooSlowError, SecretUnavailable) as error:
             self.tally.failed += 1
-            self.log.warning("connecting failed", host=host, port=port, reason=str(error))
-            return False
+            self.log.warning("connecting failed", peer=name, reason=_reason(error))
+            return None
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
-        connection = Connection(
-            settings, self.exchange.forwarder, self.exchange.turn, f"{host}:{port}", True
-        )
-        pump = Pump(sock, connection, self.exchange, None, self.tally)
-        await run_guarded(pump)
-        return pump.opened.is_set()
+        exchange = self.exchange
+        connection = Connection(settings, exchange.forwarder, exchange.turn, name, True)
+        return Pump(sock, connection, exchange, None, self.tally)
+
+    async def _until_over(self, pump: Pump, connections: trio.Nursery) -> None:
+        """Let a connection live, and wait for its end.
+
+        It runs in a nursery that outlives the connector: on shutdown it is closed in order.
+        """
+        over = trio.Event()
+
+        async def live() -> None:
+            await run_guarded(pump)
+            over.set()
+
+        connections.start_soon(live)
+        await over.wait()
+
+
+def _reason(error: Exception) -> str:
+    """Why a connection could not be made, in words."""
+    if isinstance(error, trio.TooSlowError):
+        return f"no answer within {CONNECT_TIMEOUT_S:g} s"
+    cause: BaseException | None = error.__cause__
+    if isinstance(error, OSError) and isinstance(cause, BaseExceptionGroup):
+        # one attempt for each address of the host, of which the first explains most
+        cause = cause.exceptions[0]
+        if isinstance(cause, OSError) and cause.errno:
+            # trio puts the place into the text as well
+            return os.strerror(cause.errno)
+    return getattr(error, "strerror", None) or str(error)

@@ -9,6 +9,15 @@ from router.config.model import ConnectorSettings, ListenerSettings
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
+# A peer that does not read what it is told is not read either once this much waits for it.
+# Deliveries stop far below (`router.engine.outbox`), so that only answers get here: to attaches,
+# begins, echoes.
+UNSENT_LIMIT_BYTES = 2 * 1024 * 1024
+
+
+def endpoint_name(host: str, port: int) -> str:
+    """How a peer or a listening socket is called in logs and messages: `host:port`."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _properties(own: Any) -> dict[str, Any]:
@@ -32,6 +41,7 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
         window_limit=listener.max_session_frames,
         link_capacity=listener.link_capacity,
         held_limit_bytes=listener.connection_buffer_bytes,
+        unsent_limit_bytes=UNSENT_LIMIT_BYTES,
         idle_timeout_s=listener.idle_timeout_seconds,
         handshake_timeout_s=listener.initial_handshake_timeout_seconds,
         sasl_mechanisms=mechanisms,
@@ -54,6 +64,7 @@ def connector_settings(container_id: str, connector: ConnectorSettings) -> Conne
         window_limit=connector.max_session_frames,
         link_capacity=connector.link_capacity,
         held_limit_bytes=connector.connection_buffer_bytes,
+        unsent_limit_bytes=UNSENT_LIMIT_BYTES,
         idle_timeout_s=connector.idle_timeout_seconds,
         sasl_mechanisms=connector.sasl_mechanisms,
         sasl_username=connector.sasl_username,

@@ -30,8 +30,6 @@ READ_BYTES = 256 * 1024
 # How often clocks are looked at: heartbeats, silence, handshakes. Half a second of lateness is
 # nothing to time-outs counted in seconds.
 TICK_S = 0.25
-# Output memory of a connection that has been quiet for this long is given back.
-QUIET_S = 2.0
 # Clocks that nobody has looked at for this long say that the loop is stuck.
 STUCK_S = 5.0
 
@@ -100,9 +98,7 @@ class Hub:
             self._last_look = self.turn.now
             self.expire()
             for pump in list(self.pumps.values()):
-                pump.connection.tick()
-                if self.turn.now - pump.connection.last_sent > QUIET_S:
-                    pump.connection.outbox.output.trim()
+                pump.tick()
             self.finish_turn()
 
     async def round_trip(self) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import socket
+from collections.abc import Iterable
 from typing import Any
 
 import structlog
@@ -12,7 +14,7 @@ from router.config.model import ListenerSettings
 from router.config.users import load_users
 from router.engine.connection import Connection
 from router.net.authentication import Authenticator
-from router.net.endpoints import listener_settings
+from router.net.endpoints import endpoint_name, listener_settings
 from router.net.exchange import Exchange
 from router.net.pump import Pump
 
@@ -28,17 +30,27 @@ async def open_listeners(listener: ListenerSettings) -> list[trio.SocketListener
     Raises `OSError`, naming the listener, where its host has no address or a port cannot be bound.
     """
     listeners: list[trio.SocketListener] = []
+    place = f"{endpoint_name(listener.host, listener.port)} ({listener.name})"
     try:
         for kind, protocol, address in await _resolve(listener):
             sock = trio.socket.socket(kind, socket.SOCK_STREAM, protocol)
             listeners.append(trio.SocketListener(await _bound(sock, address)))
     except OSError as error:
-        for other in listeners:
-            await other.aclose()
-        raise OSError(
-            error.errno, f"{error.strerror}: {listener.host}:{listener.port} ({listener.name})"
-        ) from error
+        close_sockets(listeners)
+        raise OSError(error.errno, f"{error.strerror}: {place}") from error
+    except UnicodeError as error:
+        # what the resolver makes of a name that no host can have
+        raise OSError(errno.EINVAL, f"not a host name: {place}") from error
+    except BaseException:
+        close_sockets(listeners)
+        raise
     return listeners
+
+
+def close_sockets(listeners: Iterable[trio.SocketListener]) -> None:
+    """Close listening sockets that nobody accepts from."""
+    for listener in listeners:
+        listener.socket.close()
 
 
 async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
@@ -61,7 +73,7 @@ async def _bound(sock: trio.socket.SocketType, address: Any) -> trio.socket.Sock
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         await sock.bind(address)
         sock.listen(BACKLOG)
-    except OSError:
+    except BaseException:
         sock.close()
         raise
     return sock
@@ -90,15 +102,16 @@ class AmqpListener:
         await trio.serve_listeners(self._serve_one, self.sockets, handler_nursery=connections)
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
-        host, port, *_ = stream.socket.getpeername()
+        try:
+            name = endpoint_name(*stream.socket.getpeername()[:2])
+        except OSError:
+            # reset before it was ever looked at
+            log.debug("connection lost at once", listener=self.listener.name)
+            return
         sock = socket.socket(fileno=stream.socket.detach())
         sock.setblocking(False)
         connection = Connection(
-            self.settings,
-            self.exchange.forwarder,
-            self.exchange.turn,
-            f"{host}:{port}",
-            False,
+            self.settings, self.exchange.forwarder, self.exchange.turn, name, False
         )
         pump = Pump(sock, connection, self.exchange, self.authenticator, self.tally)
         pump.log.debug("connection accepted", listener=self.listener.name)

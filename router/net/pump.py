@@ -11,6 +11,7 @@ reaches another.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
 import structlog
 import trio
@@ -28,6 +29,10 @@ log = structlog.get_logger("router.connection")
 # How long a peer may take to read our close, and then to close its side, before the socket is
 # dropped.
 LINGER_S = 2.0
+# How much of what nobody looks at any more is read at once.
+DRAIN_BYTES = 65536
+# Output memory of a connection that has been quiet for this long is given back.
+QUIET_S = 2.0
 
 
 class Pump:
@@ -56,6 +61,8 @@ class Pump:
         self._is_writing = False
         # set when the writer has sent all there was
         self._written = trio.Event()
+        # what went wrong with this connection while another had the turn
+        self._defect: Exception | None = None
 
     async def run(self) -> None:
         """Live until either side is done, then leave nothing behind."""
@@ -66,12 +73,19 @@ class Pump:
                 if self.connection.is_client:
                     self.connection.start()
                     self.exchange.finish_turn()
-                with self._reading:
-                    await self._read()
-                await self._linger()
+                try:
+                    with self._reading:
+                        await self._read()
+                    if self._defect is None:
+                        await self._linger()
+                finally:
+                    # from here on nobody starts another writer
+                    self._nursery = None
                 nursery.cancel_scope.cancel()
         finally:
             self._close()
+        if self._defect is not None:
+            raise self._defect
 
     async def _read(self) -> None:
         """Carry octets in until the connection is finished or the socket ends."""
@@ -99,11 +113,42 @@ class Pump:
             exchange.finish_turn()
 
     def _is_held_back(self) -> bool:
-        """An outcome of SASL is awaited, or too much of what came has not left."""
-        return self.connection.paused or self.connection.held_back
+        """An outcome of SASL is awaited, too much of what came has not left, or the peer asks
+        without ever reading the answers.
+        """
+        connection = self.connection
+        return connection.paused or connection.held_back or self._unsent_beyond(1)
+
+    def _unsent_beyond(self, part: int) -> bool:
+        """Whether more than one `part`-th of the output that may wait for the socket does."""
+        limit = self.connection.settings.unsent_limit_bytes
+        return bool(limit) and self.connection.outbox.output.size() * part > limit
 
     def send(self) -> None:
         """Send what the turn left in the output, as far as the socket takes it."""
+        self._guarded(self._send)
+
+    def tick(self) -> None:
+        """Look at the connection's clocks, and give back memory that it does not use."""
+        self._guarded(self._tick)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Do what concerns this connection alone, while another or the clock has the turn: a defect
+        in it ends this connection and no other.
+        """
+        try:
+            act()
+        except Exception as defect:  # noqa: BLE001 - raised again where this connection ends
+            self._defect = self._defect or defect
+            self._reading.cancel()
+
+    def _tick(self) -> None:
+        connection = self.connection
+        connection.tick()
+        if connection.turn.now - connection.last_sent > QUIET_S:
+            connection.outbox.output.trim()
+
+    def _send(self) -> None:
         connection = self.connection
         connection.write_due()
         if not self._is_writing and not self._try_send() and self._nursery is not None:
@@ -136,6 +181,8 @@ class Pump:
             await trio.lowlevel.wait_writable(self.sock)
             self.exchange.begin_turn()
             self._is_writing = not self._try_send()
+            if not self._unsent_beyond(2):
+                self.read_again()
             if self.connection.finished:
                 self._reading.cancel()
             if not self._is_writing:
@@ -167,23 +214,28 @@ class Pump:
             self.sock.shutdown(socket.SHUT_WR)
             while True:
                 await trio.lowlevel.wait_readable(self.sock)
-                if not self.sock.recv(65536):
-                    return
-        except (BlockingIOError, InterruptedError):
-            return
+                try:
+                    if not self.sock.recv(DRAIN_BYTES):
+                        return
+                except (BlockingIOError, InterruptedError):
+                    continue
         except OSError:
             return
 
     def _close(self) -> None:
-        self.exchange.begin_turn()
-        self.connection.end_of_input()
+        connection = self.connection
         self.exchange.leave(self.number)
         trio.lowlevel.notify_closing(self.sock)
         self.sock.close()
-        self.exchange.finish_turn()
-        # break the cycles, so that memory goes now and not when the collector comes
-        self.connection.owner = _GONE
-        self.connection.outbox.connection = None
+        self.exchange.begin_turn()
+        try:
+            connection.end_of_input()
+        finally:
+            # break the cycles, so that memory goes now and not when the collector comes
+            connection.owner = _GONE
+            connection.failing = None
+            self.exchange.finish_turn()
+            connection.outbox.connection = None
 
     def read_again(self) -> None:
         """What held reading back is over."""

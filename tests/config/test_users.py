@@ -55,6 +55,12 @@ def test_a_salt_is_never_used_twice() -> None:
     assert hash_password("x") != hash_password("x")
 
 
+def test_nobody_is_called_as_those_who_gave_no_name() -> None:
+    with pytest.raises(ValueError, match="stands for whoever gave none"):
+        check_name("anonymous")
+    check_name("Anonymous")
+
+
 def test_comments_and_empty_lines_are_skipped(tmp_path: Path) -> None:
     text = f"# who\n\n  \nada:{cheap_hash('a')}\nbob smith: {cheap_hash('b')} \r\n"
     users = load_users(write(tmp_path, text))
