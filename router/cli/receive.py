@@ -24,6 +24,8 @@ SETTLE: dict[str, Callable[[Received], None]] = {
     "release": Received.release,
     "modify": lambda received: received.modify(delivery_failed=True),
 }
+# How much is printed at once.
+OUTPUT_BYTES = 65536
 # The words of the summary, as `trioute send` has them.
 OUTCOMES = {"accept": "accepted", "reject": "rejected", "release": "released", "modify": "modified"}
 
@@ -114,6 +116,7 @@ def receive(
 
 async def receive_all(plan: Plan, tally: Tally) -> None:
     """Connect and receive; raises NotAll where fewer came than asked for, and ClientError."""
+    tally.state = "connecting"
     async with connect(plan.url) as connection:
         receiver = await connection.open_receiver(
             plan.url.address,
@@ -122,33 +125,57 @@ async def receive_all(plan: Plan, tally: Tally) -> None:
             presettled=plan.presettled,
             drain=plan.drain,
         )
-        await _take_messages(receiver, plan, tally)
-
-
-async def _take_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
-    settle = SETTLE[plan.settle]
-    outcome = OUTCOMES[plan.settle]
-    while True:
-        if not receiver.waiting:
-            if not await _next_came(receiver, plan, tally):
-                return
-            continue
-        received = receiver.receive_nowait()
-        tally.add(len(received.payload), time.monotonic())
-        sent_ns = find_sent_ns(received.payload)
-        if sent_ns is not None:
-            tally.latencies.add(time.time_ns() - sent_ns)
-        _show(received, plan.shown)
-        if received.is_settled:
-            tally.outcomes["settled"] += 1
+        tally.state = "waiting for messages"
+        if plan.shown == "none":
+            await _count_messages(receiver, plan, tally)
         else:
-            settle(received)
-            tally.outcomes[outcome] += 1
+            await _print_messages(receiver, plan, tally)
+    if plan.drain and plan.count is not None and tally.count < plan.count:
+        raise NotAll(f"only {tally.count} of {plan.count} messages were there")
+
+
+async def _count_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
+    while await _next_came(receiver, plan, tally):
+        while receiver.waiting:
+            _settle(_take(receiver, tally), plan, tally)
+
+
+async def _print_messages(receiver: Receiver, plan: Plan, tally: Tally) -> None:
+    """Print as much as there is at once, and settle what was printed.
+
+    Who reads the output may stop for a while; the connection is kept alive meanwhile.
+    """
+    while await _next_came(receiver, plan, tally):
+        output = bytearray()
+        printed = []
+        while receiver.waiting and len(output) < OUTPUT_BYTES:
+            received = _take(receiver, tally)
+            output += _rendered(received, plan.shown)
+            printed.append(received)
+        await trio.to_thread.run_sync(_write, output, abandon_on_cancel=True)
+        for received in printed:
+            _settle(received, plan, tally)
+
+
+def _take(receiver: Receiver, tally: Tally) -> Received:
+    received = receiver.receive_nowait()
+    tally.add(len(received.payload), time.monotonic())
+    sent_ns = find_sent_ns(received.payload)
+    if sent_ns is not None:
+        tally.latencies.add(time.time_ns() - sent_ns)
+    return received
+
+
+def _settle(received: Received, plan: Plan, tally: Tally) -> None:
+    if received.is_settled:
+        tally.outcomes["settled"] += 1
+    else:
+        SETTLE[plan.settle](received)
+        tally.outcomes[OUTCOMES[plan.settle]] += 1
 
 
 async def _next_came(receiver: Receiver, plan: Plan, tally: Tally) -> bool:
     """Wait for a message; False where all have come. Raises NotAll when none comes in time."""
-    sys.stdout.flush()
     with trio.move_on_after(plan.timeout_s or float("inf")) as scope:
         return await receiver.wait_for_message()
     assert scope.cancelled_caught
@@ -160,16 +187,17 @@ async def _next_came(receiver: Receiver, plan: Plan, tally: Tally) -> bool:
     )
 
 
-def _show(received: Received, shown: str) -> None:
-    if shown == "none":
-        return
+def _rendered(received: Received, shown: str) -> bytes:
     try:
         message = received.message
     except AmqpError as error:
         click.echo(f"trioute: a message that cannot be read: {error}", err=True)
-        return
+        return b""
     if shown == "body":
-        octets = body_octets(message) + b"\n"
-    else:
-        octets = json.dumps(message_as_json(message), ensure_ascii=False).encode() + b"\n"
+        return body_octets(message) + b"\n"
+    return json.dumps(message_as_json(message), ensure_ascii=False).encode() + b"\n"
+
+
+def _write(octets: bytearray) -> None:
     sys.stdout.buffer.write(octets)
+    sys.stdout.buffer.flush()

@@ -195,8 +195,10 @@ async def send_all(plan: Plan, tally: Tally) -> None:
         tally.add_outcome(sending.outcome, time.monotonic())
         tally.latencies.add(time.monotonic_ns() - sending.sent_ns)
 
+    tally.state = "connecting"
     async with connect(plan.url) as connection:
         sender = await connection.open_sender(plan.address, presettled=plan.presettled)
+        tally.state = "waiting for credit"
         sender.outcome_told = settled
         await _send_messages(sender, plan, tally)
         while sender.unsettled and not sender.is_over:

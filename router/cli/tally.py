@@ -63,6 +63,8 @@ class Tally:
         self.done = done
         self.started_s = started_s
         self.ended_s = started_s
+        # what goes on before the first message
+        self.state = ""
         self.count = 0
         self.bytes = 0
         self.outcomes: Counter[str] = Counter()
@@ -100,6 +102,8 @@ class Tally:
 
     def progress(self) -> str:
         """One short line for a terminal."""
+        if not self.count:
+            return f"0 {self.done}, {self.state}"
         outcomes = "".join(f", {count} {name}" for name, count in sorted(self.outcomes.items()))
         return f"{self.count} {self.done}{outcomes}, {self.rate:,.0f}/s"
 

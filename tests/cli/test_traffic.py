@@ -1,0 +1,121 @@
+"""How a run ends: exit codes, complaints, the summary, and the line that is drawn meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import click
+import pytest
+import trio
+
+from router.cli.tally import Tally
+from router.cli.traffic import NotAll, Report, read_url, run
+from router.client import ConnectFailed, LinkLost, Url
+
+from support.commands import screen
+
+SUMMARY = "done 0 messages, 0 bytes, in 0.000 s (0/s)\n"
+
+
+@pytest.fixture
+def tally() -> Tally:
+    """Nothing was done yet."""
+    return Tally("done", 0.0)
+
+
+async def nothing() -> None:
+    """All goes well at once."""
+    await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "complaint"),
+    [
+        (None, 0, ""),
+        (NotAll("1 of 2 is missing"), 1, "trioute: 1 of 2 is missing\n"),
+        (ConnectFailed("", "nobody is there"), 3, "trioute: nobody is there\n"),
+        (LinkLost("amqp:not-found", "no q"), 3, "trioute: amqp:not-found: no q\n"),
+    ],
+)
+def test_how_it_ended_is_told(
+    tally: Tally,
+    capsys: pytest.CaptureFixture[str],
+    failure: Exception | None,
+    code: int,
+    complaint: str,
+) -> None:
+    async def work() -> None:
+        if failure is not None:
+            raise failure
+
+    assert run(work, tally, Report()) == code
+    told = capsys.readouterr()
+    assert told.err == complaint + SUMMARY
+    assert told.out == ""
+    assert run(work, tally, Report(quiet=True)) == code
+    assert capsys.readouterr().err == complaint
+
+
+def test_a_summary_for_programs(tally: Tally, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(nothing, tally, Report(as_json=True)) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == tally.as_json()
+    assert told.err == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_work(
+    tally: Tally, capsys: pytest.CaptureFixture[str], number: int, code: int
+) -> None:
+    tidied = False
+
+    async def work() -> None:
+        nonlocal tidied
+        os.kill(os.getpid(), number)
+        try:
+            await trio.sleep_forever()
+        finally:
+            tidied = True
+
+    assert run(work, tally, Report()) == code
+    assert tidied
+    assert capsys.readouterr().err == SUMMARY
+
+
+def test_a_mistake_of_our_own_is_not_hidden(tally: Tally) -> None:
+    async def work() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as group:
+        run(work, tally, Report())
+    assert isinstance(group.value.exceptions[0], ZeroDivisionError)
+
+
+@pytest.mark.parametrize("report", [Report(), Report(quiet=True), Report(live=False)])
+def test_a_line_is_drawn_on_a_terminal_only(
+    tally: Tally, monkeypatch: pytest.MonkeyPatch, report: Report
+) -> None:
+    tally.state = "waiting"
+    with screen() as terminal:
+        with os.fdopen(os.dup(terminal.theirs.fileno()), "w") as stderr:
+            monkeypatch.setattr("sys.stderr", stderr)
+
+            async def work() -> None:
+                # the line is drawn before anything else happens
+                await trio.testing.wait_all_tasks_blocked()
+
+            run(work, tally, report)
+        shown = terminal.rest()
+    line = "\r\x1b[K0 done, waiting\r\x1b[K" if report == Report() else ""
+    summary = "" if report.quiet else SUMMARY.replace("\n", "\r\n")
+    assert shown == line + summary
+
+
+def test_a_url_is_read() -> None:
+    context = click.Context(click.Command("send"))
+    argument = click.Argument(["url"])
+    assert read_url(context, argument, "there/q") == Url("there", 5672, "q")
+    with pytest.raises(click.BadParameter, match="no port"):
+        read_url(context, argument, "there:x/q")

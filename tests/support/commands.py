@@ -1,0 +1,136 @@
+"""The `trioute` command in a process of its own, while the test goes on."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import attrs
+
+from support.routers import trioute
+
+PATIENCE_S = 30.0
+
+
+@attrs.frozen
+class Ended:
+    """How a command ended, and what it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What it printed on standard output, by line."""
+        return self.output.splitlines()
+
+
+class Command:
+    """A running command; killed at the end of the block if it still runs."""
+
+    def __init__(
+        self,
+        *arguments: str | Path,
+        stdin: bytes | None = None,
+        stdout: int | IO[bytes] = subprocess.PIPE,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+    ) -> None:
+        self._stdin = stdin
+        self.process = subprocess.Popen(
+            trioute(*arguments),
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+        )
+        if stdin is not None and self.process.stdin is not None:
+            self.process.stdin.write(stdin)
+            self.process.stdin.close()
+            self.process.stdin = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self.process.poll() is not None
+
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    def end(self) -> Ended:
+        """Wait for its end."""
+        output, errors = self.process.communicate(timeout=PATIENCE_S)
+        return Ended(self.process.returncode, (output or b"").decode(), (errors or b"").decode())
+
+
+def run(*arguments: str | Path, stdin: bytes | None = None) -> Ended:
+    """Run a command to its end."""
+    with Command(*arguments, stdin=stdin) as command:
+        return command.end()
+
+
+class Screen:
+    """A terminal that shows a command's standard error; `wait_for` reads until a text is there."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = pty.openpty()
+        self.theirs = os.fdopen(theirs, "wb", buffering=0)
+        self.text = ""
+
+    def wait_for(self, text: str) -> None:
+        """Read until `text` has been shown; fails at the end of the output."""
+        while text not in self.text:
+            assert self._read(), f"{text!r} is not in {self.text!r}"
+
+    def rest(self) -> str:
+        """All that was shown, until the end."""
+        while self._read():
+            continue
+        return self.text
+
+    def _read(self) -> bool:
+        if not self.theirs.closed:
+            # only the command holds the other side now, so that its end is ours to see
+            self.theirs.close()
+        try:
+            octets = os.read(self._ours, 65536)
+        except OSError:
+            # how Linux says that nobody has the terminal open any more
+            return False
+        self.text += octets.decode()
+        return bool(octets)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self.theirs.close()
+        os.close(self._ours)
+
+
+@contextmanager
+def screen() -> Iterator[Screen]:
+    """A terminal until the end of the block."""
+    made = Screen()
+    try:
+        yield made
+    finally:
+        made.close()
