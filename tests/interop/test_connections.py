@@ -8,7 +8,7 @@ import pytest
 from proton import Message
 
 from router.amqp.framing import encode_frame
-from router.amqp.performatives import Transfer
+from router.amqp.performatives import Close, Transfer
 
 from support.proton_peers import ProtonPeers
 from support.raw_peers import RawPeer
@@ -71,6 +71,26 @@ def test_a_stopped_client_is_given_up_even_with_its_socket_full(
         proton.until(lambda: sender.sent[0].is_settled, "the first is settled")
         assert set(sender.outcomes) <= {"modified", "released", ""}
         proton.until(lambda: open_sockets(router) == sockets, "the socket is closed")
+
+
+def test_a_client_may_close_without_reading_what_is_under_way(
+    routers: StartRouter, proton: ProtonPeers, address: str
+) -> None:
+    router = routers()
+    sender = proton.connect(router.url()).sender(address)
+    sockets = open_sockets(router)
+    with RawPeer(router.port, receive_buffer_bytes=4096) as leaving:
+        leaving.open()
+        leaving.attach_receiver(address, 1000)
+        # More than the sockets take, so that the router has to keep some.
+        for _ in range(100):
+            sender.send(Message(bytes(100_000)), wait=False)
+        other = proton.connect(router.url())
+        other.receiver(f"{address}/round-trip").detach()
+        leaving.say(Close())
+        proton.until(lambda: sender.sent[0].is_settled, "the first is settled")
+        assert set(sender.outcomes) <= {"modified", "released", ""}
+        proton.until(lambda: open_sockets(router) == sockets + 1, "the socket is closed")
 
 
 def test_a_client_that_is_held_back_is_not_taken_for_silent(
