@@ -1,0 +1,256 @@
+"""Schedules: what several peers of one router do, step by step, and what must hold at the end.
+
+A schedule is a list of steps; each names what happens and, by number, to whom. Steps that make no
+sense at their moment are passed over, so that hypothesis may leave any of them out. After the last
+step every peer does what is reasonable: reads, opens its window, grants credit, settles.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from router.amqp.performatives import Accepted, Modified, Rejected, Released
+
+from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
+
+ADDRESSES = ["balanced", "closest", "multicast", "multicast"]
+RULES = [(False, name, name) for name in sorted(set(ADDRESSES))]
+OUTCOMES = [Accepted(), Accepted(), Released(), Rejected(), Modified(delivery_failed=True)]
+OFTEN = ["send", "settle", "grant", "begin_sending", "go_on", "send_settled"]
+NOW_AND_THEN = [
+    "drain",
+    "give_back",
+    "stop_reading",
+    "read",
+    "read",
+    "narrow_window",
+    "open_window",
+    "sender_settles",
+    "told_unsettled",
+    "abort",
+    "abort_at_once",
+    "send_short_lived",
+    "wait",
+    "attach_sender",
+    "attach_receiver",
+    "attach_anonymous",
+    "attach_settled_receiver",
+]
+RARELY = ["detach", "detach", "close", "lose", "end"]
+STEPS = [*OFTEN * 6, *NOW_AND_THEN * 2, *RARELY]
+# a header section with nothing but a ttl
+TTL_100_MS = bytes.fromhex("005370c00503404052 64")
+
+
+class Play:
+    """One router, a few clients, and the ledger of what they sent and received."""
+
+    def __init__(self) -> None:
+        self.router = Router(RULES)
+        self.clients = [
+            self.router.client(max_frame_size=size, window=window)
+            for size, window in ((65536, 1000), (512, 1000), (512, 3), (4096, 1))
+        ]
+        self.sendings: list[Sending] = []
+        for number, name in enumerate(ADDRESSES[:3]):
+            self.clients[number % 4].receiver(name, credit=3)
+            self.clients[(number + 1) % 4].receiver(name, credit=2)
+            self.clients[(number + 2) % 4].sender(name)
+        self.clients[3].sender(None)
+
+    def senders(self) -> list[SendingLink]:
+        return [
+            link
+            for client in self.clients
+            for link in client.links
+            if isinstance(link, SendingLink) and link.attached
+        ]
+
+    def receivers(self) -> list[ReceivingLink]:
+        return [
+            link
+            for client in self.clients
+            for link in client.links
+            if isinstance(link, ReceivingLink) and link.attached
+        ]
+
+    def step(self, what: str, one: int, other: int) -> None:
+        client = self.clients[one % len(self.clients)]
+        senders, receivers = self.senders(), self.receivers()
+        if what in {"send", "send_settled", "begin_sending", "abort_at_once", "send_short_lived"}:
+            senders = [link for link in senders if link.can_send()]
+        if what in {"go_on", "abort"}:
+            senders = [link for link in senders if link.current and link.client.router_window > 0]
+        sender = senders[one % len(senders)] if senders else None
+        receiver = receivers[one % len(receivers)] if receivers else None
+        address = ADDRESSES[other % len(ADDRESSES)]
+        match what:
+            case "attach_sender" if not client.over:
+                client.sender(address)
+            case "attach_anonymous" if not client.over:
+                client.sender(None)
+            case "attach_receiver" if not client.over:
+                client.receiver(address, credit=other % 5)
+            case "attach_settled_receiver" if not client.over:
+                client.receiver(address, credit=other % 5, snd_settle_mode=1)
+            case "abort_at_once" if sender:
+                sender.send(b"gone", aborted=True).is_over = True
+            case "send_short_lived" if sender and sender.address:
+                self.send(sender, size=other, header=TTL_100_MS)
+            case "wait":
+                self.router.wait(other / 100)
+            case "send" | "send_settled" | "begin_sending" if sender:
+                self.send(
+                    sender,
+                    size=other * 40,
+                    settled=what == "send_settled",
+                    more=what == "begin_sending",
+                )
+            case "go_on" if sender and (sending := sender.current):
+                more = other % 3 != 0
+                sender.go_on(b"+" * (other * 40), more=more, settled=sending.settled or None)
+            case "abort" if sender:
+                sender.abort()
+            case "grant" | "drain" if receiver:
+                receiver.grant(receiver.credit + other % 7, drain=what == "drain")
+            case "give_back" if sender and sender.drain and sender.credit > 0:
+                sender.give_back()
+            case "settle" if receiver:
+                receiver.settle(OUTCOMES[other % len(OUTCOMES)])
+            case "told_unsettled" if receiver:
+                receiver.settle(Accepted(), settled=False)
+            case "sender_settles" if sender:
+                for sending in self.sendings:
+                    if sending.link is sender and sending.complete and not sending.is_over:
+                        sender.settle(sending)
+                        break
+            case "detach" if sender or receiver:
+                links: list[SendingLink | ReceivingLink] = [*senders, *receivers]
+                links[other % len(links)].detach(closed=bool(one % 2))
+            case "close" | "lose" | "end":
+                self.replace(client, what)
+            case "stop_reading" | "read" if not client.over:
+                client.read(reads=what == "read")
+            case "narrow_window" if not client.over:
+                client.open_window(1 + other % 3)
+            case "open_window" if not client.over:
+                client.open_window(1000)
+            case _:
+                pass
+        for each in self.clients:
+            assert not each.connection.finished or each.over
+            assert each.connection.held_bytes >= 0
+
+    def send(
+        self,
+        sender: SendingLink,
+        *,
+        size: int,
+        settled: bool = False,
+        more: bool = False,
+        header: bytes = b"",
+    ) -> None:
+        mark = b"<%06d>" % len(self.sendings)
+        payload = header + mark + b"." * size
+        if sender.address is None:
+            payload = to_section(ADDRESSES[size % len(ADDRESSES)]) + payload
+        self.sendings.append(sender.send(payload, settled=settled, more=more))
+
+    def replace(self, client: Client, how: str) -> None:
+        """Have a client go, in one of three ways, and another come."""
+        if len(self.clients) < 12 and not client.over:
+            {"close": client.close, "lose": client.lose, "end": client.end}[how]()
+            self.clients.append(self.router.client())
+
+    # The end of it.
+
+    def settle_down(self) -> None:
+        """Let every peer do what is reasonable until nothing changes any more."""
+        for client in self.clients:
+            client.read()
+            client.open_window(100_000)
+        for receiver in self.receivers():
+            receiver.grant(10_000)
+        # From here on nobody says anything that nobody has to say: no flow may help out.
+        for _ in range(60):
+            before = self.snapshot()
+            for sender in self.senders():
+                if sender.current is not None and sender.client.router_window > 0:
+                    sender.go_on(b"=", settled=sender.current.settled or None)
+                if sender.drain and sender.credit > 0:
+                    sender.give_back()
+            for receiver in self.receivers():
+                receiver.settle()
+            if self.snapshot() == before:
+                return
+        raise AssertionError("it never comes to rest")
+
+    def snapshot(self) -> Any:
+        received = [link.delivery_count for link in self.receivers()]
+        over = [sending.is_over for sending in self.sendings]
+        return received, over, [link.credit for link in self.senders()]
+
+    def check_ledger(self) -> None:
+        """Each unsettled delivery has its one outcome; no receiver has a part of anything twice."""
+        for sending in self.sendings:
+            if sending.link.attached and sending.complete and not sending.settled:
+                assert sending.is_over, f"{sending} has no outcome"
+        seen: Counter[tuple[bytes, str]] = Counter()
+        for client in self.clients:
+            for link in client.links:
+                if isinstance(link, ReceivingLink):
+                    assert link.current is None or not link.attached
+                    for received in link.received:
+                        mark = received.payload[received.payload.index(b"<") :][:8]
+                        seen[mark, "" if link.address != "multicast" else str(id(link))] += 1
+        assert not [mark for mark, count in seen.items() if count > 1]
+
+    def check_liveness(self) -> None:
+        """Whoever has receivers can send, and it arrives and is settled."""
+        for sender in self.senders():
+            addresses = {link.address for link in self.receivers()}
+            if sender.address is not None and sender.address not in addresses:
+                continue
+            assert sender.can_send(), f"credit {sender.credit} at {sender.address}"
+            if sender.address is None:
+                continue
+            for _ in range(3):
+                self.send(sender, size=3)
+                for receiver in self.receivers():
+                    receiver.settle()
+                assert self.sendings[-1].outcome == Accepted()
+
+    def check_nothing_is_left(self) -> None:
+        """After everybody has gone, nothing waits and nobody is remembered."""
+        forwarder = self.router.forwarder
+        assert forwarder.backlog.held_bytes == 0
+        for client in self.clients:
+            for session in client.connection.local_sessions.values():
+                assert session.held_frames == 0
+                for link in session.local_links.values():
+                    assert link.unsettled >= 0
+            assert client.connection.held_bytes == 0
+        for client in self.clients:
+            if not client.over:
+                client.close()
+        assert len(self.router.table) == 0
+        assert forwarder.backlog.held_bytes == 0
+
+
+def to_section(address: str) -> bytes:
+    """A properties section with nothing but `to`."""
+    to = address.encode()
+    items = b"\x40\x40\xa1" + bytes((len(to),)) + to
+    return b"\x00\x53\x73\xc0" + bytes((len(items) + 1, 3)) + items
+
+
+def play(schedule: list[tuple[str, int, int]]) -> None:
+    """Play a schedule to its end and look at what came of it."""
+    game = Play()
+    for what, one, other in schedule:
+        game.step(what, one, other)
+    game.settle_down()
+    game.check_ledger()
+    game.check_liveness()
+    game.check_nothing_is_left()
