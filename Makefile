@@ -16,7 +16,7 @@ ARGS ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
 PYTHONS ?= 3.11 3.12 3.13
-FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/properties)
+FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/core tests/fuzz tests/properties)
 
 # Looked up only when a recipe needs it, and only once.
 PYTHON ?= $(eval PYTHON := $$(shell sh deploy/build/find-python.sh))$(PYTHON)
