@@ -5,11 +5,12 @@
 #   .venv-test  the suite's compiled build
 #   .venv-dev   the suite's interpreted build (straight from the tree), ruff and mypy
 #   .venv-asan  compiled with address and undefined-behaviour checks
+#   .venv-fuzz  interpreted, with atheris
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help run test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench fuzz sanitize docs clean env env-test env-dev env-asan interop
+        bench fuzz fuzz-atheris sanitize docs clean env env-test env-dev env-asan env-fuzz interop
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -39,6 +40,9 @@ env-dev:
 
 env-asan:
 	@$(ENVIRONMENT) .venv-asan --build sanitized --extra test
+
+env-fuzz:
+	@$(ENVIRONMENT) .venv-fuzz --build editable --extra fuzz
 
 # The peers written in JavaScript that interop tests talk to.
 interop: tests/interop/node_modules/.package-lock.json
@@ -105,8 +109,11 @@ ASAN = ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=
 sanitize: env-asan ## the data plane's tests under the address and undefined-behaviour sanitizers
 	@$(ASAN) .venv-asan/bin/pytest -p no:cacheprovider $(FUZZ_TESTS) $(PYTEST_ARGS)
 
-fuzz: env-asan ## the same with many more generated inputs, for as long as they last
-	@HYPOTHESIS_PROFILE=fuzz $(ASAN) .venv-asan/bin/pytest --timeout=0 $(FUZZ_TESTS) $(PYTEST_ARGS)
+fuzz: env-asan ## fuzz under the sanitizers, each target for SECONDS; ARGS are passed on
+	@$(ASAN) .venv-asan/bin/python tests/fuzz/run.py --seconds $(SECONDS) $(ARGS)
+
+fuzz-atheris: env-fuzz ## fuzz the interpreted build where coverage leads, each target for SECONDS
+	@.venv-fuzz/bin/python tests/fuzz/run.py --atheris --seconds $(SECONDS) $(ARGS)
 
 docs: env-dev ## write the generated reference pages again
 	@if [ -f docs/generate.py ]; then .venv-dev/bin/python docs/generate.py; \

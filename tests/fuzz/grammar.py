@@ -1,0 +1,218 @@
+"""What fuzzing peers say: frames that fit their place, and the ways in which they are spoiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import ReceiverSettleMode, SenderSettleMode
+from router.amqp.framing import encode_frame
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Modified,
+    Open,
+    Received,
+    Rejected,
+    Released,
+    SaslInit,
+    Source,
+    Target,
+    Transfer,
+)
+from router.amqp.transactions import Coordinator, Declared, TransactionalState
+from router.amqp.types import Symbol
+
+from fuzz.choices import Choices
+from support.transcripts import On, wire
+
+ADDRESSES = ("other", "unavailable", "$cbs", "")
+
+# A header with a ttl of 100 ms, in either width; properties with a `to`; plain data.
+SECTIONS = (
+    b"",
+    bytes.fromhex("005370c0050340405264"),
+    bytes.fromhex("005370c00803404070 00000064"),
+    bytes.fromhex("005370c0020340"),
+    bytes.fromhex("005373c00c034040a10862616c616e636564"),
+    bytes.fromhex("005373d0000000100000000340 40b1000000056f74686572"),
+    bytes.fromhex("005375a003616263"),
+)
+
+
+def state(choices: Choices) -> Any:
+    """A delivery state, of every kind there is."""
+    error = Error(condition=Symbol("amqp:internal-error"), description="x" * choices.below(600))
+    return (
+        Accepted(),
+        Accepted(),
+        None,
+        Released(),
+        Modified(delivery_failed=True),
+        Rejected(error=error),
+        Received(section_number=choices.below(4), section_offset=choices.below(100)),
+        Declared(txn_id=b"t"),
+        TransactionalState(txn_id=b"t", outcome=Accepted()),
+    )[choices.below(9)]
+
+
+def opening(choices: Choices) -> Open:
+    """An open, as a rule with a small frame size, so that messages are cut."""
+    return Open(
+        "peer",
+        max_frame_size=511 if choices.wild() else choices.of((512, 600, 4096, 65536, 2**32 - 1)),
+        channel_max=choices.mostly(65535, (1, 0)),
+        idle_time_out=choices.mostly(None, (0, 1, 1000)),
+    )
+
+
+def begin(choices: Choices) -> Begin:
+    """A begin with a window that may be closed, and with counters that are about to wrap."""
+    return Begin(
+        remote_channel=choices.below(2) if choices.wild() else None,
+        next_outgoing_id=choices.of((0, 2**32 - 2, 2**31 - 1)),
+        incoming_window=choices.mostly(1000, (2, 1, 0, 2**32 - 1)),
+        outgoing_window=choices.near(1000),
+        handle_max=choices.mostly(2**32 - 1, (1, 0)),
+    )
+
+
+def attach(choices: Choices, handle: int, *, receives: bool) -> Attach:
+    """An attach of either role to any address, or to what is none."""
+    address = choices.mostly(choices.of(("balanced", "multicast", "closest")), ADDRESSES)
+    dynamic = choices.mostly(False, (True,))
+    anonymous = not receives and choices.mostly(False, (True,))
+    target: Any = Target(address=None if dynamic or anonymous else address, dynamic=dynamic)
+    source: Any = Source(address=None if dynamic else address, dynamic=dynamic)
+    if choices.wild():
+        target = choices.of((None, Coordinator()))
+    if choices.wild():
+        source = None
+    return Attach(
+        name=f"link-{choices.near(handle)}",
+        handle=choices.near(handle),
+        role=receives,
+        snd_settle_mode=SenderSettleMode(choices.mostly(2, (0, 1))),
+        rcv_settle_mode=ReceiverSettleMode(choices.mostly(0, (1,))),
+        source=source,
+        target=target,
+        initial_delivery_count=None if receives else 0,
+        max_message_size=choices.mostly(None, (0, 100)),
+    )
+
+
+def payload(choices: Choices) -> bytes:
+    """Some octets of a message: a few sections, and a body of up to some kilooctets."""
+    return choices.of(SECTIONS) + choices.of(SECTIONS) + b"x" * choices.of((0, 10, 100, 700, 3000))
+
+
+def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: bool) -> On:
+    """A frame of a delivery."""
+    frame = Transfer(
+        choices.near(handle),
+        delivery_id=choices.near(number) if first or choices.wild() else None,
+        delivery_tag=b"%d" % number if first or choices.wild() else None,
+        message_format=choices.mostly(0, (None, 2**32 - 1)),
+        settled=choices.mostly(False, (None, True)),
+        more=more,
+        rcv_settle_mode=choices.mostly(None, tuple(ReceiverSettleMode)),
+        state=state(choices) if choices.wild() else None,
+        resume=choices.wild(),
+        aborted=choices.mostly(False, (False, True)),
+        batchable=choices.wild(),
+    )
+    return On(0, frame, payload(choices))
+
+
+def disposition(choices: Choices, first: int, last: int, *, receives: bool) -> Disposition:
+    """A state of a range of deliveries."""
+    return Disposition(
+        receives,
+        choices.near(first),
+        choices.near(last),
+        settled=choices.mostly(True, (False,)),
+        state=choices.mostly(Accepted(), (state(choices),)),
+        batchable=choices.wild(),
+    )
+
+
+def flow(choices: Choices, session: dict[str, int], link: dict[str, int] | None) -> Flow:
+    """A flow with the session's numbers, and a link's where it names one."""
+    fields: dict[str, Any] = {name: choices.near(value) for name, value in session.items()}
+    if choices.wild():
+        fields["next_incoming_id"] = None
+    if link is not None:
+        fields |= {name: choices.near(value) for name, value in link.items()}
+        fields["drain"] = choices.mostly(False, (True,))
+        fields["available"] = choices.near(0)
+    return Flow(**fields, echo=choices.mostly(False, (True,)))
+
+
+def rare(choices: Choices) -> On:
+    """What ends a connection or session, or does not belong to any place."""
+    error = Error(condition=Symbol("amqp:internal-error"), description="so it goes")
+    channel = choices.of((0, 0, 0, 1, 65535))
+    return On(
+        channel,
+        choices.of(
+            (
+                End(),
+                End(error=error),
+                Close(),
+                Close(error=error),
+                begin(choices),
+                opening(choices),
+                Detach(choices.below(4), closed=choices.one_in(2), error=error),
+                SaslInit(mechanism=Symbol("ANONYMOUS")),
+            )
+        ),
+    )
+
+
+def spoil(choices: Choices, octets: bytes) -> bytes:
+    """A frame with something wrong in it: octets changed, cut or put in, its size right or not."""
+    result = bytearray(octets)
+    way = choices.below(6)
+    place = choices.below(len(result)) if result else 0
+    if way == 0 and result:
+        result[place] = choices.octet()
+    elif way == 1 and result:
+        for _ in range(1 + choices.below(4)):
+            result[choices.below(len(result))] ^= 1 << choices.below(8)
+    elif way == 2:
+        del result[place : place + 1 + choices.below(8)]
+    elif way == 3:
+        result[place:place] = choices.octets(8)
+    elif way == 4:
+        result = result[:place]
+    else:
+        return octets + octets
+    if choices.one_in(2) or len(result) < 8:
+        return bytes(result)
+    return len(result).to_bytes(4, "big") + bytes(result[4:])
+
+
+def junk(choices: Choices) -> bytes:
+    """A frame whose body comes straight from the script."""
+    return encode_frame(choices.below(3), None, choices.octets(40))
+
+
+__all__ = [
+    "ADDRESSES",
+    "attach",
+    "begin",
+    "disposition",
+    "flow",
+    "junk",
+    "opening",
+    "rare",
+    "spoil",
+    "transfer",
+    "wire",
+]

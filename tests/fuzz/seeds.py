@@ -1,0 +1,101 @@
+"""What fuzzing begins with: frames that mean something, made by the table-driven codec."""
+
+from __future__ import annotations
+
+from router.amqp.encode import encode_value
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Modified,
+    Open,
+    Rejected,
+    SaslInit,
+    Source,
+    Target,
+    Transfer,
+)
+from router.amqp.types import Array, Described, Map, Symbol, UInt, ULong
+
+from support.transcripts import wire
+
+_ERROR = Error(condition=Symbol("amqp:internal-error"), description="so it goes", info={"a": 1})
+_MESSAGE = bytes.fromhex("005370c0050340405264 005375a003616263")
+
+_OPEN = Open("peer", max_frame_size=512, idle_time_out=1000, properties={Symbol("a"): "b"})
+_BEGIN = Begin(next_outgoing_id=0, incoming_window=100, outgoing_window=100)
+_SENDER = Attach(
+    "s", 0, False, source=Source(), target=Target(address="balanced"), initial_delivery_count=0
+)
+_RECEIVER = Attach("r", 1, True, source=Source(address="balanced"), target=Target())
+_RELAY = Attach("a", 2, False, source=Source(), target=Target(), initial_delivery_count=0)
+_CREDIT = Flow(
+    next_incoming_id=0, incoming_window=100, next_outgoing_id=0, outgoing_window=100,
+    handle=1, delivery_count=0, link_credit=10,
+)  # fmt: skip
+_TRANSFER = Transfer(0, delivery_id=0, delivery_tag=b"0", message_format=0, settled=False)
+_MORE = Transfer(0, delivery_id=1, delivery_tag=b"1", message_format=0, more=True)
+
+VALUES = [
+    None,
+    True,
+    UInt(0),
+    ULong(2**40),
+    1.5,
+    "text",
+    b"octets",
+    Symbol("symbol"),
+    [1, [2, []], None],
+    {Symbol("a"): [1], "b": None},
+    Map((([1], 2),)),
+    Array([UInt(1), UInt(2)], UInt),
+    Described(Symbol("x:y"), ["z"]),
+    Described(ULong(0x24), []),
+]
+
+BODIES = [
+    _OPEN,
+    _BEGIN,
+    _SENDER,
+    _RECEIVER,
+    _CREDIT,
+    _TRANSFER,
+    Disposition(True, 0, 3, settled=True, state=Accepted()),
+    Disposition(True, 0, state=Rejected(error=_ERROR)),
+    Disposition(False, 0, settled=True, state=Modified(delivery_failed=True)),
+    Detach(0, closed=True, error=_ERROR),
+    End(error=_ERROR),
+    Close(),
+]
+
+_OPENED = AMQP_HEADER + wire(_OPEN) + wire(_BEGIN)
+_LINKED = _OPENED + wire(_SENDER) + wire(_RECEIVER) + wire(_CREDIT)
+_SENT = _LINKED + encode_frame(0, _TRANSFER, _MESSAGE)
+
+CONVERSATIONS = [
+    AMQP_HEADER + wire(_OPEN) + wire(Close(error=_ERROR)),
+    SASL_HEADER + wire(SaslInit(Symbol("ANONYMOUS"))) + _OPENED,
+    _SENT + wire(BODIES[6]) + wire(Detach(0, closed=True)) + wire(End()) + wire(Close()),
+    _LINKED + encode_frame(0, _MORE, _MESSAGE) + encode_frame(0, Transfer(0, aborted=True)),
+    _OPENED + wire(_RELAY) + encode_frame(0, _TRANSFER, bytes.fromhex("005373c00a034040a10571")),
+    _SENT + wire(Disposition(True, 0, state=Rejected(error=_ERROR))) + encode_frame(0),
+]
+
+
+def seeds(target: str) -> list[bytes]:
+    """What a target of `targets` begins with."""
+    if target == "value":
+        return [encode_value(value) for value in VALUES]
+    if target == "body":
+        return [wire(body)[8:] for body in BODIES] + [encode_frame(0, _TRANSFER, _MESSAGE)[8:]]
+    if target == "server":
+        said = [bytes((0, 255)) + each for each in CONVERSATIONS]
+        return said + [bytes((4, 255)) + wire(body) for body in BODIES]
+    return [bytes(range(2, 250)) * 4]
