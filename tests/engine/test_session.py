@@ -414,6 +414,16 @@ def test_telling_a_receiver_that_its_delivery_is_settled() -> None:
     assert outgoing(talk).unsettled == 0
 
 
+def test_a_sender_s_state_larger_than_the_receiver_s_frames_is_cut_too() -> None:
+    talk = linked(remote=Open("peer", max_frame_size=512)) >> credit(1)
+    send(talk)
+    delivery = session_of(talk).outgoing.find(0)
+    octets = encode_composite(Rejected(Error(Symbol("x"), description="y" * 1000)))
+    talk.skip()
+    session_of(talk).tell_receiver(delivery, True, 0x25, memoryview(octets), 0, len(octets))
+    talk << Disposition(False, 0, 0, True, Rejected()) << NOTHING
+
+
 # Flows.
 
 
