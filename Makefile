@@ -18,6 +18,7 @@ PYTEST_ARGS ?=
 JOBS ?= 2
 PYTHONS ?= 3.11 3.12 3.13
 FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/core tests/fuzz tests/properties)
+SECONDS ?= 60
 
 # Looked up only when a recipe needs it, and only once.
 PYTHON ?= $(eval PYTHON := $$(shell sh deploy/build/find-python.sh))$(PYTHON)

@@ -1,51 +1,35 @@
-"""The fuzzing targets hold for the seeds, for seeds cut short and for seeds changed a little."""
+"""Every target that can be run alone is run here as well, for a short while."""
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
-from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
-from fuzz.mutate import mutated
-from fuzz.run import attempt
-from fuzz.seeds import seeds
-from fuzz.targets import TARGETS
+from support.examples import examples
+
+FOLDER = Path(__file__).parent
+TARGETS = ["frame_readers", "one_connection", "any_schedule"]
+
+
+def load(name: str) -> Any:
+    """Import a target from its file; the folder is no package."""
+    spec = importlib.util.spec_from_file_location(f"fuzz_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LOADED = {name: load(name).target for name in TARGETS}
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_the_seeds(name: str) -> None:
-    for octets in seeds(name):
-        TARGETS[name](octets)
-
-
-@pytest.mark.parametrize("name", ["value", "body"])
-def test_the_seeds_cut_short(name: str) -> None:
-    for octets in seeds(name):
-        for end in range(len(octets)):
-            TARGETS[name](octets[:end])
-
-
-@pytest.mark.parametrize("step", [0, 1, 7])
-def test_conversations_read_in_pieces(step: int) -> None:
-    for octets in seeds("server"):
-        TARGETS["server"](octets[:1] + bytes((step,)) + octets[2:])
-
-
-@pytest.mark.parametrize(("name", "runs"), [("value", 2000), ("body", 2000), ("server", 300)])
-def test_the_seeds_changed_a_little(name: str, runs: int) -> None:
-    random, corpus = Random(name), seeds(name)
-    for _ in range(runs):
-        TARGETS[name](mutated(random, corpus))
-
-
-def test_a_finding_is_kept(tmp_path: Path) -> None:
-    def fails(octets: bytes) -> None:
-        raise IndexError("outside")
-
-    crash = tmp_path / "crashes" / "x.bin"
-    attempt(TARGETS["value"], b"", crash)
-    assert not crash.exists()
-    with pytest.raises(IndexError, match="outside"):
-        attempt(fails, b"x", crash)
-    assert crash.read_bytes() == b"x"
+@examples(150)
+@given(data=st.binary(max_size=300))
+def test_any_octets(name: str, data: bytes) -> None:
+    LOADED[name](data)
