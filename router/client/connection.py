@@ -82,7 +82,7 @@ async def connect(
             finally:
                 with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSE_TIMEOUT_S):
                     await client.aclose()
-                nursery.cancel_scope.cancel()
+                client.stop()
     except BaseExceptionGroup as group:
         # The connection's own task raises nothing, so what comes is what the block raised.
         if len(group.exceptions) > 1:
@@ -132,6 +132,7 @@ class ClientConnection:
         self._links = 0
         self._settled = trio.Event()
         self._over = trio.Event()
+        self._living = trio.CancelScope(shield=True)
         self._due = trio.Event()
         self._draining: list[Sender] = []
 
@@ -209,14 +210,22 @@ class ClientConnection:
     # Its life.
 
     async def live(self) -> None:
-        """Carry octets until the connection is over."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._hub.watch_clock)
-            nursery.start_soon(self._flush)
-            await self._pump.run()
-            nursery.cancel_scope.cancel()
+        """Carry octets until the connection is over, or until `stop`.
+
+        No other cancellation reaches it: who is cancelled still has a connection to close.
+        """
+        with self._living:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._hub.watch_clock)
+                nursery.start_soon(self._flush)
+                await self._pump.run()
+                nursery.cancel_scope.cancel()
         self._end(None)
         self._over.set()
+
+    def stop(self) -> None:
+        """Give up the socket, whatever is still to be said."""
+        self._living.cancel()
 
     async def wait_until_open(self, deadline: float, timeout_s: float) -> None:
         """Wait until links can be attached; raises ConnectFailed."""
