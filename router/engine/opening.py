@@ -363,6 +363,8 @@ def lose(connection: Any) -> None:
         return
     was_closing = connection.state in CLOSED_STATES
     attaching.lose_sessions(connection)
+    # links that were lost may have had something to say to each other
+    connection.outbox.close()
     connection.phase = OVER_PHASE
     connection.state = int(ConnectionState.END)
     connection.finished = True

@@ -154,6 +154,18 @@ def test_clients_that_take_each_other_s_nodes_down_do_not_recurse() -> None:
 # Room, and the end of it all.
 
 
+def test_nothing_is_said_to_a_lost_socket() -> None:
+    """What its own sender had half sent to its own receiver is aborted for nobody."""
+    router = Router()
+    client = router.client()
+    client.receiver("q", 5)
+    client.sender("q").send(b"half", more=True)
+    client.read(reads=False)
+    client.lose()
+    assert client.connection.outbox.output.size() == 0
+    assert len(client.connection.outbox.output.octets) == 0
+
+
 def test_the_links_of_a_connection_take_turns() -> None:
     """Room for one message at a time is not always the same link's."""
     router = Router()
