@@ -341,9 +341,18 @@ class Forwarder(Handler):
         if delivery.parent is not None:
             self._copy_outcome_received(delivery, frame, count)
             return
-        delivery.outcome = frame.state_code
         link = delivery.incoming
         session = link.session
+        if not frame.settled:
+            # An outcome is final, and what comes before it only news: twenty octets can say it of
+            # every delivery there is, again and again, and each sender would be told in full.
+            if reading.ACCEPTED <= delivery.outcome <= reading.MODIFIED:
+                return
+            if session.outbox.congested and (
+                frame.state_code < reading.ACCEPTED or frame.state_code > reading.MODIFIED
+            ):
+                return
+        delivery.outcome = frame.state_code
         session.tell_sender(
             delivery, frame.settled, frame.state_code, frame.octets, frame.state_at, count
         )

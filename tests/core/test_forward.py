@@ -108,6 +108,30 @@ def test_an_outcome_may_be_told_before_it_is_settled() -> None:
     assert receiver.received[0].sender_settled == Disposition(False, 0, 0, True, Accepted())
 
 
+def test_an_outcome_is_told_once() -> None:
+    _, sending, taking = pair()
+    sent = [sending.send(b"x") for _ in range(3)]
+    for state in (Accepted(), Accepted(), Released(), Received(1, 2), None):
+        taking.client.dispose([0, 2], state, settled=False)
+    assert [each.states for each in sent] == [[Accepted()]] * 3
+    taking.settle(Accepted())
+    assert all(each.is_over for each in sent)
+
+
+def test_news_of_deliveries_do_not_pile_up_behind_a_full_socket() -> None:
+    _, sending, taking = pair(credit=1000)
+    for _ in range(500):
+        sending.send(b"x")
+    client = sending.client
+    client.read(reads=False)
+    news = [Received(1, number) for number in range(200)]
+    taking.client.say(*[Disposition(True, 0, 499, state=each) for each in news])
+    assert client.connection.outbox.output.size() < 600_000
+    taking.client.dispose([0, 499], Accepted())
+    client.read()
+    assert all(sent.outcome == Accepted() for sent in client.sent.values())
+
+
 def test_settling_without_an_outcome_is_passed_on() -> None:
     _, sender, receiver = pair()
     sending = sender.send(b"x")
