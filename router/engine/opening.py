@@ -166,7 +166,10 @@ def sasl_frame_received(connection: Any, body: bytes) -> None:
         if frame.code is not SaslCode.OK:
             give_up(
                 connection,
-                AmqpError(Condition.UNAUTHORIZED_ACCESS, f"SASL outcome {int(frame.code)}"),
+                AmqpError(
+                    Condition.UNAUTHORIZED_ACCESS,
+                    f"the server does not let us in (SASL outcome {int(frame.code)})",
+                ),
             )
             return
         connection.phase = 0
@@ -210,7 +213,8 @@ def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
             connection,
             AmqpError(
                 Condition.UNAUTHORIZED_ACCESS,
-                f"the server offers {sorted(offered)}, usable are {list(settings.sasl_mechanisms)}",
+                f"the server offers SASL {' '.join(sorted(offered))},"
+                f" and we have {' '.join(settings.sasl_mechanisms)}",
             ),
         )
         return

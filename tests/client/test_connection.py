@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from pathlib import Path
 
@@ -200,6 +201,22 @@ async def test_a_password_is_never_exchanged_for_anonymity() -> None:
             async with connect(url.replace("//", "//ada:secret@")):
                 pass
     assert failed.value.condition == "amqp:unauthorized-access"
+
+
+async def test_why_we_are_not_let_in() -> None:
+    async def script(peer: ServerPeer) -> None:
+        with contextlib.suppress(EOFError):
+            await peer.authenticate("PLAIN", "SCRAM-SHA-1", code=SaslCode.AUTH)
+
+    async with serving(script) as url:
+        for user, reason in (
+            ("", "the server offers SASL PLAIN SCRAM-SHA-1, and we have ANONYMOUS"),
+            ("ada:wrong@", "the server does not let us in (SASL outcome 1)"),
+        ):
+            with pytest.raises(ConnectFailed) as failed:
+                async with connect(url.replace("//", f"//{user}")):
+                    pass
+            assert failed.value.description == reason
 
 
 async def test_what_plain_says() -> None:
