@@ -94,12 +94,15 @@ class Hub:
         self._last_look = time.monotonic()
         while True:
             await trio.sleep(self.until_next_look_s())
-            self.begin_turn()
-            self._last_look = self.turn.now
-            self.expire()
-            for pump in list(self.pumps.values()):
-                pump.tick()
-            self.finish_turn()
+            self._look_at_clock()
+
+    def _look_at_clock(self) -> None:
+        self.begin_turn()
+        self._last_look = self.turn.now
+        self.expire()
+        for pump in list(self.pumps.values()):
+            pump.tick()
+        self.finish_turn()
 
     async def round_trip(self) -> str | None:
         """Go once round the loop and take a turn; what is wrong, or None when all is well."""

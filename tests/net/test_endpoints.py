@@ -1,0 +1,99 @@
+"""What is configured reaches the connections of a listener and of a connector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from router import __version__
+from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.secret import Secret, SecretUnavailable
+from router.net.endpoints import (
+    UNSENT_LIMIT_BYTES,
+    connector_settings,
+    endpoint_name,
+    listener_settings,
+)
+
+COMMON: dict[str, Any] = {
+    "max_frame_size": 1024,
+    "max_sessions": 3,
+    "max_session_frames": 77,
+    "link_capacity": 5,
+    "connection_buffer_bytes": 100_000,
+    "idle_timeout_seconds": 9.0,
+    "open_properties": {"site": "here"},
+}
+TOLD: dict[str, Any] = {
+    "container_id": "router",
+    "max_frame_size": 1024,
+    "channel_max": 2,
+    "window_limit": 77,
+    "link_capacity": 5,
+    "held_limit_bytes": 100_000,
+    "unsent_limit_bytes": UNSENT_LIMIT_BYTES,
+    "idle_timeout_s": 9.0,
+    "properties": {"product": "trioute", "version": __version__, "site": "here"},
+}
+
+
+def told(settings: Any, names: Any) -> dict[str, Any]:
+    """The settings of these names."""
+    return {name: getattr(settings, name) for name in names}
+
+
+def test_a_listener_tells_all() -> None:
+    listener = ListenerSettings(**COMMON, initial_handshake_timeout_seconds=4.0)
+    settings = listener_settings("router", listener)
+    assert told(settings, TOLD) == TOLD
+    assert settings.handshake_timeout_s == 4.0
+    assert settings.sasl_mechanisms == ("ANONYMOUS",)
+    assert not settings.sasl_required
+
+
+def test_whoever_has_to_prove_himself_is_not_offered_anonymous(tmp_path: Path) -> None:
+    settings = listener_settings(
+        "router",
+        ListenerSettings(
+            sasl_mechanisms=("ANONYMOUS", "PLAIN"),
+            authenticate_peer=True,
+            users_file=tmp_path / "users",
+        ),
+    )
+    assert settings.sasl_mechanisms == ("PLAIN",)
+    assert settings.sasl_required
+
+
+def test_a_connector_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROUTER_PASSWORD", "first")
+    connector = ConnectorSettings(
+        host="broker",
+        sasl_username="ada",
+        sasl_password=Secret.parse("env:ROUTER_PASSWORD"),
+        **COMMON,
+    )
+    settings = connector_settings("router", connector)
+    assert told(settings, TOLD) == TOLD
+    assert (settings.hostname, settings.sasl_username) == ("broker", "ada")
+    assert settings.sasl_password == "first"
+    assert "first" not in repr(settings)
+    monkeypatch.setenv("ROUTER_PASSWORD", "second")
+    assert connector_settings("router", connector).sasl_password == "second"
+    monkeypatch.delenv("ROUTER_PASSWORD")
+    with pytest.raises(SecretUnavailable):
+        connector_settings("router", connector)
+
+
+def test_a_password_file_is_read_anew(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    connector = ConnectorSettings(sasl_username="ada", sasl_password=Secret.parse(f"file:{file}"))
+    for password in ("first", "second"):
+        file.write_text(f"{password}\n", encoding="utf-8")
+        assert connector_settings("router", connector).sasl_password == password
+
+
+def test_names_of_ipv6_are_in_brackets() -> None:
+    assert endpoint_name("::1", 5672) == "[::1]:5672"
+    assert endpoint_name("127.0.0.1", 5672) == "127.0.0.1:5672"

@@ -1,0 +1,91 @@
+"""Listening sockets: where they are bound, why they cannot be, and what accepting survives."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from router.config.model import ListenerSettings
+from router.net.listeners import close_sockets, open_listeners
+
+from support.loopback import dialled, listening, running_node
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_either_family_is_listened_on(host: str) -> None:
+    with capture_logs() as logs:
+        async with running_node(listening(host=host)) as running:
+            assert running.address[0] == host
+            async with dialled(running.address) as peer:
+                await peer.begin()
+    shown = f"[{host}]:" if ":" in host else f"{host}:"
+    (opened,) = (line for line in logs if line["event"] == "connection opened")
+    assert opened["peer"].startswith(shown)
+
+
+async def test_a_family_can_be_asked_for() -> None:
+    for name, family in (("IPv4", socket.AF_INET), ("IPv6", socket.AF_INET6)):
+        host = "127.0.0.1" if name == "IPv4" else "::1"
+        settings = ListenerSettings(host=host, port=0, socket_address_family=name)  # type: ignore[arg-type]
+        sockets = await open_listeners(settings)
+        assert [each.socket.family for each in sockets] == [family]
+        close_sockets(sockets)
+    with pytest.raises(OSError, match=r"::1"):
+        await open_listeners(ListenerSettings(host="::1", port=0, socket_address_family="IPv4"))
+
+
+async def test_port_0_is_some_free_port() -> None:
+    sockets = await open_listeners(ListenerSettings(port=0))
+    assert sockets[0].socket.getsockname()[1] > 0
+    close_sockets(sockets)
+    assert sockets[0].socket.fileno() == -1
+
+
+async def test_a_port_in_use_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"in use: 127\.0\.0\.1:{port} \(mine\)") as caught:
+            await open_listeners(ListenerSettings(port=port, name="mine"))
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 100])
+async def test_a_host_that_there_is_not_is_named(host: str) -> None:
+    with pytest.raises(OSError, match=r"\(mine\)") as caught:
+        await open_listeners(ListenerSettings(host=host, port=0, name="mine"))
+    assert host in str(caught.value)
+
+
+async def test_peers_that_reset_before_they_are_accepted_disturb_nobody() -> None:
+    async with running_node() as running:
+        # accepted only after they have gone
+        for _ in range(20):
+            sock = socket.create_connection(running.address)
+            linger = (1).to_bytes(4, "little") + bytes(4)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            sock.close()
+        async with dialled(running.address) as peer:
+            await peer.begin()
+
+
+async def test_running_out_of_files_ends_when_there_are_some_again(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    plain = trio.SocketListener.accept
+    failed = 0
+
+    async def accept(listener: trio.SocketListener) -> trio.SocketStream:
+        nonlocal failed
+        if failed < 3:
+            failed += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await plain(listener)
+
+    monkeypatch.setattr(trio.SocketListener, "accept", accept)
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+    assert failed == 3

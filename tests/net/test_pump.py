@@ -1,0 +1,482 @@
+"""A connection's life over real sockets: octets in, octets out, and an end that leaves nothing."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+from structlog.testing import capture_logs
+
+from router.amqp.constants import Condition
+from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.performatives import Attach, Begin, Close, Detach, Disposition, Flow, Open
+from router.core import linking
+from router.engine import opening
+from router.net import exchange, pump
+from router.net.endpoints import UNSENT_LIMIT_BYTES
+from router.net.pump import Pump
+
+from support.loopback import WIDE, Peer, Running, dialled, listening, running_node
+from support.transcripts import attach_receiver, attach_sender, begin, wire
+
+# Small buffers fill after a few messages.
+SMALL = 4096
+
+
+@pytest.fixture
+def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the engine's time be trio's, so that it passes when nobody has anything to do."""
+
+    class Time:
+        monotonic = staticmethod(trio.current_time)
+
+    monkeypatch.setattr(exchange, "time", Time)
+
+
+def window(received: int, frames: int, **fields: Any) -> Flow:
+    """Tell how many frames came, and how many more may come."""
+    return Flow(
+        next_incoming_id=received,
+        incoming_window=frames,
+        next_outgoing_id=0,
+        outgoing_window=WIDE,
+        **fields,
+    )
+
+
+async def test_a_whole_life() -> None:
+    with capture_logs() as logs:
+        async with running_node() as running, dialled(running.address) as peer:
+            opened = await peer.begin()
+            assert opened.container_id == running.node.container_id
+            await peer.attach_receiver("q", credit=1)
+            await peer.attach_sender("q")
+            await peer.transfer(0, b"hello")
+            assert (await peer.message())[1] == b"hello"
+            await peer.settle(None)
+            await peer.hear_until(Disposition)
+            await peer.say(Close())
+            await peer.hear_until(Close)
+            assert await peer.rest() == b""
+            await running.until_empty()
+    facts = [(line["event"], line["log_level"]) for line in logs if "peer" in line]
+    assert facts[:3] == [
+        ("connection accepted", "debug"),
+        ("connection opened", "info"),
+        ("link attached", "info"),
+    ]
+    assert facts[-1] == ("connection closed", "info")
+
+
+async def test_frames_may_come_octet_by_octet() -> None:
+    said = wire([AMQP_HEADER, Open("slow"), begin(), attach_receiver(1, "q"), Close()])
+    async with running_node() as running, dialled(running.address) as peer:
+        one = await running.pump_of(peer)
+        for at in range(len(said)):
+            await peer.say(said[at : at + 1])
+            await running.until(lambda: not _unread(one.sock))
+        assert await peer.octets(8) == AMQP_HEADER
+        for kind in (Open, Begin, Attach, Close):
+            await peer.hear(kind)
+
+
+def _unread(sock: socket.socket) -> bytes:
+    """What the router has not read yet."""
+    if sock.fileno() < 0:
+        return b""
+    try:
+        return sock.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return b""
+
+
+async def test_partial_frames_of_several_peers_do_not_mix() -> None:
+    async with running_node() as running:
+        async with dialled(running.address) as one, dialled(running.address) as other:
+            said = wire([AMQP_HEADER, Open("one"), begin()])
+            await one.say(said[:20])
+            await other.begin()
+            await one.say(said[20:])
+            assert await one.octets(8) == AMQP_HEADER
+            await one.hear(Open)
+            await one.hear(Begin)
+        await running.until_empty()
+
+
+async def _stuck_receiver(running: Running, peer: Peer, sender: Peer) -> Pump:
+    """Send to a peer that does not read until its connection is congested; its pump."""
+    await peer.begin()
+    found = await running.pump_of(peer)
+    found.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+    await peer.attach_receiver("q", credit=1000)
+    await sender.begin()
+    await sender.attach_sender("q")
+    other = await running.pump_of(sender)
+    number = 0
+    while not found.connection.outbox.congested:
+        await sender.transfer(number, bytes(60_000), settled=True)
+        number += 1
+        await running.until(lambda: not _unread(other.sock))
+    for _ in range(3):
+        await sender.transfer(number, bytes(60_000), settled=True)
+        number += 1
+    found.log.debug("sent", count=number)
+    found.sent_by_test = number  # type: ignore[attr-defined]
+    return found
+
+
+async def test_a_full_socket_is_waited_for_and_congestion_ends() -> None:
+    async with running_node() as running:
+        async with (
+            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+            dialled(running.address) as sender,
+        ):
+            stuck = await _stuck_receiver(running, peer, sender)
+            await running.until(lambda: running.node.exchange.forwarder.backlog.held_bytes)
+            for _ in range(stuck.sent_by_test):  # type: ignore[attr-defined]
+                _, payload = await peer.message()
+                assert len(payload) == 60_000
+            assert not stuck.connection.outbox.congested
+            assert stuck.connection.outbox.output.size() == 0
+            assert running.node.exchange.forwarder.backlog.held_bytes == 0
+
+
+async def test_a_reset_in_the_middle_of_a_send_ends_that_connection_alone() -> None:
+    async with running_node() as running:
+        async with (
+            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+            dialled(running.address) as sender,
+        ):
+            await _stuck_receiver(running, peer, sender)
+            peer.reset()
+            await running.until(lambda: len(running.pumps) == 1)
+            await sender.say(Close())
+            await sender.hear_until(Close)
+
+
+async def test_a_connection_that_was_held_back_is_read_on() -> None:
+    async with running_node(listening(connection_buffer_bytes=65536)) as running:
+        async with dialled(running.address) as peer, dialled(running.address) as sender:
+            await peer.begin()
+            # Of the first message the receiver's window lets the router send a part.
+            await peer.attach_receiver("q", credit=100)
+            await peer.say(window(0, 1))
+            await sender.begin()
+            await sender.attach_sender("q")
+            held = (await running.pump_of(sender)).connection
+            for number in range(3):
+                await sender.transfer(number, bytes(50_000), settled=True)
+            await running.until(lambda: held.held_back)
+            await sender.say(Close())
+            await peer.message()
+            await peer.say(window(1, WIDE))
+            await peer.message()
+            await peer.message()
+            await sender.hear_until(Close)
+
+
+# What is answered without being read.
+
+
+async def test_a_peer_that_never_reads_is_not_read_either(one_clock: None) -> None:
+    async with running_node() as running:
+        async with dialled(running.address, receive_buffer_bytes=SMALL) as peer:
+            await peer.begin()
+            deaf = await running.pump_of(peer)
+            deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+            links = b"".join(
+                wire([attach_receiver(1, "q" * 200), Detach(1, closed=True)]) for _ in range(500)
+            )
+            largest = 0
+            with trio.move_on_after(5) as asking:
+                while True:
+                    await peer.say(links)
+                    largest = max(largest, deaf.connection.outbox.output.size())
+            assert asking.cancelled_caught
+            assert UNSENT_LIMIT_BYTES < largest < 2 * UNSENT_LIMIT_BYTES
+            # once it reads, it is read again to the end
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(peer.rest)
+                await running.until(lambda: deaf.connection.outbox.output.size() == 0)
+                await running.until(lambda: not _unread(deaf.sock))
+                nursery.cancel_scope.cancel()
+
+
+async def test_a_peer_that_never_reads_is_given_up(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with running_node(listening(idle_timeout_seconds=8)) as running:
+        async with dialled(running.address, receive_buffer_bytes=SMALL) as peer:
+            await peer.begin()
+            deaf = await running.pump_of(peer)
+            deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+            echo = wire([attach_receiver(1, "q" * 200), Detach(1, closed=True)]) * 500
+            with pytest.raises(trio.BrokenResourceError):
+                while True:
+                    await peer.say(echo)
+            await running.until_empty()
+
+
+# The end.
+
+
+async def test_a_close_with_an_error_is_heard_by_a_peer_that_goes_on_sending() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        # no frame, and much behind it
+        await peer.say(b"\0\0\0\1" + bytes(200_000))
+        close = await peer.hear_until(Close)
+        assert close.error is not None
+        assert close.error.condition == Condition.FRAMING_ERROR
+        await peer.say(bytes(200_000))
+        assert await peer.rest() == b""
+        await peer.stream.aclose()
+        await running.until_empty()
+
+
+@pytest.mark.parametrize("sends", [False, True])
+async def test_a_peer_that_does_not_close_is_left_after_a_while(
+    one_clock: None, autojump_clock: trio.testing.MockClock, sends: bool
+) -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        await peer.say(b"\0\0\0\1abcd")
+        await peer.hear_until(Close)
+        started = trio.current_time()
+        if sends:
+            await peer.say(bytes(200_000))
+        await running.until_empty()
+        assert trio.current_time() - started <= pump.LINGER_S + 1
+
+
+async def test_a_peer_that_reads_nothing_does_not_hold_up_its_end(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with running_node() as running:
+        async with (
+            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+            dialled(running.address) as sender,
+        ):
+            await _stuck_receiver(running, peer, sender)
+            started = trio.current_time()
+            await peer.say(b"\0\0\0\1abcd")
+            await running.until(lambda: len(running.pumps) == 1)
+            assert trio.current_time() - started <= 2 * pump.LINGER_S + 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", AMQP_HEADER[:3], AMQP_HEADER, AMQP_HEADER + encode_frame(0, Open("x"))[:-1]],
+    ids=["nothing", "half a header", "a header", "half an open"],
+)
+async def test_a_peer_that_never_opens_is_left(
+    one_clock: None, autojump_clock: trio.testing.MockClock, said: bytes
+) -> None:
+    async with running_node(listening(initial_handshake_timeout_seconds=3)) as running:
+        async with dialled(running.address) as peer:
+            started = trio.current_time()
+            await peer.say(said)
+            await peer.rest()
+            assert 3 <= trio.current_time() - started < 4
+            await peer.stream.aclose()
+            await running.until_empty()
+
+
+async def test_a_peer_that_falls_silent_is_told_so(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with running_node(listening(idle_timeout_seconds=8)) as running:
+        async with dialled(running.address) as peer:
+            opened = await peer.begin()
+            assert opened.idle_time_out == 4000
+            close = await peer.hear_until(Close)
+            assert close.error is not None
+            assert close.error.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+
+
+async def test_a_peer_that_asks_for_heartbeats_gets_them(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with running_node(listening(idle_timeout_seconds=0)) as running:
+        async with dialled(running.address) as peer:
+            await peer.begin(idle_time_out=1000)
+            for _ in range(3):
+                before = trio.current_time()
+                assert await peer.octets(8) == encode_frame(0)
+                assert 0.25 <= trio.current_time() - before <= 0.75
+
+
+# Defects of our own.
+
+
+class Defect(Exception):
+    """What no handler should ever raise."""
+
+
+async def test_a_defect_in_handling_ends_one_connection_and_is_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = linking.attach_received
+
+    def defective(forwarder: Any, connection: Any, link: Any) -> None:
+        if link.name == "sender-7":
+            raise Defect("here")
+        plain(forwarder, connection, link)
+
+    monkeypatch.setattr(linking, "attach_received", defective)
+    with capture_logs() as logs:
+        async with running_node() as running:
+            async with dialled(running.address) as good, dialled(running.address) as bad:
+                await good.begin()
+                await bad.begin()
+                await bad.say(attach_sender(7, "q"))
+                await running.until(lambda: len(running.pumps) == 1)
+                await good.attach_receiver("q", credit=1)
+                await good.attach_sender("q")
+                await good.transfer(0, b"x")
+                await good.message()
+    (failed,) = (line for line in logs if line["event"] == "connection failed")
+    assert failed["log_level"] == "error"
+    assert failed["exc_info"]
+    assert failed["peer"].startswith("127.0.0.1:")
+
+
+async def test_a_defect_in_sending_ends_the_connection_at_fault_and_not_whose_turn_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with capture_logs() as logs:
+        async with running_node() as running:
+            async with dialled(running.address) as bad, dialled(running.address) as good:
+                await bad.begin()
+                await bad.attach_receiver("q", credit=10)
+                at_fault = await running.pump_of(bad)
+                await good.begin()
+                await good.attach_receiver("other", credit=10)
+                await good.attach_sender("q")
+
+                def defective() -> bool:
+                    raise Defect("sending")
+
+                monkeypatch.setattr(at_fault, "_try_send", defective)
+                await good.transfer(0, b"x")
+                told = await good.hear_until(Disposition)
+                assert type(told.state).__name__ == "Modified"
+                await running.until(lambda: len(running.pumps) == 1)
+    (failed,) = (line for line in logs if line["event"] == "connection failed")
+    assert failed["connection"] == at_fault.number
+
+
+async def test_a_defect_at_the_clock_ends_the_connection_at_fault(
+    monkeypatch: pytest.MonkeyPatch, one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    plain = opening.tick
+
+    def defective(connection: Any) -> None:
+        if connection.user == "marked":
+            raise Defect("ticking")
+        plain(connection)
+
+    monkeypatch.setattr(opening, "tick", defective)
+    with capture_logs() as logs:
+        async with running_node() as running:
+            async with dialled(running.address) as bad, dialled(running.address) as good:
+                await bad.begin()
+                (await running.pump_of(bad)).connection.user = "marked"
+                await good.begin()
+                await running.until(lambda: len(running.pumps) == 1)
+                await good.attach_receiver("q")
+    assert [line["event"] for line in logs].count("connection failed") == 1
+
+
+# Nothing is left behind.
+
+
+@pytest.mark.parametrize("said", [b"", AMQP_HEADER, AMQP_HEADER + encode_frame(0, Open("x"))])
+async def test_cancelling_leaves_no_socket_and_no_pump(said: bytes) -> None:
+    async with trio.open_nursery() as nursery:
+        async with running_node() as running:
+            async with dialled(running.address) as peer:
+                await peer.say(said)
+                one = await running.pump_of(peer)
+                await running.until(lambda: not _unread(one.sock))
+                nursery.cancel_scope.cancel()
+                await trio.lowlevel.checkpoint_if_cancelled()
+    assert running.pumps == []
+    assert one.sock.fileno() == -1
+
+
+async def test_cancelling_a_writer_and_a_lingerer_leaves_nothing() -> None:
+    async with running_node() as running:
+        async with (
+            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+            dialled(running.address) as sender,
+            dialled(running.address) as closed,
+        ):
+            writer = await _stuck_receiver(running, peer, sender)
+            await closed.begin()
+            await closed.say(b"\0\0\0\1abcd")
+            await closed.hear_until(Close)
+            pumps = running.pumps
+            assert writer in pumps
+            # the block ends, and the router is cancelled as it stands
+    assert [each.sock.fileno() for each in pumps] == [-1] * 3
+
+
+def _count(kind: str) -> int:
+    """How many objects of a class the collector knows of."""
+    return sum(type(each).__name__ == kind for each in gc.get_objects())
+
+
+@pytest.mark.slow
+async def test_a_thousand_connections_leave_nothing_behind() -> None:
+    kinds = ("Connection", "Session", "Pump", "Outbox", "IncomingLink", "OutgoingLink")
+    async with running_node() as running:
+        async with dialled(running.address) as first:
+            await first.begin()
+        await running.until_empty()
+        gc.collect()
+        before = {kind: _count(kind) for kind in kinds}
+        gc.disable()
+        try:
+            for number in range(1000):
+                async with dialled(running.address) as peer:
+                    await peer.begin()
+                    await peer.attach_receiver("q", credit=1)
+                    await peer.attach_sender("q")
+                    if number % 2:
+                        await peer.transfer(0, b"x")
+                        await peer.message()
+                        await peer.say(Close())
+                        await peer.hear_until(Close)
+            await running.until_empty()
+            assert running.node.exchange.turn.touched == []
+            # most memory goes without the collector
+            assert _count("Connection") - before["Connection"] < 100
+        finally:
+            gc.enable()
+        gc.collect()
+        assert {kind: _count(kind) for kind in kinds} == before
+
+
+async def test_events_are_counted_and_logged_with_the_error() -> None:
+    with capture_logs() as logs:
+        async with running_node() as running, dialled(running.address) as peer:
+            await peer.begin()
+            one = await running.pump_of(peer)
+            # a handle that nothing is attached to ends the session
+            await peer.say(window(0, 1, handle=9, link_credit=1))
+            await running.until(lambda: any(line["event"] == "session ended" for line in logs))
+            tally = one.tally
+            assert tally is not None
+            assert (tally.opened, tally.failed) == (1, 0)
+            peer.reset()
+            await running.until_empty()
+            assert (tally.opened, tally.failed) == (1, 1)
+    (ended,) = (line for line in logs if line["event"] == "session ended")
+    assert ended["condition"] == "amqp:session:unattached-handle"
+    assert ended["log_level"] == "warning"
+    assert str(ended).count(ended["peer"]) == 1

@@ -1,0 +1,171 @@
+"""A router in the test's own process, and peers that talk to it over loopback, word by word.
+
+    async with running_node() as running:
+        async with dialled(running.address) as peer:
+            await peer.begin()
+            await peer.attach_receiver("q", credit=1)
+
+Nothing waits for the clock: a peer waits for what it must hear, and `until` for what must become
+true. All that a peer hears comes within PATIENCE_S of trio's clock, or the test fails.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import trio
+
+from router.amqp.framing import AMQP_HEADER
+from router.amqp.performatives import Attach, Begin, Flow, Open, Transfer
+from router.config.model import Configuration, ListenerSettings
+from router.net.endpoints import endpoint_name
+from router.net.pump import Pump
+from router.node import Node
+
+from support.scripted_server import ServerPeer
+from support.transcripts import On, attach_receiver, attach_sender
+
+PATIENCE_S = 30.0
+WIDE = 2**31 - 1
+
+
+@attrs.define
+class Running:
+    """A router that runs until the block ends or `stop` is set."""
+
+    node: Node
+    addresses: list[tuple[str, int]]
+    stop: trio.Event
+    over: trio.Event
+    _turned: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        exchange = self.node.exchange
+        finish_turn = exchange.finish_turn
+
+        def finish_and_tell() -> None:
+            finish_turn()
+            self._turned.set()
+
+        # whatever changes in a router changes in a turn
+        exchange.finish_turn = finish_and_tell  # type: ignore[method-assign]
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where its first listener can be reached."""
+        return self.addresses[0]
+
+    @property
+    def pumps(self) -> list[Pump]:
+        """Its connections, in the order they were made."""
+        return list(self.node.exchange.pumps.values())
+
+    async def pump_of(self, peer: Peer) -> Pump:
+        """The router's end of a peer's connection, once it is there."""
+        host, port = peer.stream.socket.getsockname()[:2]
+        name = endpoint_name(host, port)
+        await self.until(lambda: name in [pump.connection.name for pump in self.pumps])
+        return next(pump for pump in self.pumps if pump.connection.name == name)
+
+    async def until(self, is_true: Callable[[], object]) -> None:
+        """Let the router go on until something is true of it; looked at after each turn."""
+        while not is_true():
+            self._turned = trio.Event()
+            await self._turned.wait()
+
+    async def until_empty(self) -> None:
+        """Let the router go on until it has no connection left."""
+        await self.until(lambda: not self.pumps)
+
+
+def listening(**fields: Any) -> Configuration:
+    """A configuration with one listener on a free port."""
+    return Configuration(listeners=(ListenerSettings(**{"port": 0, **fields}),))
+
+
+@asynccontextmanager
+async def running_node(configuration: Configuration | None = None) -> AsyncIterator[Running]:
+    """Run a router until the block ends; then it has no connection left."""
+    node = Node(listening() if configuration is None else configuration)
+    stop, over = trio.Event(), trio.Event()
+    running = Running(node, [], stop, over)
+    async with trio.open_nursery() as nursery:
+
+        async def run(task_status: trio.TaskStatus[Any]) -> None:
+            await node.run(stop, task_status)
+            over.set()
+
+        bound = await nursery.start(run)
+        running.addresses.extend(address for each in bound for address in each.addresses)
+        with trio.fail_after(PATIENCE_S):
+            yield running
+        nursery.cancel_scope.cancel()
+    assert node.exchange.pumps == {}
+
+
+class Peer(ServerPeer):
+    """A client of the router's; everything is on channel 0."""
+
+    @property
+    def raw(self) -> socket.socket:
+        """The socket, for what trio keeps from us."""
+        return self.stream.socket._sock
+
+    async def begin(self, **fields: Any) -> Open:
+        """Open the connection without SASL and begin a session; returns the router's open."""
+        begin = Begin(next_outgoing_id=0, incoming_window=WIDE, outgoing_window=WIDE)
+        await self.say(AMQP_HEADER, Open("peer", **fields), begin)
+        assert await self.octets(8) == AMQP_HEADER
+        opened = await self.hear(Open)
+        await self.hear(Begin)
+        return opened
+
+    async def attach_sender(self, address: str, handle: int = 0) -> None:
+        """Attach a sender and wait for credit."""
+        await self.say(attach_sender(handle, address))
+        await self.hear_until(Attach)
+        while not (await self.hear_until(Flow)).link_credit:
+            pass
+
+    async def attach_receiver(self, address: str, credit: int = 0, handle: int = 1) -> None:
+        """Attach a receiver, and give it credit."""
+        await self.say(attach_receiver(handle, address))
+        await self.hear_until(Attach)
+        if credit:
+            await self.grant(credit, handle=handle)
+
+    async def transfer(self, number: int, payload: bytes = b"x", **fields: Any) -> None:
+        """Send a delivery."""
+        every: dict[str, Any] = {"delivery_tag": b"%d" % number, "message_format": 0, **fields}
+        await self.say(On(0, Transfer(0, delivery_id=number, **every), payload))
+
+    async def rest(self) -> bytes:
+        """All that comes until the router closes its side; a reset fails the test."""
+        found, self._unread = self._unread, b""
+        while more := await self.stream.receive_some():
+            found += more
+        return found
+
+    def reset(self) -> None:
+        """Close the socket so that the router gets a reset."""
+        linger = (1).to_bytes(4, "little") + bytes(4)
+        self.raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.stream.socket.close()
+
+
+@asynccontextmanager
+async def dialled(
+    address: tuple[str, int], *, receive_buffer_bytes: int = 0
+) -> AsyncIterator[Peer]:
+    """A connected socket, which is closed when the block ends."""
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    sock = trio.socket.socket(family)
+    with sock:
+        if receive_buffer_bytes:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        await sock.connect(address)
+        yield Peer(trio.SocketStream(sock))
