@@ -11,16 +11,21 @@ from router.cli.main import main
 
 from support.commands import run
 
-COMMANDS = ["check", "passwd", "receive", "run", "send"]
-
 
 def test_every_command_is_there_and_helps() -> None:
-    assert sorted(main.commands) == COMMANDS
-    for command in COMMANDS:
-        for flag in ("-h", "--help"):
-            result = CliRunner().invoke(main, [command, flag])
-            assert result.exit_code == 0
-            assert f"Usage: main {command}" in result.output
+    assert main.commands.keys() >= {"check", "passwd", "receive", "run", "send"}
+    for command in main.commands:
+        result = CliRunner().invoke(main, [command, "--help"])
+        assert result.exit_code == 0
+        assert f"Usage: main {command}" in result.output
+
+
+def test_help_has_a_short_name() -> None:
+    # click remembers a command's names for help, so this needs a process of its own
+    for arguments in (["-h"], ["send", "-h"]):
+        ended = run(*arguments)
+        assert ended.code == 0
+        assert ended.output.startswith(" ".join(["Usage: trioute", *arguments[:-1]]))
 
 
 def test_the_version_says_which_build_it_is() -> None:
