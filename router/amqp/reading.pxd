@@ -1,18 +1,6 @@
 cimport cython
-from router.amqp cimport octets
+from router.amqp cimport codes, octets
 
-cdef int TRANSFER
-cdef int DISPOSITION
-cdef int FLOW
-cdef int NO_STATE
-cdef int RECEIVED
-cdef int ACCEPTED
-cdef int REJECTED
-cdef int RELEASED
-cdef int MODIFIED
-cdef int DECLARED
-cdef int TRANSACTIONAL
-cdef int UNREAD_STATE
 cdef Py_ssize_t MAX_TAG_BYTES
 cdef unsigned long long NO_VALUE
 
@@ -27,6 +15,7 @@ cdef class Cursor:
     cdef public Py_ssize_t value_end
 
     cpdef int move(self, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except -1
+    cpdef bint take_null(self) except -1
     @cython.locals(at=Py_ssize_t)
     cpdef int take_u8(self) except -1
     @cython.locals(at=Py_ssize_t)
@@ -77,7 +66,6 @@ cdef class TransferFrame:
 
     @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
-    cdef bint _null(self, Cursor cursor) except -1
 
 @cython.final
 cdef class DispositionFrame:
@@ -94,7 +82,7 @@ cdef class DispositionFrame:
 
     @cython.locals(count=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
-    @cython.locals(start=Py_ssize_t, code=cython.ulonglong, left=Py_ssize_t)
+    @cython.locals(start=Py_ssize_t, code=cython.ulonglong, left=Py_ssize_t, is_outcome=bint)
     cdef void _read_state(self, Cursor cursor) except *
 
 @cython.final
@@ -116,5 +104,4 @@ cdef class FlowFrame:
 
     @cython.locals(count=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
-    cdef bint _next_is_value(self, Cursor cursor) except -1
     cdef unsigned int _mandatory(self, Cursor cursor) except? 4294967295

@@ -12,27 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import octets
-from router.amqp.constants import Descriptor
+from router.amqp import codes, octets
 from router.amqp.outcomes import check_state
 from router.errors import AmqpError, Scope
-
-# The compiled build keeps these in C, under the names of `constants.Descriptor`.
-TRANSFER = int(Descriptor.TRANSFER)
-DISPOSITION = int(Descriptor.DISPOSITION)
-FLOW = int(Descriptor.FLOW)
-
-# Delivery states by descriptor code (sections 3.4 and 4.5). UNREAD_STATE stands for a symbolic or
-# unknown descriptor: such a state is passed on as it came.
-NO_STATE = 0
-RECEIVED = int(Descriptor.RECEIVED)
-ACCEPTED = int(Descriptor.ACCEPTED)
-REJECTED = int(Descriptor.REJECTED)
-RELEASED = int(Descriptor.RELEASED)
-MODIFIED = int(Descriptor.MODIFIED)
-DECLARED = int(Descriptor.DECLARED)
-TRANSACTIONAL = int(Descriptor.TRANSACTIONAL_STATE)
-UNREAD_STATE = 0xFF
 
 MAX_TAG_BYTES = 32
 
@@ -63,6 +45,13 @@ class Cursor:
         self.octets = view
         self.at = at
         self.end = end
+
+    def take_null(self) -> bool:
+        """Take a null, if one comes next."""
+        if self.at < self.end and self.octets[self.at] == 0x40:
+            self.at += 1
+            return True
+        return False
 
     def take_u8(self) -> int:
         """Take one octet."""
@@ -290,10 +279,10 @@ class TransferFrame:
             raise malformed("a transfer without its handle")
         if count > 11:
             raise malformed("a transfer has 11 fields")
-        if self._null(cursor):
+        if cursor.take_null():
             raise malformed("a transfer without its handle")
         self.handle = cursor.take_uint(0)
-        if count > 1 and not self._null(cursor):
+        if count > 1 and not cursor.take_null():
             self.delivery_id = cursor.take_uint(0)
             self.has_delivery_id = True
         if count > 2 and cursor.take_binary():
@@ -304,7 +293,7 @@ class TransferFrame:
                 raise malformed("a delivery-tag of more than 32 octets")
         if count > 3:
             self.message_format = cursor.take_uint(0)
-        if count > 4 and not self._null(cursor):
+        if count > 4 and not cursor.take_null():
             self.settled = cursor.take_boolean(False)
             self.has_settled = True
         if count > 5:
@@ -313,7 +302,7 @@ class TransferFrame:
             self.rcv_settle_mode = cursor.take_ubyte(-1)
         if count > 7:
             self.state_at = cursor.at
-            if self._null(cursor):
+            if cursor.take_null():
                 self.state_at = 0
             else:
                 cursor.skip()
@@ -330,13 +319,6 @@ class TransferFrame:
         self.end = frame_end
         cursor.end = frame_end
 
-    def _null(self, cursor: Cursor) -> bool:
-        """Take a null if one comes next."""
-        if cursor.at < cursor.end and cursor.octets[cursor.at] == 0x40:
-            cursor.at += 1
-            return True
-        return False
-
 
 class DispositionFrame:
     """The fields of the last disposition read (section 2.7.6).
@@ -351,7 +333,7 @@ class DispositionFrame:
         self.first = 0
         self.last = 0
         self.settled = False
-        self.state_code = NO_STATE
+        self.state_code = codes.NO_STATE
         self.state_at = 0
         self.state_end = 0
         self.plain = True
@@ -371,7 +353,7 @@ class DispositionFrame:
         self.first = cursor.take_uint(0)
         self.last = self.first
         self.settled = False
-        self.state_code = NO_STATE
+        self.state_code = codes.NO_STATE
         self.state_at = self.state_end = 0
         self.plain = True
         self.batchable = False
@@ -388,21 +370,21 @@ class DispositionFrame:
 
     def _read_state(self, cursor: Cursor) -> None:
         start = cursor.at
-        if start < cursor.end and cursor.octets[start] == 0x40:
-            cursor.at = start + 1
+        if cursor.take_null():
             return
         cursor.skip()
         self.state_at = start
         self.state_end = cursor.at
         cursor.at = start
         code = cursor.take_descriptor()
-        if RECEIVED <= code <= MODIFIED or code == DECLARED or code == TRANSACTIONAL:
+        is_outcome = codes.RECEIVED <= code <= codes.MODIFIED
+        if is_outcome or code == codes.DECLARED or code == codes.TRANSACTIONAL:
             self.state_code = int(code)
             # list0, or a list8 that holds nothing: the outcome is its descriptor alone
             left = self.state_end - cursor.at
             self.plain = left == 1 or (left == 3 and cursor.octets[cursor.at + 2] == 0)
         else:
-            self.state_code = UNREAD_STATE
+            self.state_code = codes.UNREAD_STATE
             self.plain = False
         cursor.at = self.state_end
         if not self.plain:
@@ -436,8 +418,8 @@ class FlowFrame:
             raise malformed("a flow without its session windows")
         if count > 11:
             raise malformed("a flow has 11 fields")
-        self.has_next_incoming_id = self._next_is_value(cursor)
-        self.next_incoming_id = cursor.take_uint(0)
+        self.has_next_incoming_id = not cursor.take_null()
+        self.next_incoming_id = cursor.take_uint(0) if self.has_next_incoming_id else 0
         self.incoming_window = self._mandatory(cursor)
         self.next_outgoing_id = self._mandatory(cursor)
         self.outgoing_window = self._mandatory(cursor)
@@ -445,14 +427,14 @@ class FlowFrame:
         self.available = 0
         self.drain = self.echo = False
         if count > 4:
-            self.has_handle = self._next_is_value(cursor)
-            self.handle = cursor.take_uint(0)
+            self.has_handle = not cursor.take_null()
+            self.handle = cursor.take_uint(0) if self.has_handle else 0
         if count > 5:
-            self.has_delivery_count = self._next_is_value(cursor)
-            self.delivery_count = cursor.take_uint(0)
+            self.has_delivery_count = not cursor.take_null()
+            self.delivery_count = cursor.take_uint(0) if self.has_delivery_count else 0
         if count > 6:
-            self.has_link_credit = self._next_is_value(cursor)
-            self.link_credit = cursor.take_uint(0)
+            self.has_link_credit = not cursor.take_null()
+            self.link_credit = cursor.take_uint(0) if self.has_link_credit else 0
         if count > 7:
             self.available = cursor.take_uint(0)
         if count > 8:
@@ -464,10 +446,7 @@ class FlowFrame:
         if cursor.at != cursor.end:
             raise malformed("a flow's list is longer than its fields")
 
-    def _next_is_value(self, cursor: Cursor) -> bool:
-        return cursor.at < cursor.end and cursor.octets[cursor.at] != 0x40
-
     def _mandatory(self, cursor: Cursor) -> int:
-        if not self._next_is_value(cursor):
+        if cursor.take_null():
             raise malformed("a flow without its session windows")
         return cursor.take_uint(0)

@@ -1,8 +1,6 @@
 cimport cython
-from router.amqp cimport octets
+from router.amqp cimport codes, octets
 
-cdef int DISPOSITION
-cdef int NO_STATE
 cdef Py_ssize_t TRANSFER_OVERHEAD
 cdef Py_ssize_t FLOW_BYTES
 cdef Py_ssize_t DISPOSITION_BYTES

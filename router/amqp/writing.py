@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import octets
-from router.amqp.constants import Descriptor
-
-DISPOSITION = int(Descriptor.DISPOSITION)
-NO_STATE = 0
+from router.amqp import codes, octets
 
 # What one transfer of ours needs beside its payload, at most: frame header 8, descriptor 3,
 # list8 header 3, handle 5, delivery-id 5, tag 34, message-format 5 and seven single octets.
@@ -185,7 +181,7 @@ def write_disposition(
     begin = output.end
     octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
     octets.write_u16(output.octets, begin + 8, 0x0053)
-    output.octets[begin + 10] = DISPOSITION
+    output.octets[begin + 10] = codes.DISPOSITION
     # list8 while everything fits: the count, role, settled and batchable take an octet each
     wide = count + _uint_bytes(first) + _uint_bytes(last) + 4 > 255
     if wide:
@@ -204,7 +200,7 @@ def write_disposition(
     if count:
         octets.copy(output.octets, at, state, start, count)
         at += count
-    elif state_code == NO_STATE:
+    elif state_code == codes.NO_STATE:
         output.octets[at] = 0x40
         at += 1
     else:

@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp cimport reading
+from router.amqp cimport codes
 
 @cython.final
 cdef class Counters:

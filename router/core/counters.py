@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.amqp import reading
+from router.amqp import codes
 
 
 class Counters:
@@ -29,13 +29,13 @@ class Counters:
 
     def count_outcome(self, code: int) -> None:
         """Count a settled delivery by its outcome."""
-        if code == reading.ACCEPTED:
+        if code == codes.ACCEPTED:
             self.accepted += 1
-        elif code == reading.REJECTED:
+        elif code == codes.REJECTED:
             self.rejected += 1
-        elif code == reading.RELEASED:
+        elif code == codes.RELEASED:
             self.released += 1
-        elif code == reading.MODIFIED:
+        elif code == codes.MODIFIED:
             self.modified += 1
 
     def add(self, other: Counters) -> None:

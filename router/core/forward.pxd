@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp cimport reading
+from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog

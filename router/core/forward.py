@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import reading
+from router.amqp import codes
 from router.amqp.peek import find_to
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.core import linking, verdicts
@@ -230,7 +230,7 @@ class Forwarder(Handler):
             counters.presettled += 1
             counters.dropped_presettled += 1
         delivery.discarded = True
-        self.settle(delivery, reading.REJECTED, verdict)
+        self.settle(delivery, codes.REJECTED, verdict)
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Nobody receives from the address: the message is the sender's again."""
@@ -238,7 +238,7 @@ class Forwarder(Handler):
         if delivery.settled:
             address.counters.dropped_presettled += 1
         delivery.discarded = True
-        self.settle(delivery, reading.RELEASED, EMPTY)
+        self.settle(delivery, codes.RELEASED, EMPTY)
 
     # What waits.
 
@@ -286,8 +286,8 @@ class Forwarder(Handler):
         """A receiver that wants everything settled will say no more of it than that it came."""
         if not delivery.settled:
             address = delivery.address
-            address.counters.count_outcome(reading.ACCEPTED)
-            self.settle(delivery, reading.ACCEPTED, EMPTY)
+            address.counters.count_outcome(codes.ACCEPTED)
+            self.settle(delivery, codes.ACCEPTED, EMPTY)
 
     def count_out(self, delivery: Delivery) -> None:
         """A delivery leaves its queue; an anonymous sender may send another for it."""
@@ -303,7 +303,7 @@ class Forwarder(Handler):
         delivery.address.counters.expired += 1
         self.backlog.drop(delivery)
         delivery.discarded = True
-        self.settle(delivery, reading.REJECTED, verdicts.EXPIRED)
+        self.settle(delivery, codes.REJECTED, verdicts.EXPIRED)
 
     def expire(self) -> None:
         """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
@@ -346,10 +346,10 @@ class Forwarder(Handler):
         if not frame.settled:
             # An outcome is final, and what comes before it only news: twenty octets can say it of
             # every delivery there is, again and again, and each sender would be told in full.
-            if reading.ACCEPTED <= delivery.outcome <= reading.MODIFIED:
+            if codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
                 return
             if session.outbox.congested and (
-                frame.state_code < reading.ACCEPTED or frame.state_code > reading.MODIFIED
+                frame.state_code < codes.ACCEPTED or frame.state_code > codes.MODIFIED
             ):
                 return
         delivery.outcome = frame.state_code
@@ -365,7 +365,7 @@ class Forwarder(Handler):
         The sender settles for all receivers at once, and cannot before each has told its outcome.
         """
         if not frame.settled:
-            if not reading.ACCEPTED <= frame.state_code <= reading.MODIFIED:
+            if not codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
                 return
             address = copy.address
             address.counters.count_outcome(frame.state_code)

@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp cimport octets, reading
+from router.amqp cimport codes, octets
 from router.amqp.reading cimport Cursor
 from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
 from router.engine.handler cimport Handler

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import octets, reading
+from router.amqp import codes, octets
 from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, DispositionFrame, FlowFrame, TransferFrame
 from router.engine import attaching, opening
@@ -176,17 +176,17 @@ class Connection:
         cursor.at = at
         cursor.end = end
         code = cursor.take_descriptor()
-        if code == reading.TRANSFER:
+        if code == codes.TRANSFER:
             session = self._mapped_session(channel)
             if session is not None:
                 self.transfer.read(cursor)
                 session.transfer_received(self.transfer)
-        elif code == reading.DISPOSITION:
+        elif code == codes.DISPOSITION:
             session = self._mapped_session(channel)
             if session is not None:
                 self.disposition.read(cursor)
                 session.disposition_received(self.disposition)
-        elif code == reading.FLOW:
+        elif code == codes.FLOW:
             session = self._mapped_session(channel)
             if session is not None:
                 self.flow.read(cursor)

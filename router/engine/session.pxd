@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp cimport reading
+from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
 from router.amqp.writing cimport write_disposition, write_flow, write_transfer
 from router.engine cimport serial

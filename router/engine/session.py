@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import reading
+from router.amqp import codes
 from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
 from router.amqp.writing import write_disposition, write_flow, write_transfer
 from router.engine import serial, violations
@@ -348,7 +348,7 @@ class Session:
         if count > self.max_frame_payload:
             # more than the peer takes in a frame: it learns the outcome without its fields
             count = 0
-            code = reading.NO_STATE if code == reading.UNREAD_STATE else code
+            code = codes.NO_STATE if code == codes.UNREAD_STATE else code
         if settled and count == 0:
             if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
                 self.due_last = number
@@ -376,7 +376,7 @@ class Session:
         number = delivery.outgoing_id
         if count > self.max_frame_payload:
             count = 0
-            code = reading.NO_STATE if code == reading.UNREAD_STATE else code
+            code = codes.NO_STATE if code == codes.UNREAD_STATE else code
         if settled:
             self.close_outgoing(delivery)
         write_disposition(

@@ -1,0 +1,12 @@
+cdef int TRANSFER
+cdef int DISPOSITION
+cdef int FLOW
+cdef int NO_STATE
+cdef int RECEIVED
+cdef int ACCEPTED
+cdef int REJECTED
+cdef int RELEASED
+cdef int MODIFIED
+cdef int DECLARED
+cdef int TRANSACTIONAL
+cdef int UNREAD_STATE

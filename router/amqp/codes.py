@@ -1,0 +1,25 @@
+"""Descriptor codes that the data plane compares once a message, as C integers when compiled.
+
+The same numbers as `constants.Descriptor`, which everything that is not compiled uses.
+"""
+
+from __future__ import annotations
+
+from router.amqp.constants import Descriptor
+
+# The compiled build keeps these in C, under the names of `constants.Descriptor`.
+TRANSFER = int(Descriptor.TRANSFER)
+DISPOSITION = int(Descriptor.DISPOSITION)
+FLOW = int(Descriptor.FLOW)
+
+# Delivery states by descriptor code (sections 3.4 and 4.5). UNREAD_STATE stands for a symbolic or
+# unknown descriptor: such a state is passed on as it came.
+NO_STATE = 0
+RECEIVED = int(Descriptor.RECEIVED)
+ACCEPTED = int(Descriptor.ACCEPTED)
+REJECTED = int(Descriptor.REJECTED)
+RELEASED = int(Descriptor.RELEASED)
+MODIFIED = int(Descriptor.MODIFIED)
+DECLARED = int(Descriptor.DECLARED)
+TRANSACTIONAL = int(Descriptor.TRANSACTIONAL_STATE)
+UNREAD_STATE = 0xFF
