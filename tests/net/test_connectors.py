@@ -71,7 +71,8 @@ def test_waits_double_up_to_a_limit_and_vary() -> None:
 
 
 async def served(
-    configure: Callable[[int], Configuration], script: Callable[[Peer, int], Awaitable[None]],
+    configure: Callable[[int], Configuration],
+    script: Callable[[Peer, int], Awaitable[None]],
     count: int,
 ) -> list[Any]:
     """Serve so many connections of the router's, one after another; what was logged."""
@@ -103,7 +104,7 @@ async def test_it_waits_longer_and_longer_for_who_closes_at_once(waits: Waits) -
     logs = await served(connecting, script, 7)
     assert waits.asked[4] > FIRST_DELAY_S * 4
     assert waits.asked[5] <= FIRST_DELAY_S
-    assert all("out" == line["connector"] for line in logs if line["event"] == "connecting again")
+    assert all(line["connector"] == "out" for line in logs if line["event"] == "connecting again")
 
 
 async def test_a_refused_connection_is_said_and_counted(waits: Waits) -> None:

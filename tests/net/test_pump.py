@@ -130,95 +130,105 @@ async def _stuck_receiver(running: Running, peer: Peer, sender: Peer) -> Pump:
 
 
 async def test_a_full_socket_is_waited_for_and_congestion_ends() -> None:
-    async with running_node() as running:
-        async with (
-            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
-            dialled(running.address) as sender,
-        ):
-            stuck = await _stuck_receiver(running, peer, sender)
-            await running.until(lambda: running.node.exchange.forwarder.backlog.held_bytes)
-            for _ in range(stuck.sent_by_test):  # type: ignore[attr-defined]
-                _, payload = await peer.message()
-                assert len(payload) == 60_000
-            assert not stuck.connection.outbox.congested
-            assert stuck.connection.outbox.output.size() == 0
-            assert running.node.exchange.forwarder.backlog.held_bytes == 0
+    async with (
+        running_node() as running,
+        dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+        dialled(running.address) as sender,
+    ):
+        stuck = await _stuck_receiver(running, peer, sender)
+        await running.until(lambda: running.node.exchange.forwarder.backlog.held_bytes)
+        for _ in range(stuck.sent_by_test):  # type: ignore[attr-defined]
+            _, payload = await peer.message()
+            assert len(payload) == 60_000
+        assert not stuck.connection.outbox.congested
+        assert stuck.connection.outbox.output.size() == 0
+        assert running.node.exchange.forwarder.backlog.held_bytes == 0
 
 
 async def test_a_reset_in_the_middle_of_a_send_ends_that_connection_alone() -> None:
-    async with running_node() as running:
-        async with (
-            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
-            dialled(running.address) as sender,
-        ):
-            await _stuck_receiver(running, peer, sender)
-            peer.reset()
-            await running.until(lambda: len(running.pumps) == 1)
-            await sender.say(Close())
-            await sender.hear_until(Close)
+    async with (
+        running_node() as running,
+        dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+        dialled(running.address) as sender,
+    ):
+        await _stuck_receiver(running, peer, sender)
+        peer.reset()
+        await running.until(lambda: len(running.pumps) == 1)
+        await sender.say(Close())
+        await sender.hear_until(Close)
 
 
 async def test_a_connection_that_was_held_back_is_read_on() -> None:
-    async with running_node(listening(connection_buffer_bytes=65536)) as running:
-        async with dialled(running.address) as peer, dialled(running.address) as sender:
-            await peer.begin()
-            # Of the first message the receiver's window lets the router send a part.
-            await peer.attach_receiver("q", credit=100)
-            await peer.say(window(0, 1))
-            await sender.begin()
-            await sender.attach_sender("q")
-            held = (await running.pump_of(sender)).connection
-            for number in range(3):
-                await sender.transfer(number, bytes(50_000), settled=True)
-            await running.until(lambda: held.held_back)
-            await sender.say(Close())
-            await peer.message()
-            await peer.say(window(1, WIDE))
-            await peer.message()
-            await peer.message()
-            await sender.hear_until(Close)
+    async with (
+        running_node(listening(connection_buffer_bytes=65536)) as running,
+        dialled(running.address) as peer,
+        dialled(running.address) as sender,
+    ):
+        await peer.begin()
+        # Of the first message the receiver's window lets the router send a part.
+        await peer.attach_receiver("q", credit=100)
+        await peer.say(window(0, 1))
+        await sender.begin()
+        await sender.attach_sender("q")
+        held = (await running.pump_of(sender)).connection
+        for number in range(3):
+            await sender.transfer(number, bytes(50_000), settled=True)
+        await running.until(lambda: held.held_back)
+        await sender.say(Close())
+        await peer.message()
+        await peer.say(window(1, WIDE))
+        await peer.message()
+        await peer.message()
+        await sender.hear_until(Close)
 
 
 # What is answered without being read.
 
 
-async def test_a_peer_that_never_reads_is_not_read_either(one_clock: None) -> None:
-    async with running_node() as running:
-        async with dialled(running.address, receive_buffer_bytes=SMALL) as peer:
-            await peer.begin()
-            deaf = await running.pump_of(peer)
-            deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
-            links = b"".join(
-                wire([attach_receiver(1, "q" * 200), Detach(1, closed=True)]) for _ in range(500)
-            )
-            largest = 0
-            with trio.move_on_after(5) as asking:
-                while True:
-                    await peer.say(links)
-                    largest = max(largest, deaf.connection.outbox.output.size())
-            assert asking.cancelled_caught
-            assert UNSENT_LIMIT_BYTES < largest < 2 * UNSENT_LIMIT_BYTES
-            # once it reads, it is read again to the end
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(peer.rest)
-                await running.until(lambda: deaf.connection.outbox.output.size() == 0)
-                await running.until(lambda: not _unread(deaf.sock))
-                nursery.cancel_scope.cancel()
+async def ask_for_ever(peer: Peer) -> None:
+    """Attach and detach links, and never read an answer."""
+    links = wire([attach_receiver(1, "q" * 200), Detach(1, closed=True)]) * 500
+    while True:
+        await peer.say(links)
+
+
+async def test_a_peer_that_never_reads_is_not_read_either() -> None:
+    async with (
+        running_node() as running,
+        dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+    ):
+        await peer.begin()
+        deaf = await running.pump_of(peer)
+        deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+        output = deaf.connection.outbox.output
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask_for_ever, peer)
+            await running.until(lambda: output.size() > UNSENT_LIMIT_BYTES)
+            # what it goes on to say fills the sockets, and nothing else
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            assert output.size() < 2 * UNSENT_LIMIT_BYTES
+            assert _unread(deaf.sock)
+            nursery.cancel_scope.cancel()
+        # once it reads, it is read again to the end
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(peer.rest)
+            await running.until(lambda: output.size() == 0 and not _unread(deaf.sock))
+            nursery.cancel_scope.cancel()
 
 
 async def test_a_peer_that_never_reads_is_given_up(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
-    async with running_node(listening(idle_timeout_seconds=8)) as running:
-        async with dialled(running.address, receive_buffer_bytes=SMALL) as peer:
-            await peer.begin()
-            deaf = await running.pump_of(peer)
-            deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
-            echo = wire([attach_receiver(1, "q" * 200), Detach(1, closed=True)]) * 500
-            with pytest.raises(trio.BrokenResourceError):
-                while True:
-                    await peer.say(echo)
-            await running.until_empty()
+    async with (
+        running_node(listening(idle_timeout_seconds=8)) as running,
+        dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+    ):
+        await peer.begin()
+        deaf = await running.pump_of(peer)
+        deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+        with pytest.raises(trio.BrokenResourceError):
+            await ask_for_ever(peer)
+        await running.until_empty()
 
 
 # The end.
@@ -256,16 +266,16 @@ async def test_a_peer_that_does_not_close_is_left_after_a_while(
 async def test_a_peer_that_reads_nothing_does_not_hold_up_its_end(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
-    async with running_node() as running:
-        async with (
-            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
-            dialled(running.address) as sender,
-        ):
-            await _stuck_receiver(running, peer, sender)
-            started = trio.current_time()
-            await peer.say(b"\0\0\0\1abcd")
-            await running.until(lambda: len(running.pumps) == 1)
-            assert trio.current_time() - started <= 2 * pump.LINGER_S + 1
+    async with (
+        running_node() as running,
+        dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+        dialled(running.address) as sender,
+    ):
+        await _stuck_receiver(running, peer, sender)
+        started = trio.current_time()
+        await peer.say(b"\0\0\0\1abcd")
+        await running.until(lambda: len(running.pumps) == 1)
+        assert trio.current_time() - started <= 2 * pump.LINGER_S + 1
 
 
 @pytest.mark.parametrize(
@@ -276,38 +286,44 @@ async def test_a_peer_that_reads_nothing_does_not_hold_up_its_end(
 async def test_a_peer_that_never_opens_is_left(
     one_clock: None, autojump_clock: trio.testing.MockClock, said: bytes
 ) -> None:
-    async with running_node(listening(initial_handshake_timeout_seconds=3)) as running:
-        async with dialled(running.address) as peer:
-            started = trio.current_time()
-            await peer.say(said)
-            await peer.rest()
-            assert 3 <= trio.current_time() - started < 4
-            await peer.stream.aclose()
-            await running.until_empty()
+    async with (
+        running_node(listening(initial_handshake_timeout_seconds=3)) as running,
+        dialled(running.address) as peer,
+    ):
+        started = trio.current_time()
+        await peer.say(said)
+        await peer.rest()
+        assert 3 <= trio.current_time() - started < 4
+        await peer.stream.aclose()
+        await running.until_empty()
 
 
 async def test_a_peer_that_falls_silent_is_told_so(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
-    async with running_node(listening(idle_timeout_seconds=8)) as running:
-        async with dialled(running.address) as peer:
-            opened = await peer.begin()
-            assert opened.idle_time_out == 4000
-            close = await peer.hear_until(Close)
-            assert close.error is not None
-            assert close.error.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+    async with (
+        running_node(listening(idle_timeout_seconds=8)) as running,
+        dialled(running.address) as peer,
+    ):
+        opened = await peer.begin()
+        assert opened.idle_time_out == 4000
+        close = await peer.hear_until(Close)
+        assert close.error is not None
+        assert close.error.condition == Condition.RESOURCE_LIMIT_EXCEEDED
 
 
 async def test_a_peer_that_asks_for_heartbeats_gets_them(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
-    async with running_node(listening(idle_timeout_seconds=0)) as running:
-        async with dialled(running.address) as peer:
-            await peer.begin(idle_time_out=1000)
-            for _ in range(3):
-                before = trio.current_time()
-                assert await peer.octets(8) == encode_frame(0)
-                assert 0.25 <= trio.current_time() - before <= 0.75
+    async with (
+        running_node(listening(idle_timeout_seconds=0)) as running,
+        dialled(running.address) as peer,
+    ):
+        await peer.begin(idle_time_out=1000)
+        for _ in range(3):
+            before = trio.current_time()
+            assert await peer.octets(8) == encode_frame(0)
+            assert 0.25 <= trio.current_time() - before <= 0.75
 
 
 # Defects of our own.
@@ -329,16 +345,19 @@ async def test_a_defect_in_handling_ends_one_connection_and_is_logged(
 
     monkeypatch.setattr(linking, "attach_received", defective)
     with capture_logs() as logs:
-        async with running_node() as running:
-            async with dialled(running.address) as good, dialled(running.address) as bad:
-                await good.begin()
-                await bad.begin()
-                await bad.say(attach_sender(7, "q"))
-                await running.until(lambda: len(running.pumps) == 1)
-                await good.attach_receiver("q", credit=1)
-                await good.attach_sender("q")
-                await good.transfer(0, b"x")
-                await good.message()
+        async with (
+            running_node() as running,
+            dialled(running.address) as good,
+            dialled(running.address) as bad,
+        ):
+            await good.begin()
+            await bad.begin()
+            await bad.say(attach_sender(7, "q"))
+            await running.until(lambda: len(running.pumps) == 1)
+            await good.attach_receiver("q", credit=1)
+            await good.attach_sender("q")
+            await good.transfer(0, b"x")
+            await good.message()
     (failed,) = (line for line in logs if line["event"] == "connection failed")
     assert failed["log_level"] == "error"
     assert failed["exc_info"]
@@ -349,23 +368,26 @@ async def test_a_defect_in_sending_ends_the_connection_at_fault_and_not_whose_tu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with capture_logs() as logs:
-        async with running_node() as running:
-            async with dialled(running.address) as bad, dialled(running.address) as good:
-                await bad.begin()
-                await bad.attach_receiver("q", credit=10)
-                at_fault = await running.pump_of(bad)
-                await good.begin()
-                await good.attach_receiver("other", credit=10)
-                await good.attach_sender("q")
+        async with (
+            running_node() as running,
+            dialled(running.address) as bad,
+            dialled(running.address) as good,
+        ):
+            await bad.begin()
+            await bad.attach_receiver("q", credit=10)
+            at_fault = await running.pump_of(bad)
+            await good.begin()
+            await good.attach_receiver("other", credit=10)
+            await good.attach_sender("q")
 
-                def defective() -> bool:
-                    raise Defect("sending")
+            def defective() -> bool:
+                raise Defect("sending")
 
-                monkeypatch.setattr(at_fault, "_try_send", defective)
-                await good.transfer(0, b"x")
-                told = await good.hear_until(Disposition)
-                assert type(told.state).__name__ == "Modified"
-                await running.until(lambda: len(running.pumps) == 1)
+            monkeypatch.setattr(at_fault, "_try_send", defective)
+            await good.transfer(0, b"x")
+            told = await good.hear_until(Disposition)
+            assert type(told.state).__name__ == "Modified"
+            await running.until(lambda: len(running.pumps) == 1)
     (failed,) = (line for line in logs if line["event"] == "connection failed")
     assert failed["connection"] == at_fault.number
 
@@ -382,13 +404,16 @@ async def test_a_defect_at_the_clock_ends_the_connection_at_fault(
 
     monkeypatch.setattr(opening, "tick", defective)
     with capture_logs() as logs:
-        async with running_node() as running:
-            async with dialled(running.address) as bad, dialled(running.address) as good:
-                await bad.begin()
-                (await running.pump_of(bad)).connection.user = "marked"
-                await good.begin()
-                await running.until(lambda: len(running.pumps) == 1)
-                await good.attach_receiver("q")
+        async with (
+            running_node() as running,
+            dialled(running.address) as bad,
+            dialled(running.address) as good,
+        ):
+            await bad.begin()
+            (await running.pump_of(bad)).connection.user = "marked"
+            await good.begin()
+            await running.until(lambda: len(running.pumps) == 1)
+            await good.attach_receiver("q")
     assert [line["event"] for line in logs].count("connection failed") == 1
 
 
@@ -397,32 +422,34 @@ async def test_a_defect_at_the_clock_ends_the_connection_at_fault(
 
 @pytest.mark.parametrize("said", [b"", AMQP_HEADER, AMQP_HEADER + encode_frame(0, Open("x"))])
 async def test_cancelling_leaves_no_socket_and_no_pump(said: bytes) -> None:
-    async with trio.open_nursery() as nursery:
-        async with running_node() as running:
-            async with dialled(running.address) as peer:
-                await peer.say(said)
-                one = await running.pump_of(peer)
-                await running.until(lambda: not _unread(one.sock))
-                nursery.cancel_scope.cancel()
-                await trio.lowlevel.checkpoint_if_cancelled()
+    async with (
+        trio.open_nursery() as nursery,
+        running_node() as running,
+        dialled(running.address) as peer,
+    ):
+        await peer.say(said)
+        one = await running.pump_of(peer)
+        await running.until(lambda: not _unread(one.sock))
+        nursery.cancel_scope.cancel()
+        await trio.lowlevel.checkpoint_if_cancelled()
     assert running.pumps == []
     assert one.sock.fileno() == -1
 
 
 async def test_cancelling_a_writer_and_a_lingerer_leaves_nothing() -> None:
-    async with running_node() as running:
-        async with (
-            dialled(running.address, receive_buffer_bytes=SMALL) as peer,
-            dialled(running.address) as sender,
-            dialled(running.address) as closed,
-        ):
-            writer = await _stuck_receiver(running, peer, sender)
-            await closed.begin()
-            await closed.say(b"\0\0\0\1abcd")
-            await closed.hear_until(Close)
-            pumps = running.pumps
-            assert writer in pumps
-            # the block ends, and the router is cancelled as it stands
+    async with (
+        running_node() as running,
+        dialled(running.address, receive_buffer_bytes=SMALL) as peer,
+        dialled(running.address) as sender,
+        dialled(running.address) as closed,
+    ):
+        writer = await _stuck_receiver(running, peer, sender)
+        await closed.begin()
+        await closed.say(b"\0\0\0\1abcd")
+        await closed.hear_until(Close)
+        pumps = running.pumps
+        assert writer in pumps
+        # the block ends, and the router is cancelled as it stands
     assert [each.sock.fileno() for each in pumps] == [-1] * 3
 
 

@@ -113,7 +113,8 @@ class Peer(ServerPeer):
     @property
     def raw(self) -> socket.socket:
         """The socket, for what trio keeps from us."""
-        return self.stream.socket._sock
+        sock: socket.socket = self.stream.socket._sock  # type: ignore[attr-defined]
+        return sock
 
     async def begin(self, **fields: Any) -> Open:
         """Open the connection without SASL and begin a session; returns the router's open."""
@@ -137,6 +138,17 @@ class Peer(ServerPeer):
         await self.hear_until(Attach)
         if credit:
             await self.grant(credit, handle=handle)
+
+    async def allow(self, frames: int, received: int = 0) -> None:
+        """Let the router send so many more frames, after those received."""
+        await self.say(
+            Flow(
+                next_incoming_id=received,
+                incoming_window=frames,
+                next_outgoing_id=0,
+                outgoing_window=WIDE,
+            )
+        )
 
     async def transfer(self, number: int, payload: bytes = b"x", **fields: Any) -> None:
         """Send a delivery."""

@@ -1,0 +1,172 @@
+"""Where connections meet: turns that end, clocks that are looked at, and numbers given once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from router.amqp.message import Header, Message, encode_message
+from router.amqp.performatives import Close, Disposition, Rejected
+from router.core.table import AddressTable
+from router.net import exchange
+from router.net.exchange import STUCK_S, TICK_S, Exchange, Hub
+
+from support.loopback import dialled, running_node
+
+
+class FakeOwner:
+    """A connection's owner, which does what the test says when it is to be sent."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.sends = 0
+        self.read_again_count = 0
+        self.then: list[Any] = []
+
+    def send(self) -> None:
+        """Count, and touch another connection, if one is left."""
+        self.sends += 1
+        if self.then:
+            self.connection.turn.touched.append(self.then.pop())
+
+    def read_again(self) -> None:
+        """Count."""
+        self.read_again_count += 1
+
+
+class FakeConnection:
+    """What a hub knows of a connection."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.turn = hub.turn
+        self.owner = FakeOwner(self)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The hub's time, in the test's hands."""
+    now = [1000.0]
+
+    class Time:
+        @staticmethod
+        def monotonic() -> float:
+            return now[0]
+
+    monkeypatch.setattr(exchange, "time", Time)
+    return now
+
+
+@pytest.fixture
+def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the hub's time be trio's."""
+
+    class Time:
+        monotonic = staticmethod(trio.current_time)
+
+    monkeypatch.setattr(exchange, "time", Time)
+
+
+def make_exchange() -> Exchange:
+    """An exchange without rules."""
+    return Exchange(AddressTable([], "balanced", lambda: "amqp:/temp"), 1 << 20, 65536)
+
+
+def test_a_turn_sends_what_sending_made_others_say() -> None:
+    hub = Hub(512)
+    one, other = FakeConnection(hub), FakeConnection(hub)
+    one.owner.then = [other]
+    other.owner.then = [one]
+    hub.turn.touched.append(one)
+    hub.finish_turn()
+    assert (one.owner.sends, other.owner.sends) == (2, 1)
+    assert hub.turn.touched == []
+
+
+def test_whoever_is_resumed_is_told_once_a_turn() -> None:
+    hub = Hub(512)
+    one = FakeConnection(hub)
+    hub.turn.resumed.append(one)
+    hub.finish_turn()
+    hub.finish_turn()
+    assert one.owner.read_again_count == 1
+
+
+def test_what_was_put_off_is_done_before_and_after_sending() -> None:
+    steps = []
+
+    class Watched(Hub):
+        def before_sending(self) -> None:
+            steps.append("before")
+
+    hub = Watched(512)
+    one = FakeConnection(hub)
+    hub.turn.touched.append(one)
+    hub.finish_turn()
+    assert steps == ["before", "before"]
+
+
+def test_the_read_buffer_has_room_behind_the_largest_frame() -> None:
+    assert len(Hub(1 << 20).buffer) == exchange.READ_BYTES + (1 << 20)
+
+
+def test_tallies_are_kept() -> None:
+    hub = make_exchange()
+    tally = hub.add_tally("amqp", "in", "normal")
+    assert hub.tallies == [tally]
+
+
+def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> None:
+    hub = make_exchange()
+    backlog = hub.forwarder.backlog
+    assert hub.until_next_look_s() == TICK_S
+    backlog.next_expiry = clock[0] + 0.125
+    assert hub.until_next_look_s() == 0.125
+    backlog.next_expiry = clock[0] + 60
+    assert hub.until_next_look_s() == TICK_S
+    backlog.next_expiry = clock[0] - 1
+    assert hub.until_next_look_s() == 0
+
+
+async def test_a_round_trip_tells_of_a_loop_that_was_stuck(clock: list[float]) -> None:
+    hub = Hub(512)
+    assert await hub.round_trip() is None
+    clock[0] += STUCK_S + 1
+    assert await hub.round_trip() == "no look at the clocks for 6.0 s"
+
+
+async def test_what_waits_expires_when_its_time_has_come(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    message = encode_message(Message(header=Header(ttl=1100)))
+    async with (
+        running_node() as running,
+        dialled(running.address) as receiver,
+        dialled(running.address) as sender,
+    ):
+        await receiver.begin()
+        # a window for one message, which fills it
+        await receiver.attach_receiver("q", credit=10)
+        await receiver.allow(1)
+        await sender.begin()
+        await sender.attach_sender("q")
+        await sender.transfer(0)
+        await receiver.message()
+        started = trio.current_time()
+        await sender.transfer(1, bytes(message))
+        told = await sender.hear_until(Disposition)
+        assert isinstance(told.state, Rejected)
+        assert 1.1 <= trio.current_time() - started < 1.1 + TICK_S
+        await sender.say(Close())
+
+
+async def test_connections_have_numbers_of_their_own() -> None:
+    async with running_node() as running:
+        async with dialled(running.address) as one, dialled(running.address) as other:
+            numbers = [(await running.pump_of(peer)).number for peer in (one, other)]
+            assert sorted(numbers) == [1, 2]
+        await running.until_empty()
+        async with dialled(running.address) as third:
+            assert (await running.pump_of(third)).number == 3
