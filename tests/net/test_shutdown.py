@@ -1,4 +1,4 @@
-"""The orderly end: outcomes first, then detaches and closes, and no wait for who does not answer."""
+"""The orderly end: outcomes first, then detaches and closes; who does not answer is left."""
 
 from __future__ import annotations
 
