@@ -265,7 +265,10 @@ class Pump:
             self.log.warning("session ended", **_told(event.error))
         elif isinstance(event, events.LinkAttachReceived):
             link = event.link
-            self.log.info("link attached", **_link_facts(link))
+            if link.is_attached():
+                self.log.info("link attached", **_link_facts(link))
+            else:
+                self.log.warning("link refused", **_link_facts(link))
         elif isinstance(event, events.LinkDetached):
             told = {} if event.error is None else _told(event.error)
             write = self.log.warning if told else self.log.info

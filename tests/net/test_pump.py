@@ -520,3 +520,14 @@ async def test_events_are_counted_and_logged_with_the_error() -> None:
     assert ended["condition"] == "amqp:session:unattached-handle"
     assert ended["log_level"] == "warning"
     assert str(ended).count(ended["peer"]) == 1
+
+
+async def test_a_link_that_is_refused_is_not_said_to_be_attached() -> None:
+    with capture_logs() as logs:
+        async with running_node() as running, dialled(running.address) as peer:
+            await peer.begin()
+            await peer.say(attach_sender(0, ""))
+            await peer.hear_until(Detach)
+    (line,) = (line for line in logs if line["event"].startswith("link"))
+    assert (line["event"], line["log_level"]) == ("link refused", "warning")
+    assert line["link"] == "sender-0"
