@@ -27,6 +27,8 @@ DIRECTIVES: Final[dict[str, Any]] = {
     "boundscheck": True,
     # ... and a negative one is not an index: nothing in the data plane counts from the end.
     "wraparound": False,
+    # Measured per forwarded message (about 130 ns): leaving out this check, or that of indices, or
+    # dividing as C does, changes less than moving code about does. All stay as safe as Python.
     "initializedcheck": True,
     "cdivision": False,
     "embedsignature": True,

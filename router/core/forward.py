@@ -179,6 +179,8 @@ class Forwarder(Handler):
             self.no_destination(address, delivery)
             return
         copies = []
+        # one more than there are, so that a copy settled at once does not speak for those to come
+        delivery.open_copies = 1
         for consumer in address.consumers:
             link = consumer.link
             session = link.session
@@ -200,7 +202,10 @@ class Forwarder(Handler):
             else:
                 self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
                 consumer.waiting.append(copy)
-        if delivery.settled and delivery.complete:
+        delivery.open_copies -= 1
+        if delivery.complete and (delivery.settled or delivery.open_copies == 0):
+            if not delivery.settled:
+                self.settle(delivery, delivery.outcome, delivery.outcome_octets)
             return
         delivery.copies = copies
 

@@ -118,6 +118,29 @@ def test_an_outcome_is_told_once() -> None:
     assert all(each.is_over for each in sent)
 
 
+def test_a_copy_that_is_settled_at_once_does_not_speak_for_the_others() -> None:
+    router = Router(default="multicast")
+    at_once = router.client().receiver("q", 5, snd_settle_mode=1)
+    later = router.client().receiver("q", 5)
+    sending = router.client().sender("q").send(b"x")
+    assert at_once.take() == later.take() == b"x"
+    assert not sending.is_over
+    later.settle(Rejected())
+    assert sending.outcome == Rejected()
+
+
+def test_copies_that_are_all_settled_at_once() -> None:
+    router = Router(default="multicast")
+    for _ in range(2):
+        router.client().receiver("q", 5, snd_settle_mode=1)
+    sender = router.client().sender("q")
+    assert sender.send(b"x").outcome == Accepted()
+    sending = sender.send(b"x", more=True)
+    assert not sending.is_over
+    sender.go_on(b"y")
+    assert sending.outcome == Accepted()
+
+
 def test_news_of_deliveries_do_not_pile_up_behind_a_full_socket() -> None:
     _, sending, taking = pair(credit=1000)
     for _ in range(500):
