@@ -275,10 +275,8 @@ class TransferFrame:
         self.more = self.resume = self.aborted = self.batchable = False
         self.rcv_settle_mode = -1
         self.state_at = self.state_end = 0
-        if count < 1:
-            raise malformed("a transfer without its handle")
-        if count > 11:
-            raise malformed("a transfer has 11 fields")
+        if count < 1 or count > 11:
+            raise malformed(f"a transfer of {count} fields; it has a handle, and 11 at most")
         if cursor.take_null():
             raise malformed("a transfer without its handle")
         self.handle = cursor.take_uint(0)
@@ -414,10 +412,8 @@ class FlowFrame:
         """Read the list after the descriptor."""
         count = cursor.enter_list()
         cursor.end = cursor.value_end
-        if count < 4:
-            raise malformed("a flow without its session windows")
-        if count > 11:
-            raise malformed("a flow has 11 fields")
+        if count < 4 or count > 11:
+            raise malformed(f"a flow of {count} fields; it has the windows, and 11 at most")
         self.has_next_incoming_id = not cursor.take_null()
         self.next_incoming_id = cursor.take_uint(0) if self.has_next_incoming_id else 0
         self.incoming_window = self._mandatory(cursor)

@@ -154,7 +154,7 @@ class Receiver(ClientLink):
         received = self._queue.popleft()
         self.taken += 1
         session = self.session
-        session.held_frames -= received.frames
+        session.window.held_frames -= received.frames
         session.note_window()
         self._top_up()
         if session.in_due:
@@ -211,7 +211,7 @@ class Receiver(ClientLink):
             payload = b"".join(delivery.chunks)
             delivery.chunks = None
         # Frames of a message that is not yet whole hold nothing up: it could never become whole.
-        self.session.held_frames += frames
+        self.session.window.held_frames += frames
         self.arrived += 1
         self._queue.append(Received(self, delivery, payload, frames))
         self.changed()
@@ -240,7 +240,7 @@ class Receiver(ClientLink):
         for delivery in self.session.incoming.of_link(self.link):
             self.session.close_incoming(delivery)
         kept = [each for each in self._queue if each._delivery.settled and not self._closed_here]
-        self.session.held_frames -= sum(each.frames for each in self._queue)
+        self.session.window.held_frames -= sum(each.frames for each in self._queue)
         for each in kept:
             each.frames = 0
         self._queue = deque(kept)

@@ -51,7 +51,7 @@ class Backlog:
         delivery.held_bytes += count
         self.held_bytes += count
         session = delivery.incoming.session
-        session.held_frames += 1
+        session.window.held_frames += 1
         connection = session.connection
         connection.held_bytes += count
         if not connection.held_back and (
@@ -66,7 +66,7 @@ class Backlog:
         delivery.held_bytes -= count
         self.held_bytes -= count
         session = delivery.incoming.session
-        session.held_frames -= frames
+        session.window.held_frames -= frames
         connection = session.connection
         connection.held_bytes -= count
         if frames and session.state == MAPPED:

@@ -11,7 +11,6 @@ from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int MULTICAST
-cdef int UNAVAILABLE
 cdef int CLOSEST
 cdef bytes EMPTY
 

@@ -29,7 +29,6 @@ from router.engine.outbox import Turn
 from router.engine.session import Session
 
 MULTICAST = 2
-UNAVAILABLE = 3
 CLOSEST = 0
 EMPTY = b""
 
@@ -270,7 +269,7 @@ class Forwarder(Handler):
         while waiting and session.can_send(link):
             delivery = waiting.popleft()
             if delivery.deadline and delivery.deadline <= self.turn.now:
-                self._expire(delivery)
+                self.give_up_expired(delivery)
                 continue
             self.count_out(delivery)
             session.begin_outgoing(link, delivery)
@@ -301,7 +300,7 @@ class Forwarder(Handler):
             producer.waiting -= 1
             self.note_credit(None, producer)
 
-    def _expire(self, delivery: Delivery) -> None:
+    def give_up_expired(self, delivery: Delivery) -> None:
         """A message whose ttl ended while it waited: its sender learns it."""
         self.count_out(delivery)
         self.note_credit(delivery.address, None)
@@ -309,31 +308,6 @@ class Forwarder(Handler):
         self.backlog.drop(delivery)
         delivery.discarded = True
         self.settle(delivery, codes.REJECTED, verdicts.EXPIRED)
-
-    def expire(self) -> None:
-        """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
-        self.backlog.next_expiry = 0.0
-        for address in self.table.addresses():
-            self._expire_queue(address.waiting)
-            if address.treatment == MULTICAST:
-                for consumer in address.consumers:
-                    self._expire_queue(consumer.waiting)
-
-    def _expire_queue(self, waiting: Any) -> None:
-        if not any(delivery.deadline for delivery in waiting):
-            return
-        kept = []
-        while waiting:
-            delivery = waiting.popleft()
-            if delivery.deadline and delivery.deadline <= self.turn.now:
-                self._expire(delivery)
-                continue
-            kept.append(delivery)
-            if delivery.deadline and (
-                self.backlog.next_expiry == 0 or delivery.deadline < self.backlog.next_expiry
-            ):
-                self.backlog.next_expiry = delivery.deadline
-        waiting.extend(kept)
 
     # Outcomes on their way to a sender.
 
@@ -372,8 +346,7 @@ class Forwarder(Handler):
         if not frame.settled:
             if not codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
                 return
-            address = copy.address
-            address.counters.count_outcome(frame.state_code)
+            copy.address.counters.count_outcome(frame.state_code)
             session = copy.outgoing.session
             session.tell_receiver(copy, True, frame.state_code, frame.octets, frame.state_at, count)
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
@@ -440,11 +413,10 @@ class Forwarder(Handler):
     def credit_received(self, link: OutgoingLink) -> None:
         """A receiver's credit changed: serve it, and let its senders know."""
         consumer = link.owner
-        if consumer is None:
-            return
-        if consumer.waiting or link.current is not None or link.drain:
-            self.serve(consumer)
-        self.note_credit(consumer.address, None)
+        if consumer is not None:
+            if consumer.waiting or link.current is not None or link.drain:
+                self.serve(consumer)
+            self.note_credit(consumer.address, None)
 
     def note_credit(self, address: Address | None, producer: Producer | None) -> None:
         """Have the credit of an address's senders looked at, at the end of the turn."""
@@ -456,10 +428,7 @@ class Forwarder(Handler):
 
     def finish_turn(self) -> None:
         """Grant what can be granted after all that came in this turn; then outputs are sent."""
-        if not self.credit_due:
-            return
-        due = self.credit_due
-        self.credit_due = []
+        due, self.credit_due = self.credit_due, []
         for item in due:
             if isinstance(item, Address):
                 item.credit_due = False
@@ -469,9 +438,7 @@ class Forwarder(Handler):
 
     def flow_received(self, link: IncomingLink) -> None:
         """A sender told where it stands: a drain is over, or credit was given back."""
-        producer = link.owner
-        if producer is not None:
-            self.note_credit(producer.address, producer)
+        self._note_sender(link)
 
     def room_made(self, connection: Any) -> None:
         """A connection can be written to again: its links take what waits for them."""

@@ -69,7 +69,7 @@ def _wire_error(error: AmqpError | None) -> Error | None:
 
 
 def begin(connection: Any) -> Session:
-    """Begin a session of our own; raises amqp:resource-limit-exceeded when all channels are used."""
+    """Begin a session of our own; raises amqp:resource-limit-exceeded without a free channel."""
     channel = _free_number(connection.local_sessions, connection.channel_max)
     if channel is None:
         raise AmqpError(
@@ -114,10 +114,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
 
 def _new_session(connection: Any, channel: int) -> Session:
     settings = connection.settings
-    session = Session(
-        connection, connection.outbox, connection.handler, channel, settings.window_limit
-    )
-    session.expect_frames(settings.max_frame_size)
+    session = Session(connection, channel, settings.window_limit, settings.max_frame_size)
     session.handle_max = settings.handle_max
     session.max_frame_payload = connection.remote_max_frame_size - TRANSFER_OVERHEAD
     connection.local_sessions[channel] = session
@@ -128,7 +125,7 @@ def _begin_frame(session: Any, remote_channel: int | None) -> Begin:
     return Begin(
         remote_channel=remote_channel,
         next_outgoing_id=session.next_outgoing_id,
-        incoming_window=session.incoming_window,
+        incoming_window=session.window.size,
         outgoing_window=OUTGOING_WINDOW,
         handle_max=session.handle_max,
     )
@@ -193,7 +190,11 @@ def unmapped(connection: Any, channel: int) -> AmqpError:
 def _lose_links(session: Any) -> None:
     """Every link of the session is over, with no detach exchanged."""
     for link in list(session.local_links.values()):
-        was_attached = link.state in (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
+        was_attached = link.state in (
+            LinkState.ATTACHED,
+            LinkState.ATTACH_RCVD,
+            LinkState.ATTACH_SENT,
+        )
         link.state = int(LinkState.DETACHED)
         if was_attached:
             session.connection.handler.event_received(
@@ -312,9 +313,7 @@ def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
     connection = link.session.connection
     previous = link.state
     link.state = int(LinkState.DETACHED)
-    connection.handler.event_received(
-        connection, LinkDetached(link, closed, _wire_error(error))
-    )
+    connection.handler.event_received(connection, LinkDetached(link, closed, _wire_error(error)))
     link.session.write_due()
     link.state = previous
     _detach(link, closed, error)

@@ -144,7 +144,12 @@ class Connection:
         while end - at >= FRAME_HEADER_BYTES:
             size = octets.read_u32(view, at)
             doff = view[at + 4] * 4
-            if size > limit or size < FRAME_HEADER_BYTES or doff < FRAME_HEADER_BYTES or doff > size:
+            if (
+                size > limit
+                or size < FRAME_HEADER_BYTES
+                or doff < FRAME_HEADER_BYTES
+                or doff > size
+            ):
                 self.frame_end = end
                 raise AmqpError(
                     "amqp:connection:framing-error",
@@ -205,7 +210,7 @@ class Connection:
         self.failing = session
         if session.state == MAPPED:
             return session
-        opening.check_discarding(self, session)
+        opening.check_discarding(session)
         return None
 
     def _fail(self, error: AmqpError) -> None:
@@ -261,5 +266,3 @@ class Connection:
     def is_open(self) -> bool:
         """Both opens have passed and neither close has."""
         return self.state == int(ConnectionState.OPENED)
-
-

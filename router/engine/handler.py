@@ -33,7 +33,7 @@ class Handler:
         """The peer's flow changed what may be sent on this link, or asks it to drain."""
 
     def flow_received(self, link: IncomingLink) -> None:
-        """The sending peer told its flow state: credit used up by a drain, or messages available."""
+        """The sending peer told its flow state: what a drain used up, or what is available."""
 
     def room_made(self, connection: Any) -> None:
         """The connection can be written to again after it was congested or its window closed."""

@@ -1,4 +1,4 @@
-"""A connection's own life: protocol headers, SASL, open, heartbeats and close (sections 2.2, 2.4, 5.3).
+"""A connection's own life: headers, SASL, open, heartbeats and close (sections 2.2, 2.4, 5.3).
 
 Functions over `Connection`; none of them runs once a message. As a server every header that cannot
 be served is answered with the one that can, and the socket closed (section 2.2.1).
@@ -112,7 +112,9 @@ def header_received(connection: Any, header: bytes) -> None:
             ),
         )
         connection.phase = SASL_PHASE
-    elif header == AMQP_HEADER and (connection.user is not None or not connection.settings.sasl_required):
+    elif header == AMQP_HEADER and (
+        connection.user is not None or not connection.settings.sasl_required
+    ):
         move(connection, Act.RECV_HEADER)
         move(connection, Act.SEND_HEADER)
         write(connection, AMQP_HEADER)
@@ -426,7 +428,7 @@ def tick(connection: Any) -> None:
 # What the data plane asks when a frame names a session that is not mapped.
 
 
-def check_discarding(connection: Any, session: Any) -> None:
+def check_discarding(session: Any) -> None:
     """Frames are ignored on a session whose end has left; on any other they are illegal."""
     state = SessionState(session.state)
     if state not in (SessionState.END_SENT, SessionState.DISCARDING):

@@ -11,7 +11,6 @@ from typing import Any
 
 from router.amqp.writing import Output
 
-
 # Above this much unsent output no delivery is written, until half of it has left.
 CONGESTED_BYTES = 512 * 1024
 

@@ -9,10 +9,9 @@ from router.engine.link cimport IncomingLink, Link, OutgoingLink
 from router.engine.outbox cimport Outbox
 from router.engine.slots cimport Slots
 from router.engine.unsettled cimport Unsettled
+from router.engine.window cimport IncomingWindow
 
 cdef unsigned int OUTGOING_WINDOW
-cdef long long WINDOW_BYTES
-cdef long long MIN_WINDOW
 cdef long long MAX_CREDIT
 cdef int ATTACHED
 cdef bytes EMPTY
@@ -28,11 +27,7 @@ cdef class Session:
     cdef public unsigned int next_outgoing_id
     cdef public long long remote_incoming_window
     cdef public unsigned int next_incoming_id
-    cdef public long long incoming_window
-    cdef public long long window_limit
-    cdef public long long held_frames
-    cdef public long long window_mark
-    cdef public long long mean_frame_bytes
+    cdef public IncomingWindow window
     cdef public Py_ssize_t max_frame_payload
     cdef public Unsettled incoming
     cdef public Unsettled outgoing
@@ -84,6 +79,10 @@ cdef class Session:
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
+    cdef int _tell(
+        self, bint to_sender, unsigned int number, bint settled, int code,
+        const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t count,
+    ) except -1
     cpdef int close_incoming(self, Delivery delivery) except -1
     cpdef int close_outgoing(self, Delivery delivery) except -1
     cpdef int grant(self, IncomingLink link, unsigned int credit, bint drain) except -1
@@ -94,10 +93,5 @@ cdef class Session:
     cdef int _note(self) except -1
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
-    cpdef int expect_frames(self, long long largest_bytes) except -1
-    @cython.locals(window=cython.longlong)
-    cdef long long _affordable_window(self) except *
-    @cython.locals(window=cython.longlong)
-    cdef int _open_window(self) except -1
     cdef int _write_due_disposition(self) except -1
     cdef void _write_flow(self, Link link) except *

@@ -21,13 +21,10 @@ from router.engine.outbox import Outbox
 from router.engine.slots import Slots
 from router.engine.states import LinkState
 from router.engine.unsettled import Unsettled
+from router.engine.window import IncomingWindow
 
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
 OUTGOING_WINDOW = 0x7FFFFFFF
-# A frame's worth of window is cheap for small messages and dear for large ones: a peer may have
-# this many octets under way on one session while nothing can be forwarded.
-WINDOW_BYTES = 4 * 1024 * 1024
-MIN_WINDOW = 16
 MAX_CREDIT = 0xFFFFFFFF
 ATTACHED = int(LinkState.ATTACHED)
 EMPTY = b""
@@ -37,25 +34,18 @@ class Session:
     """One session endpoint (section 2.5)."""
 
     def __init__(
-        self, connection: Any, outbox: Outbox, handler: Handler, channel: int, window_limit: int
+        self, connection: Any, channel: int, window_limit: int, largest_frame_bytes: int
     ) -> None:
         self.connection = connection
-        self.outbox = outbox
-        self.handler = handler
+        self.outbox: Outbox = connection.outbox
+        self.handler: Handler = connection.handler
         self.channel = channel
         self.remote_channel = -1
         self.state = 0
         self.next_outgoing_id = 0
         self.remote_incoming_window = 0
         self.next_incoming_id = 0
-        # what the peer may still send, what we would let it send, and frames not yet sent on
-        self.incoming_window = 0
-        self.window_limit = window_limit
-        self.held_frames = 0
-        # at this much window left a flow opens it again
-        self.window_mark = 0
-        # what a frame carries, up at once and down slowly; it decides how many WINDOW_BYTES are
-        self.mean_frame_bytes = 0
+        self.window = IncomingWindow(window_limit, largest_frame_bytes)
         self.max_frame_payload = 0
         self.incoming = Unsettled()
         self.outgoing = Unsettled()
@@ -81,24 +71,18 @@ class Session:
 
     def transfer_received(self, frame: TransferFrame) -> None:
         """Take in one transfer frame and hand its delivery on."""
-        if self.incoming_window <= 0:
+        if self.window.size <= 0:
             raise violations.window_exceeded()
-        self.incoming_window -= 1
-        self.next_incoming_id = serial.add(self.next_incoming_id, 1)
-        if self.incoming_window <= self.window_mark:
+        size = frame.end - frame.payload_at
+        if self.window.spend(size):
             self.note_flow()
+        self.next_incoming_id = serial.add(self.next_incoming_id, 1)
         link = self.incoming_link(frame.handle)
         if link is None:
             if frame.has_delivery_id and frame.delivery_id == self.expected_delivery_id:
                 # what is ignored has used up its id
                 self.expected_delivery_id = serial.add(frame.delivery_id, 1)
             return
-        size = frame.end - frame.payload_at
-        if size > self.mean_frame_bytes:
-            # up at once: a window that was granted cannot be taken back
-            self.mean_frame_bytes = size
-        else:
-            self.mean_frame_bytes += (size - self.mean_frame_bytes) >> 3
         delivery = link.current
         if delivery is None:
             delivery = self._begin_incoming(link, frame)
@@ -225,7 +209,7 @@ class Session:
                 self.note_flow()
 
     def _credit_received(self, link: OutgoingLink, frame: FlowFrame) -> None:
-        """The receiver grants credit: link-credit counts from its delivery-count (section 2.6.7)."""
+        """The receiver grants credit, counted from its delivery-count (section 2.6.7)."""
         if frame.has_link_credit:
             start = frame.delivery_count if frame.has_delivery_count else 0
             credit = frame.link_credit - serial.distance(start, link.delivery_count)
@@ -267,9 +251,7 @@ class Session:
             link.unsettled += 1
             self.outgoing.add(delivery.outgoing_id, delivery)
 
-    def send(
-        self, delivery: Delivery, view: Any, start: int, end: int, more: bool
-    ) -> int:
+    def send(self, delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
         """Write `view[start:end]` as frames of the delivery, as far as the peer's window reaches.
 
         The window must be open when it is called. Returns how far it got: `end` when all is
@@ -286,20 +268,10 @@ class Session:
             if partial:
                 count = room
             write_transfer(
-                self.outbox.output,
-                self.channel,
-                link.handle,
-                not delivery.started,
-                delivery.outgoing_id,
-                delivery.tag,
-                delivery.message_format,
-                settled,
-                more or partial,
-                False,
-                view,
-                start,
-                count,
-            )
+                self.outbox.output, self.channel, link.handle, not delivery.started,
+                delivery.outgoing_id, delivery.tag, delivery.message_format, settled,
+                more or partial, False, view, start, count,
+            )  # fmt: skip
             self.remote_incoming_window -= 1
             self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)
             start += count
@@ -315,20 +287,9 @@ class Session:
         link = delivery.outgoing
         self.close_outgoing(delivery)
         write_transfer(
-            self.outbox.output,
-            self.channel,
-            link.handle,
-            False,
-            delivery.outgoing_id,
-            None,
-            0,
-            True,
-            False,
-            True,
-            EMPTY,
-            0,
-            0,
-        )
+            self.outbox.output, self.channel, link.handle, False, delivery.outgoing_id, None, 0,
+            True, False, True, EMPTY, 0, 0,
+        )  # fmt: skip
         self.remote_incoming_window -= 1
         self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)
         self.outbox.touch()
@@ -345,10 +306,6 @@ class Session:
         if settled:
             self.close_incoming(delivery)
         number = delivery.incoming_id
-        if count > self.max_frame_payload:
-            # more than the peer takes in a frame: it learns the outcome without its fields
-            count = 0
-            code = codes.NO_STATE if code == codes.UNREAD_STATE else code
         if settled and count == 0:
             if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
                 self.due_last = number
@@ -362,10 +319,7 @@ class Session:
             return
         if self.has_due:
             self._write_due_disposition()
-        write_disposition(
-            self.outbox.output, self.channel, True, number, number, settled, code, view, start, count
-        )
-        self._note()
+        self._tell(True, number, settled, code, view, start, count)
 
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
@@ -373,15 +327,28 @@ class Session:
         """Tell the receiver of an outgoing delivery what its sender said of it."""
         if not delivery.outgoing_open:
             return
-        number = delivery.outgoing_id
+        if settled:
+            self.close_outgoing(delivery)
+        self._tell(False, delivery.outgoing_id, settled, code, view, start, count)
+
+    def _tell(
+        self,
+        to_sender: bool,
+        number: int,
+        settled: bool,
+        code: int,
+        view: Any,
+        start: int,
+        count: int,
+    ) -> None:
+        """Write one delivery's state; one too long for a frame goes without its fields."""
         if count > self.max_frame_payload:
             count = 0
             code = codes.NO_STATE if code == codes.UNREAD_STATE else code
-        if settled:
-            self.close_outgoing(delivery)
         write_disposition(
-            self.outbox.output, self.channel, False, number, number, settled, code, view, start, count
-        )
+            self.outbox.output, self.channel, to_sender, number, number, settled, code,
+            view, start, count,
+        )  # fmt: skip
         self._note()
 
     def close_incoming(self, delivery: Delivery) -> None:
@@ -420,8 +387,8 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Held frames have left: tell the peer once at least half its window can be opened again."""
-        if self._affordable_window() >= 2 * self.incoming_window:
+        """Held frames have left: tell the peer once half its window or more can be opened."""
+        if self.window.affordable() >= 2 * self.window.size:
             self.note_flow()
 
     def note_flow(self) -> None:
@@ -442,7 +409,7 @@ class Session:
             self._write_due_disposition()
         if not self.flow_due and not self.links_due:
             return
-        self._open_window()
+        self.window.widen()
         if not self.links_due:
             self._write_flow(None)
         for link in self.links_due:
@@ -452,52 +419,23 @@ class Session:
         self.links_due.clear()
         self.flow_due = False
 
-    def expect_frames(self, largest_bytes: int) -> None:
-        """Open the first window; frames may be as large as that until they prove to be smaller."""
-        self.mean_frame_bytes = largest_bytes
-        self._open_window()
-
-    def _affordable_window(self) -> int:
-        """How many frames may come: many small ones or WINDOW_BYTES, less what is held."""
-        window = self.window_limit
-        if self.mean_frame_bytes * window > WINDOW_BYTES:
-            window = max(MIN_WINDOW, WINDOW_BYTES // self.mean_frame_bytes)
-            if window > self.window_limit:
-                window = self.window_limit
-        return window - self.held_frames
-
-    def _open_window(self) -> None:
-        """Widen the incoming window to what can be afforded."""
-        window = self._affordable_window()
-        if window > self.incoming_window:
-            self.incoming_window = window
-        self.window_mark = self.incoming_window >> 1
-
     def _write_due_disposition(self) -> None:
         self.has_due = False
         write_disposition(
-            self.outbox.output,
-            self.channel,
-            True,
-            self.due_first,
-            self.due_last,
-            True,
-            self.due_code,
-            EMPTY,
-            0,
-            0,
-        )
+            self.outbox.output, self.channel, True, self.due_first, self.due_last, True,
+            self.due_code, EMPTY, 0, 0,
+        )  # fmt: skip
 
     def _write_flow(self, link: Any) -> None:
         if link is None:
             write_flow(
-                self.outbox.output, self.channel, self.next_incoming_id, self.incoming_window,
+                self.outbox.output, self.channel, self.next_incoming_id, self.window.size,
                 self.next_outgoing_id, OUTGOING_WINDOW, False, 0, 0, 0, 0, False, False,
             )  # fmt: skip
             return
         available = link.available if isinstance(link, OutgoingLink) else 0
         write_flow(
-            self.outbox.output, self.channel, self.next_incoming_id, self.incoming_window,
+            self.outbox.output, self.channel, self.next_incoming_id, self.window.size,
             self.next_outgoing_id, OUTGOING_WINDOW, True, link.handle, link.delivery_count,
             link.credit, available, link.drain, False,
         )  # fmt: skip

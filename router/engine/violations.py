@@ -1,4 +1,4 @@
-"""How a peer can break a session or link with a per-message frame, and what it is told (section 2.8).
+"""How a per-message frame can break a session or link, and what the peer is told (section 2.8).
 
 Each function makes the error; the data plane raises it, or detaches the link with it.
 """

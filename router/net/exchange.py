@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
+from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine.outbox import Turn
@@ -156,4 +157,4 @@ class Exchange(Hub):
         """Give up messages whose ttl has ended."""
         expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
-            self.forwarder.expire()
+            expire(self.forwarder)

@@ -23,7 +23,9 @@ def test_each_code_is_a_descriptor_or_our_own() -> None:
     source = Path(codes.__file__).with_name("codes.py").read_text("utf-8")
     for name in declared():
         if name in OWN:
-            assert f"\n{name} = 0x{OWN[name]:X}\n" in source or f"\n{name} = {OWN[name]}\n" in source
+            assert (
+                f"\n{name} = 0x{OWN[name]:X}\n" in source or f"\n{name} = {OWN[name]}\n" in source
+            )
         else:
             member = Descriptor[NAMES.get(name, name)].name
             assert f"\n{name} = int(Descriptor.{member})\n" in source

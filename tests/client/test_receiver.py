@@ -191,7 +191,7 @@ async def test_a_message_in_many_frames() -> None:
         received = await receiver.receive()
         assert received.payload == whole
         assert received.frames == 7
-        assert receiver.session.held_frames == 0
+        assert receiver.session.window.held_frames == 0
 
 
 async def test_an_aborted_message_never_was() -> None:

@@ -25,11 +25,11 @@ def test_what_waits_is_counted() -> None:
     for number in range(1, 6):
         sender.send(b"x" * 10)
         assert router.forwarder.backlog.held_bytes == connection.held_bytes == 10 * number
-        assert session.held_frames == number
+        assert session.window.held_frames == number
     receiver.client.open_window(2)
-    assert (connection.held_bytes, session.held_frames) == (30, 3)
+    assert (connection.held_bytes, session.window.held_frames) == (30, 3)
     receiver.client.open_window(100)
-    assert (connection.held_bytes, session.held_frames) == (0, 0)
+    assert (connection.held_bytes, session.window.held_frames) == (0, 0)
     assert [each.payload for each in receiver.received] == [b"first", *[b"x" * 10] * 5]
 
 

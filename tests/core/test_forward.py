@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.amqp.message import Data, Header, Message, Properties, decode_message, encode_message
+from router.amqp.message import Data, Header, Message, Properties, encode_message
 from router.amqp.performatives import (
     Accepted,
     Disposition,
@@ -19,40 +19,9 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
+from support.pairs import pair, rejected, several
 
 FAILED = Modified(delivery_failed=True)
-
-
-def pair(
-    credit: int = 10, *, default: str = "balanced", **receiver: Any
-) -> tuple[Router, SendingLink, ReceivingLink]:
-    """A sender and a receiver of one address, on connections of their own."""
-    router = Router(default=default)
-    taking = router.client(**receiver).receiver("q", credit)
-    return router, router.client().sender("q"), taking
-
-
-def several(default: str, counts: list[int], **link: Any) -> tuple[Any, ...]:
-    """A router, a sender and some receivers of one address."""
-    router = Router(default=default)
-    taking = [router.client().receiver("q", credit, **link) for credit in counts]
-    return router, router.client().sender("q"), taking
-
-
-def rejected(condition: str) -> Any:
-    """Compare equal to a rejection with this condition."""
-
-    class Condition:
-        def __eq__(self, other: object) -> bool:
-            return (
-                isinstance(other, Rejected)
-                and other.error is not None
-                and str(other.error.condition) == condition
-            )
-
-        __hash__ = None  # type: ignore[assignment]
-
-    return Condition()
 
 
 # One receiver.
@@ -517,96 +486,6 @@ def test_what_no_longer_waits_is_given_back_to_an_anonymous_sender(how: str) -> 
         router.wait(1)
     assert sender.can_send()
     assert sender.credit == 10
-
-
-# ttl.
-
-
-def with_ttl(ttl: int | None, body: bytes = b"x") -> bytes:
-    return encode_message(Message(header=Header(ttl=ttl), body=(Data(body),)))
-
-
-def waiting(ttl: int, frames: int = 1) -> tuple[Router, SendingLink, ReceivingLink, Any]:
-    """A message with a ttl that waits because its receiver's window is closed."""
-    router, sender, receiver = pair(10, window=1)
-    sender.send(b"first")
-    octets = with_ttl(ttl)
-    sending = sender.send(octets, more=frames > 1)
-    for n in range(1, frames):
-        sender.go_on(b"+", more=n < frames - 1)
-    assert len(receiver.received) == 1
-    return router, sender, receiver, sending
-
-
-@pytest.mark.parametrize(("ttl", "waited", "left"), [(200, 0.15, 50), (70_000, 10, 60_000)])
-def test_what_is_left_of_a_ttl_is_sent_on(ttl: int, waited: float, left: int) -> None:
-    router, _, receiver, _ = waiting(ttl)
-    router.wait(waited)
-    receiver.client.open_window()
-    message = decode_message(receiver.received[1].payload)
-    assert message.header is not None
-    assert message.header.ttl is not None
-    assert left - 1 <= message.header.ttl <= left
-    assert message.body == (Data(b"x"),)
-
-
-@pytest.mark.parametrize("frames", [1, 3])
-@pytest.mark.parametrize("ttl", [0, 100, 70_000])
-def test_a_message_that_expires_is_not_delivered(ttl: int, frames: int) -> None:
-    router, sender, receiver, sending = waiting(ttl, frames)
-    router.wait(ttl / 1000 + 0.001)
-    assert rejected("trioute:expired") == sending.outcome
-    assert router.forwarder.backlog.held_bytes == 0
-    assert router.table.total().expired == 1
-    receiver.client.open_window()
-    assert len(receiver.received) == 1
-    sender.send(b"next")
-    receiver.client.open_window()
-    assert receiver.received[-1].payload == b"next"
-
-
-def test_a_message_that_has_expired_is_not_sent_although_nobody_looked() -> None:
-    router, _, receiver, sending = waiting(100)
-    router.turn.now += 0.2
-    receiver.client.open_window()
-    assert len(receiver.received) == 1
-    assert rejected("trioute:expired") == sending.outcome
-
-
-def test_a_message_of_which_a_part_was_sent_does_not_expire() -> None:
-    router, sender, receiver = pair(10, window=1)
-    sending = sender.send(with_ttl(100), more=True)
-    sender.go_on(b"+")
-    router.wait(10)
-    receiver.client.open_window()
-    assert receiver.received[0].complete
-    receiver.settle()
-    assert sending.outcome == Accepted()
-
-
-def test_a_copy_of_a_multicast_expires_by_itself() -> None:
-    router, sender, receivers = several("multicast", [5, 5])
-    receivers[1].client.open_window(1)
-    sender.send(b"first")
-    sending = sender.send(with_ttl(100))
-    router.wait(1)
-    receivers[0].settle()
-    assert rejected("trioute:expired") == sending.outcome
-    assert [len(each.received) for each in receivers] == [2, 1]
-
-
-def test_the_next_expiry_is_the_earliest() -> None:
-    router, sender, _ = pair(10, window=1)
-    sender.send(b"first")
-    for ttl in (5000, 1000, 3000):
-        sender.send(with_ttl(ttl))
-    backlog = router.forwarder.backlog
-    start = router.turn.now
-    for ttl, expired in ((1, 1), (3, 2), (5, 3)):
-        assert backlog.next_expiry == start + ttl
-        router.wait(start + ttl - router.turn.now)
-        assert router.table.total().expired == expired
-    assert backlog.next_expiry == 0
 
 
 # Drains.

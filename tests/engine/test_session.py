@@ -192,15 +192,15 @@ def test_the_window_opens_again_at_the_end_of_each_turn() -> None:
 def test_held_frames_narrow_the_window() -> None:
     talk = granted(window_limit=8)
     session = session_of(talk)
-    session.held_frames = 6
+    session.window.held_frames = 6
     for number in range(4):
         talk.read(wire(message(number)))
     talk << like(Flow, next_incoming_id=4, incoming_window=4, handle=None)
-    session.held_frames = 8
+    session.window.held_frames = 8
     for number in range(4, 8):
         talk.read(wire(message(number)))
     talk << like(Flow, next_incoming_id=8, incoming_window=0)
-    session.held_frames = 0
+    session.window.held_frames = 0
     session.note_window()
     talk << like(Flow, next_incoming_id=8, incoming_window=8)
 
@@ -209,7 +209,7 @@ def test_large_frames_narrow_the_window() -> None:
     """About 4 MiB of them may be under way, and at least 16, from the first frame on."""
     for size, most in ((200_000, 20), (1_000_000, 16)):
         talk = granted(500, max_frame_size=1 << 20, window_limit=64)
-        assert session_of(talk).incoming_window == 16
+        assert session_of(talk).window.size == 16
         windows = []
         for number in range(120):
             talk >> message(number, b"x" * size)
@@ -219,7 +219,7 @@ def test_large_frames_narrow_the_window() -> None:
 
 def test_small_frames_widen_the_window() -> None:
     talk = granted(500)
-    assert session_of(talk).incoming_window == 64
+    assert session_of(talk).window.size == 64
     windows = []
     for number in range(64):
         talk >> message(number, b"x")

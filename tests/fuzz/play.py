@@ -460,7 +460,7 @@ class Play:
             given += peer.given
             said += peer.heard.octets + connection.outbox.output.size()
             for session in connection.local_sessions.values():
-                assert session.held_frames >= 0
+                assert session.window.held_frames >= 0
         assert said <= OUTPUT_RATIO * (given + 1000), f"{given} octets made {said}"
 
     def finish(self) -> None:

@@ -15,7 +15,7 @@ BOUNDARIES = frozenset(
     {
         # One connection ends, even by a mistake of ours, and the others never notice.
         "router/net/listeners.py:run_guarded",
-        # The same, where it is another's turn: the connection at fault ends, not the one that has it.
+        # The same in another's turn: the connection at fault ends, not the one whose turn it is.
         "router/net/pump.py:_guarded",
     }
 )

@@ -33,6 +33,7 @@ from router.amqp.performatives import (
     Target,
     Transfer,
 )
+from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine import serial
@@ -95,7 +96,7 @@ class Router:
         self.turn.now += seconds
         expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
-            self.forwarder.expire()
+            expire(self.forwarder)
         self.finish_turn()
 
 

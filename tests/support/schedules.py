@@ -227,7 +227,7 @@ class Play:
         assert forwarder.backlog.held_bytes == 0
         for client in self.clients:
             for session in client.connection.local_sessions.values():
-                assert session.held_frames == 0
+                assert session.window.held_frames == 0
                 for link in session.local_links.values():
                     assert link.unsettled >= 0
             assert client.connection.held_bytes == 0

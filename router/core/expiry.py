@@ -1,0 +1,41 @@
+"""Messages whose ttl ends while they wait (section 3.2.1): one look at the queues, when it is time.
+
+Nothing is polled for a message: the backlog knows the earliest moment at which something that
+waits expires, and only then are the queues walked. A message that is taken out of its queue later
+than that, but before this look, is found expired there (`Forwarder.serve`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.core.address import MULTICAST
+from router.core.forward import Forwarder
+
+
+def expire(forwarder: Forwarder) -> None:
+    """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
+    forwarder.backlog.next_expiry = 0.0
+    for address in forwarder.table.addresses():
+        _expire_queue(forwarder, address.waiting)
+        if address.treatment == MULTICAST:
+            for consumer in address.consumers:
+                _expire_queue(forwarder, consumer.waiting)
+
+
+def _expire_queue(forwarder: Forwarder, waiting: deque[Any]) -> None:
+    if not any(delivery.deadline for delivery in waiting):
+        return
+    backlog = forwarder.backlog
+    kept = []
+    while waiting:
+        delivery = waiting.popleft()
+        deadline = delivery.deadline
+        if deadline and deadline <= forwarder.turn.now:
+            forwarder.give_up_expired(delivery)
+            continue
+        kept.append(delivery)
+        if deadline and (backlog.next_expiry == 0 or deadline < backlog.next_expiry):
+            backlog.next_expiry = deadline
+    waiting.extend(kept)
