@@ -6,8 +6,8 @@ memory safety is decided here and nowhere else. A call outside the given memory 
 
 This file is what runs uncompiled. Compiled modules use the inline functions of the same names in
 `octets.pxd` instead: a checked `memcpy` costs 4 ns there, and the same slice assignment written
-in Python but compiled costs 41 ns (docs/decisions/0003-octets.md). It is the only place with two
-bodies for one thing; `tests/amqp/test_octets.py` holds both to the same table.
+in Python but compiled costs 41 ns (docs/decisions/0003-octets.md). Together with
+`engine.serial` it is the only place with two bodies for one thing; tests hold both to one table.
 """
 
 from __future__ import annotations
