@@ -7,6 +7,8 @@ from random import Random
 
 import pytest
 
+from router.amqp.decode import DEFAULT_LIMITS
+
 from fuzz.mutate import mutated
 from fuzz.run import attempt
 from fuzz.seeds import seeds
@@ -37,6 +39,10 @@ def test_the_seeds_changed_a_little(name: str, runs: int) -> None:
     random, corpus = Random(name), seeds(name)
     for _ in range(runs):
         TARGETS[name](mutated(random, corpus))
+
+
+def test_an_empty_list_as_deep_as_values_may_be() -> None:
+    TARGETS["value"](bytes((0x00, 0x53, 0x00)) * DEFAULT_LIMITS.max_depth + bytes((0x45,)))
 
 
 def test_a_finding_is_kept(tmp_path: Path) -> None:
