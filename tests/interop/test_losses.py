@@ -1,4 +1,8 @@
-"""What is lost with a client or a router: nothing accepted, and nobody is left guessing."""
+"""What is lost with a client or a router: nothing accepted, and nobody is left guessing.
+
+Half a message that is aborted is shown to proton alone: rhea 3.0.5 takes no notice of a transfer's
+`aborted`, reads the half as if it were whole, and throws.
+"""
 
 from __future__ import annotations
 
@@ -95,25 +99,6 @@ def test_of_a_sender_killed_half_way_nobody_sees_a_partial_message(
     assert sender.outcome(Message("whole")).outcome == "accepted"
     assert len(receiver.received) == 1
     assert receiver.aborted == 1
-
-
-def test_of_a_sender_killed_half_way_rhea_sees_no_message(
-    router: RouterProcess,
-    proton: ProtonPeers,
-    rhea: RheaPeer,
-    address: str,
-    half_sender: subprocess.Popen[str],
-) -> None:
-    rhea.connect(router.port, username="anonymous")
-    rhea.receiver(address)
-    assert half_sender.stdout is not None
-    assert half_sender.stdout.readline() == "half\n"
-    half_sender.send_signal(signal.SIGKILL)
-    half_sender.wait()
-    sender = proton.connect(router.url()).sender(address)
-    whole = bytes(Message("whole").encode())
-    sender.send(whole)
-    assert rhea.messages(1)[-1] == whole
 
 
 def test_a_receiver_that_detaches_gives_back_what_it_did_not_settle(
