@@ -69,7 +69,7 @@ class Bench:
 
     def measure_memory(self, system: System) -> None:
         """Resident bytes: fresh, after many messages, with idle connections, after all closed."""
-        count = max(1, int(MEMORY_MESSAGES * self.scale))
+        count = MEMORY_MESSAGES
         where = ["--port", str(system.port), "--pid", str(system.pid)]
         row: dict[str, Any] = {"system": system.label, "fresh": machine.resident_bytes(system.pid)}
         try:
