@@ -166,6 +166,7 @@ class Session:
             self._state_received(unsettled.find(number), frame)
             number = serial.add(number, 1)
             count -= 1
+        unsettled.thin()
 
     def _state_received(self, delivery: Delivery | None, frame: DispositionFrame) -> None:
         if delivery is None:

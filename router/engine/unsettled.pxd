@@ -18,8 +18,11 @@ cdef class Unsettled:
     cpdef Delivery find(self, unsigned int number)
     @cython.locals(ahead=cython.longlong, delivery=Delivery)
     cpdef Delivery remove(self, unsigned int number)
+    @cython.locals(width=cython.longlong, step=cython.longlong)
     cpdef list stragglers_between(self, unsigned int first, unsigned int last)
     @cython.locals(start=cython.longlong, end=cython.longlong)
     cpdef Py_ssize_t count_between(self, unsigned int first, unsigned int last) except -1
+    @cython.locals(ahead=cython.longlong, number=cython.uint, delivery=Delivery)
+    cpdef void thin(self) except *
     @cython.locals(ahead=cython.longlong, delivery=Delivery)
     cpdef list of_link(self, Link link)

@@ -14,6 +14,9 @@ from router.engine.link import Link
 
 RING_START = 64
 RING_LIMIT = 65536
+# A ring of this span or more with fewer deliveries than one in so many is emptied when walked.
+THIN_SPAN = 64
+THIN_SHARE = 8
 
 
 class Unsettled:
@@ -73,6 +76,10 @@ class Unsettled:
 
     def stragglers_between(self, first: int, last: int) -> list[int]:
         """The ids from first to last that have left the ring, in no order."""
+        width = serial.distance(first, last) + 1
+        if width <= len(self.stragglers):
+            ids = [serial.add(first, step) for step in range(width)]
+            return [number for number in ids if number in self.stragglers]
         return [
             number
             for number in self.stragglers
@@ -88,6 +95,23 @@ class Unsettled:
         end = min(self.span - 1, start + serial.distance(first, last))
         start = max(0, start)
         return end - start + 1 if end >= start else 0
+
+    def thin(self) -> None:
+        """Empty a ring that holds little: its few deliveries become stragglers.
+
+        Walking over settled ids costs time: a peer that keeps one delivery and settles thousands
+        after it must not have them walked for each of its dispositions.
+        """
+        if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
+            return
+        for ahead in range(self.span):
+            number = serial.add(self.base, ahead)
+            delivery = self.ring[number & self.mask]
+            if delivery is not None:
+                self.stragglers[number] = delivery
+                self.ring[number & self.mask] = None
+        self.base = serial.add(self.base, self.span)
+        self.span = 0
 
     def of_link(self, link: Link) -> list[Delivery]:
         """The deliveries that came in or go out by one link, oldest first; none is removed."""

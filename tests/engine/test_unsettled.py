@@ -129,6 +129,20 @@ def test_the_deliveries_of_a_link_are_found_oldest_first() -> None:
     assert len(unsettled.of_link(outgoing)) == 4
 
 
+def test_one_that_stays_is_not_found_by_walking_over_those_that_went() -> None:
+    unsettled, kept = filled(list(range(10_000)))
+    for number in range(1, 10_000):
+        unsettled.remove(number)
+    assert unsettled.count_between(0, 9_999) == 10_000
+    unsettled.thin()
+    assert unsettled.count_between(0, 9_999) == 0
+    assert unsettled.stragglers_between(0, 9_999) == [0]
+    assert unsettled.find(0) is kept[0]
+    unsettled.add(10_000, kept[1])
+    assert unsettled.find(10_000) is kept[1]
+    assert unsettled.count_between(0, 10_000) == 1
+
+
 class UnsettledMachine(RuleBasedStateMachine):
     """Everything that a session does with its unsettled deliveries, beside a plain dictionary."""
 
@@ -165,6 +179,10 @@ class UnsettledMachine(RuleBasedStateMachine):
     def remove_oldest(self, share: float) -> None:
         for number in list(self.model)[: int(len(self.model) * share)]:
             assert self.unsettled.remove(number) is self.model.pop(number)
+
+    @rule()
+    def thin(self) -> None:
+        self.unsettled.thin()
 
     @rule(number=st.integers(0, TOP))
     def look_for_any(self, number: int) -> None:
