@@ -33,6 +33,8 @@ from router.engine.states import (
 from router.errors import AmqpError, Scope
 
 OUTGOING_WINDOW = 0x7FFFFFFF
+# The connection is over and nothing is written any more (`connection.OVER`, which C keeps).
+OVER_PHASE = 3
 # What a transfer of ours has beside its payload, at most (see amqp.writing).
 TRANSFER_OVERHEAD = 72
 
@@ -57,7 +59,8 @@ def _write(session: Any, performative: Any) -> None:
     session.outbox.touch()
 
 
-def _wire_error(error: AmqpError | None) -> Error | None:
+def wire_error(error: AmqpError | None) -> Error | None:
+    """The wire's error for an exception; None for an orderly end."""
     if error is None:
         return None
     return Error(
@@ -139,9 +142,9 @@ def end(session: Any, error: AmqpError | None = None) -> None:
     _lose_links(session)
     act = Act.SEND_END if error is None else Act.SEND_END_ERROR
     session.state = int(next_session_state(session.state, act))
-    _write(session, End(error=_wire_error(error)))
+    _write(session, End(error=wire_error(error)))
     connection = session.connection
-    connection.handler.event_received(connection, SessionEnded(session, _wire_error(error)))
+    connection.handler.event_received(connection, SessionEnded(session, wire_error(error)))
 
 
 def end_received(connection: Any, channel: int, remote: End) -> None:
@@ -161,7 +164,7 @@ def lose_sessions(connection: Any) -> None:
     """The connection ends: every link of every session is lost."""
     for session in list(connection.local_sessions.values()):
         if session.state == SessionState.MAPPED:
-            if connection.phase != 3:
+            if connection.phase != OVER_PHASE:
                 session.write_due()
             _lose_links(session)
             session.state = int(SessionState.UNMAPPED)
@@ -313,7 +316,7 @@ def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
     connection = link.session.connection
     previous = link.state
     link.state = int(LinkState.DETACHED)
-    connection.handler.event_received(connection, LinkDetached(link, closed, _wire_error(error)))
+    connection.handler.event_received(connection, LinkDetached(link, closed, wire_error(error)))
     link.session.write_due()
     link.state = previous
     _detach(link, closed, error)
@@ -322,7 +325,7 @@ def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
 def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
     act = Act.SEND_DETACH if error is None else Act.SEND_DETACH_ERROR
     link.state = int(next_link_state(link.state, act))
-    _write(link.session, Detach(handle=link.handle, closed=closed, error=_wire_error(error)))
+    _write(link.session, Detach(handle=link.handle, closed=closed, error=wire_error(error)))
     link.drop()
 
 

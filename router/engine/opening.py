@@ -38,12 +38,10 @@ from router.errors import AmqpError, Scope
 # Phases, as in `connection`; named again here because the compiled module keeps its own in C.
 SASL_PHASE = 1
 AMQP_PHASE = 2
-OVER_PHASE = 3
+OVER_PHASE = attaching.OVER_PHASE
 
 SASL_FRAME_TYPE = 1
 
-# Every outgoing frame has at least this much beside its payload (see amqp.writing).
-TRANSFER_OVERHEAD = 72
 MIN_MAX_FRAME_SIZE = 512
 
 # Our close has left: whoever asks has been told that the connection is over.
@@ -54,13 +52,6 @@ CLOSED_STATES = (
     ConnectionState.DISCARDING,
     ConnectionState.END,
 )
-
-
-def error_of(error: AmqpError) -> Error:
-    """The wire's error for an exception."""
-    return Error(
-        condition=Symbol(error.condition), description=error.description or None, info=error.info
-    )
 
 
 def move(connection: Any, act: Act) -> None:
@@ -341,7 +332,7 @@ def close(connection: Any, error: AmqpError | None) -> None:
     attaching.lose_sessions(connection)
     move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
     connection.closed_at = connection.turn.now
-    wire_error = None if error is None else error_of(error)
+    wire_error = attaching.wire_error(error)
     write_frame(connection, 0, Close(error=wire_error))
     connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
     if error is not None:
@@ -358,7 +349,7 @@ def give_up(connection: Any, error: AmqpError | None) -> None:
     connection.finished = True
     connection.outbox.touch()
     if not was_over:
-        wire_error = None if error is None else error_of(error)
+        wire_error = attaching.wire_error(error)
         connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
 
 
