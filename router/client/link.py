@@ -90,7 +90,8 @@ class ClientLink:
     def detached(self, event: LinkDetached) -> None:
         """The link is over."""
         self.is_over = True
-        self.error = event.error
+        # of what the link was lost with, the connection tells
+        self.error = None if event.lost else event.error
         self.resolve()
         self._answered.set()
         self.changed()

@@ -18,6 +18,7 @@ from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
+    LinkRefused,
     SessionBegun,
     SessionEnded,
 )
@@ -139,12 +140,13 @@ def end(session: Any, error: AmqpError | None = None) -> None:
     if session.state != SessionState.MAPPED:
         return
     session.write_due()
-    _lose_links(session)
+    told = wire_error(error)
+    _lose_links(session, told, False)
     act = Act.SEND_END if error is None else Act.SEND_END_ERROR
     session.state = int(next_session_state(session.state, act))
-    _write(session, End(error=wire_error(error)))
+    _write(session, End(error=told))
     connection = session.connection
-    connection.handler.event_received(connection, SessionEnded(session, wire_error(error)))
+    connection.handler.event_received(connection, SessionEnded(session, told))
 
 
 def end_received(connection: Any, channel: int, remote: End) -> None:
@@ -152,23 +154,23 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
     session = _session_of(connection, channel)
     session.state = int(next_session_state(session.state, Act.RECV_END))
     if session.state == SessionState.END_RCVD:
-        _lose_links(session)
+        _lose_links(session, remote.error, True)
         session.state = int(next_session_state(session.state, Act.SEND_END))
         _write(session, End())
-        connection.handler.event_received(connection, SessionEnded(session, remote.error))
+        connection.handler.event_received(connection, SessionEnded(session, remote.error, True))
     connection.sessions.remove(channel)
     connection.local_sessions.pop(session.channel, None)
 
 
-def lose_sessions(connection: Any) -> None:
-    """The connection ends: every link of every session is lost."""
+def lose_sessions(connection: Any, error: Error | None, by_peer: bool) -> None:
+    """The connection ends, for that reason and by whom: every link of every session is lost."""
     for session in list(connection.local_sessions.values()):
         if session.state == SessionState.MAPPED:
             if connection.phase != OVER_PHASE:
                 session.write_due()
-            _lose_links(session)
+            _lose_links(session, error, by_peer)
             session.state = int(SessionState.UNMAPPED)
-            connection.handler.event_received(connection, SessionEnded(session, None))
+            connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
     connection.sessions.clear()
     connection.local_sessions.clear()
     connection.sessions_due.clear()
@@ -190,8 +192,8 @@ def unmapped(connection: Any, channel: int) -> AmqpError:
     return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
 
 
-def _lose_links(session: Any) -> None:
-    """Every link of the session is over, with no detach exchanged."""
+def _lose_links(session: Any, error: Error | None, by_peer: bool) -> None:
+    """Every link of the session is over, with no detach exchanged; `error` is what ended it."""
     for link in list(session.local_links.values()):
         was_attached = link.state in (
             LinkState.ATTACHED,
@@ -201,7 +203,7 @@ def _lose_links(session: Any) -> None:
         link.state = int(LinkState.DETACHED)
         if was_attached:
             session.connection.handler.event_received(
-                session.connection, LinkDetached(link, False, None, lost=True)
+                session.connection, LinkDetached(link, False, error, lost=True, by_peer=by_peer)
             )
         link.drop()
     session.links.clear()
@@ -307,6 +309,8 @@ def refuse(link: Any, error: AmqpError) -> None:
     else:
         accept(link, source if source is not None else Source(), None)
     _detach(link, True, error)
+    connection = link.session.connection
+    connection.handler.event_received(connection, LinkRefused(link, error))
 
 
 def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
@@ -344,7 +348,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
     link.state = int(next_link_state(link.state, Act.RECV_DETACH))
     if link.state == LinkState.DETACH_RCVD:
         connection.handler.event_received(
-            connection, LinkDetached(link, bool(remote.closed), remote.error)
+            connection, LinkDetached(link, bool(remote.closed), remote.error, by_peer=True)
         )
         session.write_due()
         if not was_answered:

@@ -11,6 +11,7 @@ import attrs
 
 from router.amqp.performatives import Error, Open
 from router.engine.link import Link
+from router.errors import AmqpError
 
 
 @attrs.frozen
@@ -49,10 +50,15 @@ class SessionBegun:
 
 @attrs.frozen
 class SessionEnded:
-    """A session is over; its links were reported as detached before."""
+    """A session is over; its links were reported as detached before.
+
+    `by_peer` says who ended it, or the connection that it was lost with; of that the error is told
+    by `ConnectionClosed`.
+    """
 
     session: Any
     error: Error | None
+    by_peer: bool = False
 
 
 @attrs.frozen
@@ -60,6 +66,14 @@ class LinkAttachReceived:
     """The peer attaches a link; answer with `links.accept` or `links.refuse`."""
 
     link: Link
+
+
+@attrs.frozen
+class LinkRefused:
+    """The answer to a peer's attach was a refusal, for the reason that the peer is told."""
+
+    link: Link
+    error: AmqpError
 
 
 @attrs.frozen
@@ -73,10 +87,13 @@ class LinkAttached:
 class LinkDetached:
     """A link is over or suspended: by the peer, by us, or with its session or connection.
 
-    `closed` tells a close from a mere detach. `lost` says that no detach came at all.
+    `closed` tells a close from a mere detach. `lost` says that no detach came at all: then `error`
+    is why its session or connection ended. `by_peer` says who ended the link, or what it was lost
+    with.
     """
 
     link: Link
     closed: bool
     error: Error | None
     lost: bool = False
+    by_peer: bool = False

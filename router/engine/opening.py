@@ -298,7 +298,7 @@ def _open_received(connection: Any, remote: Open) -> None:
 def _close_received(connection: Any, remote: Close) -> None:
     move(connection, Act.RECV_CLOSE)
     if connection.state == ConnectionState.CLOSE_RCVD:
-        attaching.lose_sessions(connection)
+        attaching.lose_sessions(connection, remote.error, True)
         move(connection, Act.SEND_CLOSE)
         write_frame(connection, 0, Close())
         connection.handler.event_received(connection, ConnectionClosed(remote.error, True))
@@ -329,10 +329,10 @@ def close(connection: Any, error: AmqpError | None) -> None:
     if state not in (ConnectionState.OPENED, ConnectionState.OPEN_SENT, ConnectionState.OPEN_PIPE):
         give_up(connection, error)
         return
-    attaching.lose_sessions(connection)
+    wire_error = attaching.wire_error(error)
+    attaching.lose_sessions(connection, wire_error, False)
     move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
     connection.closed_at = connection.turn.now
-    wire_error = attaching.wire_error(error)
     write_frame(connection, 0, Close(error=wire_error))
     connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
     if error is not None:
@@ -359,16 +359,14 @@ def lose(connection: Any) -> None:
     if connection.phase == OVER_PHASE:
         return
     was_closing = connection.state in CLOSED_STATES
-    attaching.lose_sessions(connection)
+    lost = Error(condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed")
+    attaching.lose_sessions(connection, lost, True)
     # links that were lost may have had something to say to each other
     connection.outbox.close()
     connection.phase = OVER_PHASE
     connection.state = int(ConnectionState.END)
     connection.finished = True
     if not was_closing:
-        lost = Error(
-            condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed"
-        )
         connection.handler.event_received(connection, ConnectionClosed(lost, True))
 
 

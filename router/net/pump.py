@@ -16,11 +16,10 @@ from collections.abc import Callable
 import structlog
 import trio
 
-from router.amqp.performatives import Error
 from router.engine import events
 from router.engine.connection import Connection
-from router.engine.link import OutgoingLink
 from router.net.authentication import Authenticator
+from router.net.event_log import log_event
 from router.net.exchange import READ_BYTES, Hub
 from router.net.tally import Tally
 
@@ -252,27 +251,7 @@ class Pump:
             self._nursery.start_soon(self._authenticate, event)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
-            remote = event.remote_open
-            self.log.info(
-                "connection opened", container=remote.container_id, user=self.connection.user
-            )
-        elif isinstance(event, events.ConnectionClosed):
-            if event.error is None:
-                self.log.info("connection closed", by_peer=event.by_peer)
-            else:
-                self.log.warning("connection closed", by_peer=event.by_peer, **_told(event.error))
-        elif isinstance(event, events.SessionEnded) and event.error is not None:
-            self.log.warning("session ended", **_told(event.error))
-        elif isinstance(event, events.LinkAttachReceived):
-            link = event.link
-            if link.is_attached():
-                self.log.info("link attached", **_link_facts(link))
-            else:
-                self.log.warning("link refused", **_link_facts(link))
-        elif isinstance(event, events.LinkDetached):
-            told = {} if event.error is None else _told(event.error)
-            write = self.log.warning if told else self.log.info
-            write("link detached", closed=event.closed, **_link_facts(event.link), **told)
+        log_event(self.log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
         """Find out who the peer is, off the loop where that takes time, and answer."""
@@ -300,18 +279,3 @@ class _Gone:
 
 
 _GONE = _Gone()
-
-
-def _told(error: Error) -> dict[str, object]:
-    return {"condition": str(error.condition), "description": error.description}
-
-
-def _link_facts(link: object) -> dict[str, object]:
-    attach = getattr(link, "remote_attach", None)
-    is_outgoing = isinstance(link, OutgoingLink)
-    terminus = None if attach is None else attach.source if is_outgoing else attach.target
-    return {
-        "link": getattr(link, "name", None),
-        "direction": "out" if is_outgoing else "in",
-        "address": getattr(terminus, "address", None),
-    }

@@ -24,6 +24,7 @@ from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
+    LinkRefused,
     SessionBegun,
     SessionEnded,
 )
@@ -53,6 +54,11 @@ TOLD = Error(Symbol("amqp:link:detach-forced"), description="a test's own")
 
 def session_of(talk: Talk, channel: int = 0) -> Any:
     return talk.connection.local_sessions[channel]
+
+
+def reasons(talk: Talk) -> list[tuple[Error | None, bool]]:
+    """Why links are over, and whether the peer said so."""
+    return [(e.error, e.by_peer) for e in talk.recorder.of(LinkDetached)]
 
 
 def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
@@ -103,7 +109,8 @@ def test_an_end_is_answered() -> None:
     error = Error(Symbol("x"))
     talk = linked() >> End(error) << End() << NOTHING
     assert gone(talk) == [("sender-0", False, True), ("receiver-1", False, True)]
-    assert [e.error for e in talk.recorder.of(SessionEnded)] == [error]
+    assert [(e.error, e.by_peer) for e in talk.recorder.of(SessionEnded)] == [(error, True)]
+    assert reasons(talk) == [(error, True)] * 2
     talk >> message(0) << failed(Close, "amqp:not-allowed") << OVER
 
 
@@ -113,6 +120,24 @@ def test_both_may_end_a_session_at_once() -> None:
     talk >> End() << End() << NOTHING
     assert len(talk.recorder.of(SessionEnded)) == 1
     talk >> begin() << like(Begin, remote_channel=0) << NOTHING
+
+
+def test_links_say_what_they_were_lost_with() -> None:
+    talk = linked()
+    attaching.end(session_of(talk), PROBLEM)
+    assert reasons(talk) == [(TOLD, False)] * 2
+    assert [e.by_peer for e in talk.recorder.of(SessionEnded)] == [False]
+    talk = linked()
+    talk.connection.close(PROBLEM)
+    assert reasons(talk) == [(TOLD, False)] * 2
+    talk = linked() >> Close(TOLD)
+    assert reasons(talk) == [(TOLD, True)] * 2
+    assert [(e.error, e.by_peer) for e in talk.recorder.of(SessionEnded)] == [(None, True)]
+    talk = linked()
+    talk.connection.end_of_input()
+    ((error, by_peer), _) = reasons(talk)
+    assert error is not None
+    assert (error.description, by_peer) == ("the socket was closed", True)
 
 
 @pytest.mark.parametrize("error", [None, PROBLEM])
@@ -272,6 +297,8 @@ def test_a_link_is_refused_without_its_terminus() -> None:
             talk >> message(0) << NOTHING
         talk >> Detach(0, True) << NOTHING
         assert not gone(talk)
+        link = talk.recorder.links[frame.name]
+        assert talk.recorder.of(LinkRefused) == [LinkRefused(link, PROBLEM)]
 
 
 def test_a_link_without_termini_can_be_refused() -> None:
@@ -292,6 +319,7 @@ def test_a_peer_may_give_a_link_up_before_we_answer() -> None:
     attaching.accept(link, Source(), Target())
     attaching.refuse(link, PROBLEM)
     talk << NOTHING
+    assert not talk.recorder.of(LinkRefused)
 
 
 def test_an_answer_may_come_late() -> None:
@@ -345,7 +373,7 @@ def test_a_link_of_our_own_that_is_refused() -> None:
     talk.skip() >> attach_sender(0, name="ours", source=None) >> Detach(0, True, error)
     talk << Detach(0, True) << NOTHING
     assert talk.recorder.of(LinkAttached)[0].link.remote_attach.source is None
-    assert talk.recorder.of(LinkDetached) == [LinkDetached(link, True, error)]
+    assert talk.recorder.of(LinkDetached) == [LinkDetached(link, True, error, by_peer=True)]
 
 
 @pytest.mark.parametrize("error", [None, PROBLEM])

@@ -1,0 +1,71 @@
+"""What the log says of a connection's events: one line for each that an operator wants to know.
+
+Where something came to an end, the line says why (`condition`, `description`) and who said so
+(`by_peer`). What a link was lost with, its session or connection, is the warning; that the link
+went with it is not another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.performatives import Error
+from router.engine import events
+from router.engine.link import Link, OutgoingLink
+from router.errors import AmqpError
+
+
+def log_event(log: Any, event: object, user: str | None) -> None:
+    """Write what is to be said of an event to `log`, which is bound to the event's connection.
+
+    `user` is who the peer has proved to be.
+    """
+    if isinstance(event, events.ConnectionOpened):
+        log.info("connection opened", container=event.remote_open.container_id, user=user)
+    elif isinstance(event, events.ConnectionClosed):
+        _end(log, "connection closed", event)
+    elif isinstance(event, events.SessionEnded):
+        # the end of one that was lost is that of its connection, and an orderly one is no news
+        if event.error is not None:
+            _end(log, "session ended", event, channel=event.session.channel)
+    elif isinstance(event, events.LinkAttachReceived):
+        # of one that was refused a `LinkRefused` has told
+        if event.link.is_attached():
+            log.info("link attached", **_facts(event.link))
+    elif isinstance(event, events.LinkRefused):
+        log.warning("link refused", by_peer=False, **_facts(event.link), **_reason(event.error))
+    elif isinstance(event, events.LinkDetached):
+        facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
+        _end(log, "link detached", event, is_news=not event.lost, **facts)
+
+
+def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object) -> None:
+    write = log.info if event.error is None or not is_news else log.warning
+    write(what, by_peer=event.by_peer, **facts, **_reason(event.error))
+
+
+def _reason(error: Error | AmqpError | None) -> dict[str, object]:
+    if error is None:
+        return {}
+    return {"condition": str(error.condition), "description": error.description}
+
+
+def _facts(link: Link) -> dict[str, object]:
+    is_outgoing = isinstance(link, OutgoingLink)
+    return {
+        "link": link.name,
+        "direction": "out" if is_outgoing else "in",
+        "address": _address(link, is_outgoing),
+    }
+
+
+def _address(link: Link, is_outgoing: bool) -> str | None:
+    """The address as we granted it, which knows the names of dynamic nodes, or as it was asked
+    for.
+    """
+    for attach in (link.attach, link.remote_attach):
+        terminus = None if attach is None else attach.source if is_outgoing else attach.target
+        address = getattr(terminus, "address", None)
+        if address is not None:
+            return str(address)
+    return None

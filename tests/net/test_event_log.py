@@ -1,0 +1,164 @@
+"""What the log says of things that come to an end: why, who said so, and of what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Source
+from router.amqp.types import Symbol
+from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.net.endpoints import endpoint_name
+
+from support.loopback import WIDE, dialled, running_node
+from support.raw_peers import RawPeer
+from support.routers import RouterProcess
+from support.transcripts import attach_receiver, attach_sender
+
+REASON = Error(Symbol("x:reason"), description="for a reason")
+
+
+async def logged(*said: Any, heard: type = Detach) -> list[EventDict]:
+    """What is logged of a connection with an attached sender and receiver that then says this,
+    until it hears what it waits for and leaves.
+    """
+    configuration = Configuration(
+        listeners=(ListenerSettings(port=0),),
+        addresses=(AddressSettings(prefix="closed", distribution="unavailable"),),
+    )
+    with capture_logs() as logs:
+        async with running_node(configuration) as running, dialled(running.address) as peer:
+            await peer.begin()
+            await peer.attach_receiver("q", credit=1, handle=1)
+            await peer.attach_sender("q", 0)
+            await peer.say(*said)
+            await peer.hear_until(heard)
+            name = endpoint_name(*peer.stream.socket.getsockname())
+    lines = [line for line in logs if "connection" in line]
+    assert {line["peer"] for line in lines} == {name}
+    return lines
+
+
+def of(lines: list[EventDict], event: str) -> list[EventDict]:
+    """The lines of one kind, without what all lines have."""
+    common = ("event", "connection", "peer")
+    return [
+        {key: value for key, value in line.items() if key not in common}
+        for line in lines
+        if line["event"] == event
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attach", "direction", "address", "condition", "description"),
+    [
+        (attach_sender(5, "closed/x"), "in", "closed/x", "amqp:not-found", "node not found: "),
+        (attach_receiver(5, "closed/x"), "out", "closed/x", "amqp:not-found", "node not found: "),
+        (attach_sender(5, ""), "in", "", "amqp:invalid-field", "a source needs an address"),
+    ],
+)
+async def test_a_refused_link(
+    attach: Attach, direction: str, address: str, condition: str, description: str
+) -> None:
+    lines = await logged(attach)
+    (line,) = of(lines, "link refused")
+    assert line.pop("description").startswith(description)
+    assert line == {
+        "log_level": "warning",
+        "link": attach.name,
+        "direction": direction,
+        "address": address,
+        "condition": condition,
+        "by_peer": False,
+    }
+    # a link that is refused was not attached
+    assert len(of(lines, "link attached")) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "reason"),
+    [
+        (None, "info", {}),
+        (REASON, "warning", {"condition": "x:reason", "description": "for a reason"}),
+    ],
+)
+async def test_a_detached_link(error: Error | None, level: str, reason: dict[str, object]) -> None:
+    (line, *_) = of(await logged(Detach(0, True, error)), "link detached")
+    facts = {"link": "sender-0", "direction": "in", "address": "q"}
+    ended = {"closed": True, "lost": False, "by_peer": True}
+    assert line == {"log_level": level, **facts, **ended, **reason}
+
+
+async def test_links_that_go_with_their_session() -> None:
+    lines = await logged(End(REASON), heard=End)
+    reason = {"condition": "x:reason", "description": "for a reason", "by_peer": True}
+    assert of(lines, "session ended") == [{"log_level": "warning", "channel": 0, **reason}]
+    # one warning is enough
+    for line in of(lines, "link detached"):
+        assert {**line, **reason, "lost": True, "log_level": "info"} == line
+
+
+async def test_links_that_go_with_a_session_that_we_end() -> None:
+    lines = await logged(attach_sender(0, "other"), heard=End)
+    reason = {"condition": "amqp:session:handle-in-use", "by_peer": False}
+    (ended,) = of(lines, "session ended")
+    assert {**ended, **reason} == ended
+    assert [line["link"] for line in of(lines, "link detached")] == ["receiver-1", "sender-0"]
+    for line in of(lines, "link detached"):
+        assert {**line, **reason, "lost": True} == line
+        assert line["description"] == ended["description"] != ""
+
+
+async def test_links_that_go_with_their_connection() -> None:
+    lines = await logged(Close(REASON), heard=Close)
+    reason = {"condition": "x:reason", "description": "for a reason", "by_peer": True}
+    assert of(lines, "connection closed") == [{"log_level": "warning", **reason}]
+    assert of(lines, "session ended") == []
+    for line in of(lines, "link detached"):
+        assert {**line, **reason, "lost": True, "log_level": "info"} == line
+
+
+async def test_an_orderly_end_is_no_warning() -> None:
+    lines = await logged(End(), Close(), heard=Close)
+    assert of(lines, "connection closed") == [{"log_level": "info", "by_peer": True}]
+    assert {line["log_level"] for line in lines} == {"info", "debug"}
+
+
+async def test_a_dynamic_node_is_called_as_it_was_made() -> None:
+    lines = await logged(attach_receiver(5, source=Source(dynamic=True)), Detach(5), heard=Detach)
+    names = [
+        line["address"]
+        for event in ("link attached", "link detached")
+        for line in of(lines, event)
+        if line["link"] == "receiver-5"
+    ]
+    assert len(names) == 2
+    assert names[0] == names[1] != ""
+    assert "/temp." in names[0]
+
+
+def test_a_running_router_says_why_it_refused(router_process: RouterProcess) -> None:
+    with RawPeer(router_process.port) as peer:
+        peer.open()
+        begin = Begin(next_outgoing_id=0, incoming_window=WIDE, outgoing_window=WIDE)
+        peer.say(begin, channel=3)
+        peer.say(attach_sender(0, "unavailable/why-it-refused"), channel=3)
+        peer.hear_until(Detach)
+        name = endpoint_name(*peer.socket.getsockname())
+        (line,) = (
+            line
+            for line in router_process.log_text().splitlines()
+            if "link refused" in line and "unavailable/why-it-refused" in line
+        )
+    for fact in (
+        "condition=amqp:not-found",
+        "description='node not found: unavailable/why-it-refused'",
+        "by_peer=False",
+        "link=sender-0",
+        "address=unavailable/why-it-refused",
+        f"peer={name}",
+    ):
+        assert fact in line
