@@ -114,7 +114,7 @@ fuzz: env-asan ## fuzz under the sanitizers, each target for SECONDS; ARGS are p
 	@$(ASAN) .venv-asan/bin/python tests/fuzz/run.py --seconds $(SECONDS) $(ARGS)
 
 fuzz-atheris: env-fuzz ## fuzz the interpreted build where coverage leads, each target for SECONDS
-	@.venv-fuzz/bin/python tests/fuzz/run.py --atheris --seconds $(SECONDS) $(ARGS)
+	@TRIOUTE_EXPECT_BUILD=interpreted .venv-fuzz/bin/python tests/fuzz/run.py --atheris --seconds $(SECONDS) $(ARGS)
 
 docs: env-dev ## write the generated reference pages again
 	@if [ -f docs/generate.py ]; then .venv-dev/bin/python docs/generate.py; \

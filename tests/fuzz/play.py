@@ -471,6 +471,7 @@ class Play:
             peer.carry()
         self.router.finish_turn()
         for peer in list(self.peers):
+            assert not peer.heard.unread, "half a frame was said"
             self.leave(peer)
             self.check()
         forwarder = self.router.forwarder

@@ -1,55 +1,94 @@
 """Fuzz for as long as one is told to.
 
-    python tests/fuzz/run.py [--seconds 60] [--atheris] [--seed 0] [TARGET ...]
-    python tests/fuzz/run.py --replay FILE TARGET
+    python tests/fuzz/run.py [--seconds 60] [--seed N] [--atheris] [TARGET ...]
+    python tests/fuzz/run.py [TARGET] --replay FILE ...
 
-With `--atheris` coverage guides the search: the router must be the interpreted build, and atheris
-installed. Without it a plain mutator changes the seeds, which is what the build with sanitizers is
-for. A first finding ends the run; its octets are kept in tests/fuzz/crashes.
+With `--atheris` coverage guides the search, which needs atheris and the interpreted build, and what
+reaches further is kept in tests/fuzz/corpus. Without it a plain mutator changes the seeds and that
+corpus, which is what the build with sanitizers is for. A first finding ends the run; its octets are
+kept in tests/fuzz/crashes.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 
 HERE = Path(__file__).resolve().parent
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parent))
+
+# What is fuzzed is imported in the functions: atheris instruments what is imported when it is told.
+
 CRASHES = HERE / "crashes"
-NAMES = ("value", "body", "server", "play")
+CORPUS = HERE / "corpus"
+NAMES = ("value", "body", "server", "play", "schedule")
+# What these read are decisions, so that octets without any sense are as good as others.
+SCRIPTS = ("play", "schedule")
+TOO_LONG_S = 20.0
+
+
+def attempts(
+    target: Callable[[bytes], None],
+    inputs: Iterable[bytes],
+    finding: Path,
+    too_long_s: float = TOO_LONG_S,
+) -> int:
+    """Give one input after the other to a target; return how many there were.
+
+    Each lies in the file `finding` before it is tried, because a sanitizer ends the process on the
+    spot, and so does an input that takes longer than `too_long_s`. Without a finding the file is
+    gone in the end.
+    """
+    finding.parent.mkdir(parents=True, exist_ok=True)
+    faulthandler.register(signal.SIGALRM, chain=True)
+    tried = 0
+    with finding.open("wb", buffering=0) as file:
+        for octets in inputs:
+            os.pwrite(file.fileno(), octets, 0)
+            os.ftruncate(file.fileno(), len(octets))
+            signal.setitimer(signal.ITIMER_REAL, too_long_s)
+            try:
+                target(octets)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            tried += 1
+    finding.unlink()
+    return tried
+
+
+def changed(name: str, random: Random, seconds: float) -> Iterator[bytes]:
+    """What a target begins with and what coverage has found for it, then changes of these."""
+    from fuzz.mutate import mutated
+    from fuzz.seeds import seeds
+
+    corpus = seeds(name) + [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
+    yield from corpus
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if name in SCRIPTS and random.randrange(2):
+            yield random.randbytes(random.choice((100, 500, 2000)))
+        else:
+            yield mutated(random, corpus)
 
 
 def plain(name: str, seconds: float, seed: int) -> None:
-    """Mutate the seeds of one target; a finding is kept and ends the run."""
-    from fuzz.mutate import mutated
-    from fuzz.seeds import seeds
+    """Try what a plain mutator makes for one target; a finding is raised."""
     from fuzz.targets import TARGETS
 
-    corpus, random = seeds(name), Random(seed)
-    runs = 0
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        # plays are decided by octets that mean nothing by themselves
-        size = random.choice((100, 500, 2000))
-        octets = random.randbytes(size) if name == "play" else mutated(random, corpus)
-        runs += 1
-        attempt(TARGETS[name], octets, CRASHES / f"{name}-{seed}-{runs}.bin")
-    print(f"{name}: {runs} runs, no finding", flush=True)
-
-
-def attempt(target: Callable[[bytes], None], octets: bytes, crash: Path) -> None:
-    """Give these octets to a target; where it fails they are kept in `crash`."""
-    try:
-        target(octets)
-    except BaseException:
-        crash.parent.mkdir(parents=True, exist_ok=True)
-        crash.write_bytes(octets)
-        print(f"a finding: {crash}", file=sys.stderr, flush=True)
-        raise
+    finding = CRASHES / f"{name}-{seed}"
+    print(f"{name}: with --seed {seed}; an input that fails is left in {finding}", flush=True)
+    tried = attempts(TARGETS[name], changed(name, Random(seed), seconds), finding)
+    print(f"{name}: {tried} inputs, no finding", flush=True)
 
 
 def guided(name: str, seconds: float, seed: int) -> None:
@@ -60,52 +99,68 @@ def guided(name: str, seconds: float, seed: int) -> None:
         from fuzz.targets import TARGETS
     from fuzz.seeds import seeds
 
-    corpus = HERE / "corpus" / name
+    corpus = CORPUS / name
     corpus.mkdir(parents=True, exist_ok=True)
     CRASHES.mkdir(exist_ok=True)
     for number, octets in enumerate(seeds(name)):
         (corpus / f"seed-{number}").write_bytes(octets)
     options = [
-        f"-max_total_time={seconds:.0f}", f"-seed={seed or 1}", "-max_len=8192", "-timeout=20",
-        f"-artifact_prefix={CRASHES}/{name}-", "-print_final_stats=1", str(corpus),
+        f"-max_total_time={seconds:.0f}", f"-seed={seed}", "-max_len=8192",
+        f"-timeout={TOO_LONG_S:.0f}", f"-artifact_prefix={CRASHES}/{name}-",
+        "-print_final_stats=1", str(corpus),
     ]  # fmt: skip
     atheris.Setup([sys.argv[0], *options], TARGETS[name])
     atheris.Fuzz()
 
 
+def replay(names: list[str], files: list[Path]) -> None:
+    """Do what once failed. A file that a run has kept begins with the name of its target."""
+    from fuzz.targets import TARGETS
+
+    for file in files:
+        for name in names or [file.name.partition("-")[0]]:
+            print(f"{name}: {file}", flush=True)
+            TARGETS[name](file.read_bytes())
+
+
 def main(arguments: list[str]) -> int:
     """Run as the command line says."""
+    from router import build
+
+    from support import builds
+
     parser = argparse.ArgumentParser(description="Fuzz the data plane.")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seconds", type=float, default=60, help="for each target")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, help="to do the same again (default: another one)")
     parser.add_argument("--atheris", action="store_true", help="search where coverage leads")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="do what once failed")
+    parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="what once failed")
     chosen = parser.parse_args(arguments)
     names = chosen.targets or list(NAMES)
     if unknown := set(names) - set(NAMES):
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
+    installed = Path(build.__file__).resolve().parent
+    if wrong := builds.complaint(installed, HERE.parents[1] / "router", os.environ):
+        raise SystemExit(wrong)
     if chosen.replay:
-        from fuzz.targets import TARGETS
-
-        for name in names:
-            TARGETS[name](chosen.replay.read_bytes())
+        replay(chosen.targets, chosen.replay)
         return 0
-    if not chosen.atheris:
-        for name in names:
-            plain(name, chosen.seconds, chosen.seed)
-        return 0
-    if len(names) == 1:
-        guided(names[0], chosen.seconds, chosen.seed)
+    # libFuzzer takes 0 for "any"
+    seed = Random().randrange(1, 2**31) if chosen.seed is None else chosen.seed
+    if chosen.atheris and len(names) == 1:
+        guided(names[0], chosen.seconds, seed)
+    print(builds.header(installed), flush=True)
     status = 0
     for name in names:
+        if not chosen.atheris:
+            plain(name, chosen.seconds, seed)
+            continue
         # atheris instruments once and ends its process, so each target has one of its own
-        again = [sys.executable, __file__, "--atheris", name, "--seed", str(chosen.seed)]
+        again = [sys.executable, __file__, "--atheris", name, "--seed", str(seed)]
         done = subprocess.run([*again, "--seconds", str(chosen.seconds)], check=False)
         status = status or done.returncode
     return status
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parent))
     raise SystemExit(main(sys.argv[1:]))

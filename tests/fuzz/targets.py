@@ -1,11 +1,13 @@
 """What is fuzzed: each target takes any octets, and raises when something does not hold.
 
 `value` reads one value, `body` one frame's body by each of its readers, `server` talks to a router
-before and after the open, and `play` is a whole run of several peers.
+before and after the open, `play` is a whole run of several peers without manners, and `schedule`
+one of peers that have them, where every message can be accounted for.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +24,11 @@ from router.errors import AmqpError
 
 from fuzz.choices import Choices
 from fuzz.play import READ_BYTES, FuzzRouter, Peer, play
+from support import schedules
 from support.transcripts import wire
+
+# A schedule's steps, or one input takes seconds.
+MOST_STEPS = 300
 
 
 def value(octets: bytes) -> None:
@@ -39,43 +45,68 @@ def value(octets: bytes) -> None:
 
 
 _FRAMES: dict[int, Any] = {0x14: TransferFrame, 0x15: DispositionFrame, 0x13: FlowFrame}
+_AROUND = b"\xff" * 32
 
 
 def body(octets: bytes) -> None:
     """Read a frame's body by the table, by hand where that can be, and as a message."""
-    try:
-        performative, after = decode_frame_body(octets)
-    except AmqpError:
-        performative, after = None, 0
     for read in (decode_message, bare_message):
-        try:
+        with contextlib.suppress(AmqpError):
             read(octets)
-        except AmqpError:
-            continue
     find_ttl(octets, 0, len(octets))
     find_to(octets, 0, len(octets))
-    cursor = Cursor()
-    memory = memoryview(b"\xff" * 8 + octets + b"\xff" * 8)
-    cursor.move(memory, 8, 8 + len(octets))
-    try:
-        kind = _FRAMES.get(cursor.take_descriptor())
-        if kind is None:
-            return
-        frame = kind()
-        if kind is not FlowFrame:
-            frame.octets = memory
-        frame.read(cursor)
-    except AmqpError:
+    performative, after = None, 0
+    with contextlib.suppress(AmqpError):
+        performative, after = decode_frame_body(octets)
+    kind = _kind(octets)
+    if kind is None:
         return
+    frame = _by_hand(kind, octets, _AROUND)
+    other = _by_hand(kind, octets, b"")
+    assert _attributes(frame) == _attributes(other), "what lies behind makes a difference"
     if performative is None:
         # what is stepped over by hand the table may refuse
         return
+    assert frame is not None, f"refused {performative}"
+    for name in (field.name for field in performative.FIELDS):
+        value = getattr(performative, name)
+        if hasattr(frame, f"has_{name}"):
+            assert bool(getattr(frame, f"has_{name}")) is (value is not None), name
+        if value is not None and hasattr(frame, name):
+            assert getattr(frame, name) == value, name
     if isinstance(frame, TransferFrame):
-        assert bytes(memory[frame.payload_at : frame.end]) == octets[after:]
-    for name in ("handle", "delivery_id", "first", "next_incoming_id", "delivery_count"):
-        by_table = getattr(performative, name, None)
-        if by_table is not None:
-            assert getattr(frame, name) == by_table, name
+        assert (frame.payload_at, frame.end) == (len(_AROUND) + after, len(_AROUND) + len(octets))
+
+
+def _cursor(octets: bytes, behind: bytes) -> Cursor:
+    cursor = Cursor()
+    cursor.move(memoryview(_AROUND + octets + behind), len(_AROUND), len(_AROUND) + len(octets))
+    return cursor
+
+
+def _kind(octets: bytes) -> Any:
+    """The class of the frame that these octets begin; None unless it is read by hand."""
+    try:
+        return _FRAMES.get(_cursor(octets, b"").take_descriptor())
+    except AmqpError:
+        return None
+
+
+def _by_hand(kind: Any, octets: bytes, behind: bytes) -> Any:
+    """The frame, or None where it is refused."""
+    cursor, frame = _cursor(octets, behind), kind()
+    cursor.take_descriptor()
+    try:
+        frame.read(cursor)
+    except AmqpError:
+        return None
+    return frame
+
+
+def _attributes(frame: Any) -> dict[str, Any]:
+    """What was read, by name; nothing where it was refused."""
+    values = {name: getattr(frame, name) for name in dir(frame) if not name.startswith("_")}
+    return {name: value for name, value in values.items() if isinstance(value, int)}
 
 
 # What was said before the octets: nothing, a header, an open, a begin, links.
@@ -119,6 +150,7 @@ def server(octets: bytes) -> None:
     for peer in peers:
         peer.connection.tick()
         router.finish_turn()
+        assert not peer.heard.unread, "half a frame was said"
     for peer in peers:
         peer.lose()
     assert router.forwarder.backlog.held_bytes == 0
@@ -130,9 +162,17 @@ def whole(octets: bytes) -> None:
     play(octets)
 
 
+def schedule(octets: bytes) -> None:
+    """A whole run by `support.schedules`: three octets a step, what happens and to whom."""
+    steps = [octets[at : at + 3] for at in range(0, len(octets) - 2, 3)][:MOST_STEPS]
+    schedules.play([(schedules.STEPS[what % len(schedules.STEPS)], one, other % 41)
+                    for what, one, other in steps])  # fmt: skip
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "value": value,
     "body": body,
     "server": server,
     "play": whole,
+    "schedule": schedule,
 }

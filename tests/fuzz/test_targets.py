@@ -1,35 +1,61 @@
-"""Every target that can be run alone is run here as well, for a short while."""
+"""The targets hold for any octets, and for the seeds: whole, cut short and changed a little."""
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from typing import Any
+from random import Random
 
 import pytest
 from hypothesis import given, strategies as st
 
+from router.amqp.decode import DEFAULT_LIMITS
+
+from fuzz.mutate import mutated
+from fuzz.seeds import seeds
+from fuzz.targets import TARGETS
 from support.examples import examples
 
-FOLDER = Path(__file__).parent
-TARGETS = ["frame_readers", "one_connection", "any_schedule"]
-
-
-def load(name: str) -> Any:
-    """Import a target from its file; the folder is no package."""
-    spec = importlib.util.spec_from_file_location(f"fuzz_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-LOADED = {name: load(name).target for name in TARGETS}
+# Octets that begin as one of the frames that are read by hand.
+FRAMES = st.sampled_from([bytes((0x00, 0x53, code)) for code in (0x13, 0x14, 0x15)])
 
 
 @pytest.mark.parametrize("name", TARGETS)
 @examples(150)
-@given(data=st.binary(max_size=300))
-def test_any_octets(name: str, data: bytes) -> None:
-    LOADED[name](data)
+@given(octets=st.binary(max_size=300))
+def test_any_octets(name: str, octets: bytes) -> None:
+    TARGETS[name](octets)
+
+
+@examples(150)
+@given(begin=FRAMES, octets=st.binary(max_size=300))
+def test_any_frame_that_is_read_by_hand(begin: bytes, octets: bytes) -> None:
+    TARGETS["body"](begin + octets)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_seeds(name: str) -> None:
+    for octets in seeds(name):
+        TARGETS[name](octets)
+
+
+@pytest.mark.parametrize("name", ["value", "body"])
+def test_the_seeds_cut_short(name: str) -> None:
+    for octets in seeds(name):
+        for end in range(len(octets)):
+            TARGETS[name](octets[:end])
+
+
+@pytest.mark.parametrize("step", [0, 1, 7])
+def test_conversations_read_in_pieces(step: int) -> None:
+    for octets in seeds("server"):
+        TARGETS["server"](octets[:1] + bytes((step,)) + octets[2:])
+
+
+@pytest.mark.parametrize(("name", "runs"), [("value", 2000), ("body", 2000), ("server", 300)])
+def test_the_seeds_changed_a_little(name: str, runs: int) -> None:
+    random, corpus = Random(name), seeds(name)
+    for _ in range(runs):
+        TARGETS[name](mutated(random, corpus))
+
+
+def test_an_empty_list_as_deep_as_values_may_be() -> None:
+    TARGETS["value"](bytes((0x00, 0x53, 0x00)) * DEFAULT_LIMITS.max_depth + bytes((0x45,)))
