@@ -9,6 +9,7 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from router.config.model import LogSettings
+from router.floods import SUPPRESSED, Floods
 
 # Dispatch's levels in terms of the standard library's. Nothing is logged at trace or notice; as a
 # threshold, notice keeps back what is merely info.
@@ -27,9 +28,13 @@ _FILTERS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging
 LONGEST_TEXT = 256
 
 
-def configure_logs(settings: LogSettings) -> None:
-    """Have every logger write in the configured form from the configured level up."""
+def configure_logs(settings: LogSettings) -> Floods:
+    """Have every logger write in the configured form from the configured level up.
+
+    Returns what keeps floods of lines back, for `report_suppressed` to be called now and then.
+    """
     threshold = next(level for level in _FILTERS if level >= LEVELS[settings.level])
+    floods = Floods(settings.lines_per_second)
     renderer: Processor
     if settings.format == "json":
         renderer = structlog.processors.JSONRenderer()
@@ -38,6 +43,7 @@ def configure_logs(settings: LogSettings) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            floods,
             tame,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -48,6 +54,14 @@ def configure_logs(settings: LogSettings) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+    return floods
+
+
+def report_suppressed(floods: Floods) -> None:
+    """Write how many lines were left out since this was last done."""
+    log = structlog.get_logger("router.logs")
+    for summary in floods.take_summaries():
+        getattr(log, summary.level)(SUPPRESSED, **summary.facts)
 
 
 def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -10,7 +10,8 @@ import pytest
 import structlog
 
 from router.config.model import LogSettings
-from router.logs import LEVELS, LONGEST_TEXT, configure_logs, tame
+from router.floods import BURST_S
+from router.logs import LEVELS, LONGEST_TEXT, configure_logs, report_suppressed, tame
 
 WRITTEN = ("debug", "info", "warning", "error", "critical")
 
@@ -87,3 +88,23 @@ def test_long_texts_are_cut() -> None:
     event = tame(None, "info", {"event": "link attached", "link": "x" * 100_000, "number": 7})
     assert event["link"] == "x" * LONGEST_TEXT + "... (100000 characters)"
     assert event["number"] == 7
+
+
+def test_a_flood_is_cut_and_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
+    floods = configure_logs(LogSettings(format="json", level="warning", lines_per_second=1))
+    log = structlog.get_logger("test").bind(connection=1, peer="127.0.0.1:1")
+    for _ in range(1000):
+        log.warning("link refused")
+        log.info("link attached")
+    log.warning("session ended")
+    report_suppressed(floods)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    *written, ended, summary = lines
+    assert BURST_S <= len(written) < 1000
+    assert {line["event"] for line in written} == {"link refused"}
+    assert ended["event"] == "session ended"
+    assert (summary["event"], summary["level"]) == ("lines suppressed", "warning")
+    assert (summary["like"], summary["count"]) == ("link refused", 1000 - len(written))
+    assert (summary["connection"], summary["peer"]) == (1, "127.0.0.1:1")
+    report_suppressed(floods)
+    assert capsys.readouterr().err == ""

@@ -17,7 +17,8 @@ from router.build import data_plane
 from router.config.load import default_configuration, load_configuration
 from router.config.model import Configuration
 from router.errors import ConfigurationError
-from router.logs import configure_logs
+from router.floods import Floods
+from router.logs import configure_logs, report_suppressed
 from router.node import Listening, Node
 
 EXIT_CONFIGURATION = 1
@@ -25,6 +26,8 @@ EXIT_RUNTIME = 3
 # Deliveries live for milliseconds and leave no cycles behind: with the usual threshold of 700 the
 # collector would walk each batch of them for nothing.
 COLLECT_EVERY = 20_000
+# How often the log says how many lines were left out of it.
+REPORT_EVERY_S = 5.0
 
 
 @click.command()
@@ -42,10 +45,10 @@ def run(file: Path | None) -> None:
     except ConfigurationError as error:
         click.echo(str(error), err=True)
         sys.exit(EXIT_CONFIGURATION)
-    configure_logs(configuration.log)
+    floods = configure_logs(configuration.log)
     gc.set_threshold(COLLECT_EVERY, 10, 10)
     try:
-        trio.run(_run, configuration, file)
+        trio.run(_run, configuration, file, floods)
     except* (OSError, ConfigurationError) as failures:
         reasons = list(_leaves(failures))
     else:
@@ -65,11 +68,12 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
             yield failure
 
 
-async def _run(configuration: Configuration, file: Path | None) -> None:
+async def _run(configuration: Configuration, file: Path | None, floods: Floods) -> None:
     node = Node(configuration)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_watch_signals, stop, nursery.cancel_scope)
+        nursery.start_soon(_report_suppressed, floods)
         listening = await nursery.start(_run_node, node, stop, nursery.cancel_scope)
         for line in announcement(node.container_id, listening, file):
             click.echo(line)
@@ -84,6 +88,16 @@ async def _run_node(
     """Run the node to its end, and everything else with it."""
     await node.run(stop, task_status)
     whole.cancel()
+
+
+async def _report_suppressed(floods: Floods) -> None:
+    """Say how many lines were left out of the log, now and then and at the end."""
+    try:
+        while True:
+            await trio.sleep(REPORT_EVERY_S)
+            report_suppressed(floods)
+    finally:
+        report_suppressed(floods)
 
 
 async def _watch_signals(stop: trio.Event, whole: trio.CancelScope) -> None:

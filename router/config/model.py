@@ -345,6 +345,15 @@ class LogSettings:
             "Lines for people (text) or one object a line (json).",
         ),
     )
+    lines_per_second: int = attrs.field(
+        default=5,
+        metadata=setting(
+            kinds.whole_number(0, 1_000_000, "lines", zero="no limit"),
+            "How many lines of one kind one connection may cause in a second, after a burst of ten "
+            "times as many; all connections of a host have four times that room, and all together "
+            "twenty times. What is left out is counted, and the log says how much it was.",
+        ),
+    )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

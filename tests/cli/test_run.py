@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -10,11 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from router.amqp.performatives import Detach, End
 from router.cli.run import EXIT_CONFIGURATION, EXIT_RUNTIME, announcement, run
 from router.config.model import ListenerSettings
 from router.node import Listening
 
-from support.routers import RouterProcess, StartRouter, trioute
+from support.raw_peers import RawPeer
+from support.routers import PLAIN, RouterProcess, StartRouter, trioute
+from support.transcripts import attach_sender
 
 TWO_LISTENERS = """\
 [[listener]]
@@ -60,6 +64,29 @@ def test_it_listens_where_it_says(start_router: StartRouter) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_in_order(start_router: StartRouter, number: int) -> None:
     assert start_router().stop(number) == 0
+
+
+def test_a_flood_of_attaches_leaves_a_short_log(start_router: StartRouter) -> None:
+    router = start_router(PLAIN + '[log]\nformat = "json"\nlinesPerSecond = 1\n')
+    flood = 3000
+    with RawPeer(router.port) as peer:
+        peer.open()
+        for _ in range(flood):
+            peer.say(attach_sender(0, "unavailable/x"), Detach(0, True))
+            peer.hear_until(Detach)
+        # ends the session, which is said all the same
+        peer.say(Detach(77, True))
+        peer.hear_until(End)
+    assert router.stop() == 0
+    lines = [json.loads(line) for line in router.log_text().splitlines()]
+    refused = sum(line["event"] == "link refused" for line in lines)
+    left_out = [line for line in lines if line["event"] == "lines suppressed"]
+    assert refused < flood / 10
+    assert {line["like"] for line in left_out} == {"link refused"}
+    assert {line["condition"] for line in left_out} == {"amqp:not-found"}
+    assert refused + sum(line["count"] for line in left_out) == flood
+    (ended,) = (line for line in lines if line["event"] == "session ended")
+    assert ended["condition"] == "amqp:session:unattached-handle"
 
 
 def test_a_port_in_use_is_said(router_process: RouterProcess, tmp_path: Path) -> None:

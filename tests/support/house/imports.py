@@ -31,7 +31,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Rooms of their own.
     "build": frozenset(),
     "config": frozenset({"errors", "build"}),
-    "logs": frozenset({"config"}),
+    "floods": frozenset(),
+    "logs": frozenset({"config", "floods"}),
     "metrics": _DATA_PLANE | {"build", "config", "control"},
     "plugin": _DATA_PLANE | {"config", "control"},
     # Over everything.
@@ -44,6 +45,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "client",
         "config",
         "control",
+        "floods",
         "logs",
         "management",
         "metrics",
