@@ -22,6 +22,9 @@ log = structlog.get_logger("router.connector")
 
 FIRST_DELAY_S = 0.25
 LONGEST_DELAY_S = 30.0
+# How long a connection has to last to count as a success. A server that opens and closes at once
+# is waited for as one that does not answer.
+STEADY_S = 10.0
 # How long a connection attempt may take before it counts as failed.
 CONNECT_TIMEOUT_S = 10.0
 
@@ -53,8 +56,9 @@ class AmqpConnector:
         while True:
             pump = await self._connect()
             if pump is not None:
+                began = trio.current_time()
                 await self._until_over(pump, connections)
-                if pump.opened.is_set():
+                if pump.opened.is_set() and trio.current_time() - began >= STEADY_S:
                     waits = delays()
             delay_s = next(waits)
             self.log.info("connecting again", in_s=round(delay_s, 3))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 from structlog.testing import capture_logs
+from trio.testing import MockClock
 
 from router.amqp.constants import Condition, SaslCode
 from router.amqp.framing import AMQP_HEADER
@@ -18,7 +19,7 @@ from router.amqp.performatives import Close, Open
 from router.config.model import Configuration, ConnectorSettings
 from router.config.secret import Secret
 from router.net import connectors
-from router.net.connectors import FIRST_DELAY_S, LONGEST_DELAY_S, delays
+from router.net.connectors import FIRST_DELAY_S, LONGEST_DELAY_S, STEADY_S, delays
 
 from support.loopback import Peer, running_node
 
@@ -85,21 +86,38 @@ async def served(
     return logs
 
 
-async def test_it_connects_at_once_and_begins_anew_after_a_success(waits: Waits) -> None:
+async def live(peer: Peer, clock: MockClock, seconds: float) -> None:
+    """Be open for so long, and close in order."""
+    await open_as_server(peer)
+    clock.jump(seconds)
+    await peer.say(Close())
+    await peer.hear(Close)
+
+
+async def test_it_connects_at_once_and_begins_anew_after_a_success(
+    waits: Waits, mock_clock: MockClock
+) -> None:
     async def script(peer: Peer, number: int) -> None:
         assert len(waits.asked) == number
-        await open_as_server(peer)
-        await peer.say(Close())
-        await peer.hear(Close)
+        await live(peer, mock_clock, STEADY_S if number < 2 else 0)
 
-    await served(connecting, script, 4)
-    assert all(wait <= FIRST_DELAY_S for wait in waits.asked)
+    await served(connecting, script, 3)
+    assert len(waits.asked) >= 2
+    assert all(wait <= FIRST_DELAY_S for wait in waits.asked[:2])
 
 
-async def test_it_waits_longer_and_longer_for_who_closes_at_once(waits: Waits) -> None:
+@pytest.mark.parametrize("lasts_s", [0, STEADY_S / 4])
+async def test_it_waits_longer_and_longer_for_who_closes_soon(
+    waits: Waits, mock_clock: MockClock, lasts_s: float
+) -> None:
     async def script(peer: Peer, number: int) -> None:
         if number == 5:
-            await open_as_server(peer)
+            await live(peer, mock_clock, STEADY_S)
+        elif lasts_s:
+            await live(peer, mock_clock, lasts_s)
+        elif number % 2:
+            await live(peer, mock_clock, 0)
+        # else closed before it was open
 
     logs = await served(connecting, script, 7)
     assert waits.asked[4] > FIRST_DELAY_S * 4
