@@ -1,12 +1,15 @@
 """The one door to memory: both of its bodies are held to the same table.
 
 The compiled body is inline code in `octets.pxd`, which Python cannot call. So a small module that
-hands its calls through is compiled for the test, where Cython and a compiler are at hand.
+hands its calls through is compiled for the test, by the same script and with the same directives as
+the data plane. Only a machine without a C compiler leaves that body out.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,31 +18,40 @@ from typing import Any
 
 import pytest
 
+from router import build
 from router.amqp import octets
 
+from support.trees import write_tree
+
 ROOT = Path(__file__).resolve().parents[2]
+COMPILE = ROOT / "deploy" / "build" / "compile.py"
+NO_COMPILER_EXIT = 3
 
-DOOR = """
-from router.amqp cimport octets
+DOOR = {
+    "router/__init__.py": "",
+    "router/amqp/__init__.py": "",
+    "router/amqp/door.py": """
+        from router.amqp import octets
 
-def read_u16(const unsigned char[::1] source, Py_ssize_t at): return octets.read_u16(source, at)
-def read_u32(const unsigned char[::1] source, Py_ssize_t at): return octets.read_u32(source, at)
-def read_u64(const unsigned char[::1] source, Py_ssize_t at): return octets.read_u64(source, at)
-def write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value):
-    octets.write_u16(target, at, value)
-def write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int value):
-    octets.write_u32(target, at, value)
-def copy(unsigned char[::1] target, Py_ssize_t at, const unsigned char[::1] source,
-         Py_ssize_t start, Py_ssize_t count):
-    octets.copy(target, at, source, start, count)
-"""
-BUILD = """
-from setuptools import Extension, setup
-from Cython.Build import cythonize
-setup(script_args=["-q", "build_ext", "--inplace"], ext_modules=cythonize(
-    [Extension("door", ["door.pyx"], extra_compile_args=["-O0"])],
-    include_path=[{root!r}], quiet=True, language_level=3))
-"""
+        def read_u16(source, at): return octets.read_u16(source, at)
+        def read_u32(source, at): return octets.read_u32(source, at)
+        def read_u64(source, at): return octets.read_u64(source, at)
+        def write_u16(target, at, value): octets.write_u16(target, at, value)
+        def write_u32(target, at, value): octets.write_u32(target, at, value)
+        def copy(target, at, source, start, count): octets.copy(target, at, source, start, count)
+        """,
+    "router/amqp/door.pxd": """
+        from router.amqp cimport octets
+
+        cpdef read_u16(const unsigned char[::1] source, Py_ssize_t at)
+        cpdef read_u32(const unsigned char[::1] source, Py_ssize_t at)
+        cpdef read_u64(const unsigned char[::1] source, Py_ssize_t at)
+        cpdef write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value)
+        cpdef write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int value)
+        cpdef copy(unsigned char[::1] target, Py_ssize_t at,
+                   const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count)
+        """,
+}
 
 
 @pytest.fixture(scope="module", params=["interpreted", "compiled"])
@@ -49,16 +61,27 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def _compiled(folder: Path) -> ModuleType:
-    pytest.importorskip("Cython")
-    (folder / "door.pyx").write_text(DOOR)
-    (folder / "build.py").write_text(BUILD.format(root=str(ROOT)))
+    tree = write_tree(folder / "tree", DOOR)
+    for name in ("octets.py", "octets.pxd"):
+        shutil.copy(ROOT / "router" / "amqp" / name, tree / "router" / "amqp")
+    out = folder / "out"
+    out.mkdir()
+    sanitized = (build.record(Path(build.__file__).parent) or {}).get("sanitized")
+    # the sanitizers are for the door, not for the compiler
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
-        [sys.executable, "build.py"], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, str(COMPILE), str(tree / "router"), str(out), "router.amqp.door"],
+        env={**environment, "TRIOUTE_SANITIZE": "1" if sanitized else "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
-    built = list(folder.glob("door*.so"))
-    if not built:
-        pytest.skip(f"no compiler: {done.stderr[-300:]}")
-    spec = importlib.util.spec_from_file_location("door", built[0])
+    if done.returncode == NO_COMPILER_EXIT:
+        pytest.skip(done.stdout)
+    assert done.returncode == 0, done.stdout
+    (built,) = out.rglob("door*.so")
+    spec = importlib.util.spec_from_file_location("router.amqp.door", built)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -16,8 +16,6 @@ from support.trees import EXTENSION, write_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytest.importorskip("hatchling", reason="the build's own tools are in the development environment")
-
 PACKAGE = {
     "README.md": "A sample.\n",
     "LICENSE": "None.\n",
