@@ -72,13 +72,13 @@ test-pythons: interop ## the suite, compiled, on every Python in PYTHONS that th
 	    python=$$(sh deploy/build/find-python.sh $$version) || continue; \
 	    echo "== Python $$version =="; \
 	    $$python deploy/build/environment.py .venv-test-$$version --build compiled --extra test && \
-	    TRIOUTE_EXPECT_BUILD=compiled .venv-test-$$version/bin/pytest -n $(JOBS) $(PYTEST_ARGS) \
+	    TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test-$$version/bin/pytest -n $(JOBS) $(PYTEST_ARGS) \
 	        || status=1; \
 	done; exit $$status
 
 test-oldest: interop ## the suite, compiled, with the oldest dependencies allowed
 	@$(ENVIRONMENT) .venv-test-oldest --build compiled --extra test --oldest
-	@TRIOUTE_EXPECT_BUILD=compiled .venv-test-oldest/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test-oldest/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
 
 lint: env-dev ## ruff, its formatter's check, and mypy
 	@status=0; \
