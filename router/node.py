@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 import structlog
@@ -14,6 +15,7 @@ from router.config.model import Configuration, ListenerSettings
 from router.core.table import AddressTable
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
+from router.net.accepting import accept_connections
 from router.net.connectors import AmqpConnector
 from router.net.exchange import Exchange
 from router.net.listeners import AmqpListener, close_sockets, open_listeners
@@ -79,7 +81,8 @@ class Node:
                 bound = tuple(s.socket.getsockname()[:2] for s in sockets)
                 listening.append(Listening(listener, bound))
                 if listener.http:
-                    http.append(HttpListener(listener.name, sockets, self._http_app(listener)))
+                    accept = partial(accept_connections, listener.name, sockets)
+                    http.append(HttpListener(listener.name, accept, self._http_app(listener)))
                 else:
                     listeners.append(
                         AmqpListener(listener, sockets, self.exchange, self.container_id)

@@ -1,8 +1,8 @@
 """The HTTP side of a router: metrics for scrapers, health and readiness for who keeps it running.
 
-Hypercorn speaks HTTP on each connection; accepting connections, and what one bad client may cost,
-is seen to here: so many connections, one request on each, so many octets, so much time; and what
-goes wrong on a connection ends that one alone (docs/decisions/0020-http-by-connection.md).
+Hypercorn speaks HTTP on each connection; what one bad client may cost is seen to here: so many
+connections, one request on each, so many octets, so much time; and what goes wrong on a connection
+ends that one alone (docs/decisions/0020-http-by-connection.md).
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
 
 Headers = list[tuple[bytes, bytes]]
+# Accepts connections until cancelled; each is served in the nursery, and closed after.
+Accept = Callable[[Callable[[trio.SocketStream], Awaitable[object]], trio.Nursery], Awaitable[None]]
 
 
 @attrs.frozen
@@ -143,10 +145,10 @@ async def _discard(receive: Callable[[], Awaitable[Any]]) -> None:
 
 
 class HttpListener:
-    """A bound listener that serves an application."""
+    """A bound listener that serves an application to whoever `accept` lets in."""
 
-    def __init__(self, name: str, sockets: list[trio.SocketListener], app: App) -> None:
-        self.sockets = sockets
+    def __init__(self, name: str, accept: Accept, app: App) -> None:
+        self._accept = accept
         self.log = log.bind(listener=name)
         self._app = ASGIWrapper(app)
         self._config = _hypercorn_config()
@@ -158,18 +160,15 @@ class HttpListener:
         """Serve until `stop` is set; then let answers under way be finished, and close."""
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
-                accepting.start_soon(self._accept, connections)
+                accepting.start_soon(self._accept, self._serve_one, connections)
                 await stop.wait()
                 accepting.cancel_scope.cancel()
             # has connections without a request closed, and the others after their answer
             await self._context.terminated.set()
             connections.cancel_scope.deadline = trio.current_time() + GRACE_S
 
-    async def _accept(self, connections: trio.Nursery) -> None:
-        await trio.serve_listeners(self._serve_one, self.sockets, handler_nursery=connections)
-
     async def _serve_one(self, stream: trio.SocketStream) -> None:
-        """Serve one connection; trio closes it after."""
+        """Serve one connection, which is closed after."""
         if self._connections >= MAX_CONNECTIONS:
             if not self._is_full:
                 self.log.warning("connections refused", limit=MAX_CONNECTIONS)

@@ -13,6 +13,7 @@ import trio
 from router.config.model import ListenerSettings
 from router.config.users import load_users
 from router.engine.connection import Connection
+from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.endpoints import endpoint_name, listener_settings
 from router.net.exchange import Exchange
@@ -99,7 +100,7 @@ class AmqpListener:
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Accept until cancelled; accepted connections live on in `connections`."""
-        await trio.serve_listeners(self._serve_one, self.sockets, handler_nursery=connections)
+        await accept_connections(self.listener.name, self.sockets, self._serve_one, connections)
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         try:

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import attrs
 import h11
@@ -19,6 +20,7 @@ from router.config.model import ListenerSettings
 from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
 from router.net import exchange as exchange_module
+from router.net.accepting import accept_connections
 
 from support.blocking_proton import Peer, send, threaded
 from support.routers import StartRouter
@@ -284,7 +286,8 @@ async def test_a_failure_of_the_application_is_answered_and_logged(
 
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = sockets[0].socket.getsockname()[1]
-    listener = HttpListener("http", sockets, App(None, Health(fails, lambda: None)))
+    accept = partial(accept_connections, "http", sockets)
+    listener = HttpListener("http", accept, App(None, Health(fails, lambda: None)))
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(listener.serve, stop)

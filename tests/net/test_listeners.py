@@ -6,7 +6,6 @@ import errno
 import socket
 
 import pytest
-import trio
 from structlog.testing import capture_logs
 
 from router.config.model import ListenerSettings
@@ -70,22 +69,3 @@ async def test_peers_that_reset_before_they_are_accepted_disturb_nobody() -> Non
             sock.close()
         async with dialled(running.address) as peer:
             await peer.begin()
-
-
-async def test_running_out_of_files_ends_when_there_are_some_again(
-    monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
-) -> None:
-    plain = trio.SocketListener.accept
-    failed = 0
-
-    async def accept(listener: trio.SocketListener) -> trio.SocketStream:
-        nonlocal failed
-        if failed < 3:
-            failed += 1
-            raise OSError(errno.EMFILE, "Too many open files")
-        return await plain(listener)
-
-    monkeypatch.setattr(trio.SocketListener, "accept", accept)
-    async with running_node() as running, dialled(running.address) as peer:
-        await peer.begin()
-    assert failed == 3

@@ -1,0 +1,157 @@
+"""Accepting goes on when it cannot be done for a while, and says so now and then, not each time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+from trio.testing import MockClock
+
+from router.amqp.performatives import Begin
+from router.net.accepting import PAUSE_S, WARN_EVERY_S, accept_connections
+
+from support.loopback import WIDE
+from support.raw_peers import RawPeer
+from support.routers import RouterProcess, StartRouter
+
+TWO = """\
+[[listener]]
+port = 0
+
+[[listener]]
+port = 0
+name = "http"
+http = true
+"""
+
+
+@asynccontextmanager
+async def accepting(
+    monkeypatch: pytest.MonkeyPatch, *failures: OSError
+) -> AsyncIterator[tuple[str, int]]:
+    """Accept, with these failures first; whoever connects is sent one octet."""
+    plain = trio.SocketListener.accept
+    waiting = list(failures)
+
+    async def accept(listener: trio.SocketListener) -> trio.SocketStream:
+        if waiting:
+            raise waiting.pop(0)
+        return await plain(listener)
+
+    async def handle(stream: trio.SocketStream) -> None:
+        await stream.send_all(b"x")
+
+    monkeypatch.setattr(trio.SocketListener, "accept", accept)
+    sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(accept_connections, "mine", sockets, handle, nursery)
+        yield sockets[0].socket.getsockname()
+        nursery.cancel_scope.cancel()
+    assert all(each.socket.fileno() == -1 for each in sockets)
+
+
+async def heard(address: tuple[str, int]) -> bytes:
+    """All that a connection brings."""
+    async with await trio.open_tcp_stream(*address) as stream:
+        return b"".join([part async for part in stream])
+
+
+async def test_a_connection_is_closed_when_it_is_handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with accepting(monkeypatch) as address:
+        assert await heard(address) == b"x"
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS])
+async def test_a_shortage_is_waited_for_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock, number: int
+) -> None:
+    began = trio.current_time()
+    with capture_logs() as logs:
+        async with accepting(monkeypatch, *[OSError(number, "")] * 3) as address:
+            assert await heard(address) == b"x"
+    assert trio.current_time() - began >= 3 * PAUSE_S
+    allowed = {"descriptors_allowed": resource.getrlimit(resource.RLIMIT_NOFILE)[0]}
+    line: EventDict = {
+        "event": "cannot accept connections",
+        "log_level": "warning",
+        "listener": "mine",
+        "reason": os.strerror(number),
+        **(allowed if number == errno.EMFILE else {}),
+    }
+    assert logs == [line]
+
+
+async def test_a_shortage_that_lasts_is_said_again(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    times = 3 * round(WARN_EVERY_S / PAUSE_S)
+    with capture_logs() as logs:
+        async with accepting(monkeypatch, *[OSError(errno.EMFILE, "")] * times) as address:
+            assert await heard(address) == b"x"
+    assert 3 <= len(logs) <= 4
+
+
+async def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        async with accepting(monkeypatch, OSError(errno.EINVAL, "")):
+            await trio.sleep_forever()
+    failed, others = caught.value.split(OSError)
+    assert failed is not None
+    assert others is None
+
+
+def _limit(router: RouterProcess, more: int) -> int:
+    """Allow a router so many descriptors beyond those that it has; how many that makes."""
+    allowed = len(list(Path(f"/proc/{router.pid}/fd").iterdir())) + more
+    _, most = resource.prlimit(router.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(router.pid, resource.RLIMIT_NOFILE, (allowed, most))
+    return allowed
+
+
+def _round_trips(peer: RawPeer) -> None:
+    """Have the router look at all its sockets, and act on what it saw."""
+    for channel in (1, 2):
+        begin = Begin(next_outgoing_id=0, incoming_window=WIDE, outgoing_window=WIDE)
+        peer.say(begin, channel=channel)
+        peer.hear_until(Begin)
+
+
+def test_a_router_without_descriptors_serves_on_and_accepts_when_it_has_some(
+    start_router: StartRouter,
+) -> None:
+    router = start_router(TWO)
+    allowed = _limit(router, 5)
+    first = [RawPeer(router.port) for _ in range(5)]
+    for peer in first:
+        peer.open()
+    later = [RawPeer(router.port) for _ in range(5)]
+    scraper = socket.create_connection(router.http_addresses[0])
+    # the others never notice
+    _round_trips(first[0])
+    for peer in first:
+        peer.socket.close()
+    for peer in later:
+        peer.open()
+        peer.socket.close()
+    scraper.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    scraper.settimeout(30)
+    assert scraper.recv(100).startswith(b"HTTP/1.1 200 ")
+    scraper.close()
+    assert router.stop() == 0
+    log = router.log_text()
+    said = [line for line in log.splitlines() if "cannot accept connections" in line]
+    assert len(said) == 2
+    for line, listener in zip(sorted(said, key=len), ("http", "listener/"), strict=True):
+        assert f"descriptors_allowed={allowed} " in line
+        assert f"listener={listener}" in line
+        assert "Too many open files" in line
+    assert "Traceback" not in log
