@@ -44,43 +44,72 @@ def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
 _HOST: Final = kinds.text(255, spaces=False)
 # Longer than what the default names are made of, so that no default can be refused.
 _NAME: Final = kinds.text(512)
-_FRAME_SIZE: Final = kinds.whole_number(512, MIB, "bytes")
-_SESSIONS: Final = kinds.whole_number(1, 65536, "sessions")
-_SESSION_FRAMES: Final = kinds.whole_number(1, 2**31 - 1, "frames")
-_LINK_CAPACITY: Final = kinds.whole_number(1, 1_000_000, "deliveries")
-_CONNECTION_BUFFER: Final = kinds.whole_number(64 * 1024, 2**40, "bytes")
 _MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))
-_ROLE: Final = kinds.choice(get_args(Role))
 _DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
 
-_ABOUT_ROLE: Final = (
-    "What the peer is: a client (normal), or a container such as a broker that this router "
-    "attaches links to (route-container)."
+# What listeners and connectors have in common. One definition may stand in two classes: attrs makes
+# an attribute of each class from it.
+_ROLE: Final[Role] = attrs.field(
+    default="normal",
+    metadata=setting(
+        kinds.choice(get_args(Role)),
+        "What the peer is: a client (normal), or a container such as a broker that this router "
+        "attaches links to (route-container).",
+    ),
 )
-_ABOUT_MAX_FRAME_SIZE: Final = (
-    "The largest frame that the peer may send, announced in open as max-frame-size."
+_MAX_FRAME_SIZE: Final[int] = attrs.field(
+    default=65536,
+    metadata=setting(
+        kinds.whole_number(512, MIB, "bytes"),
+        "The largest frame that the peer may send, announced in open as max-frame-size.",
+    ),
 )
-_ABOUT_MAX_SESSIONS: Final = (
-    "How many sessions the peer may begin on one connection; one less is announced in open as "
-    "channel-max."
+_MAX_SESSIONS: Final[int] = attrs.field(
+    default=32768,
+    metadata=setting(
+        kinds.whole_number(1, 65536, "sessions"),
+        "How many sessions the peer may begin on one connection; one less is announced in open as "
+        "channel-max.",
+    ),
 )
-_ABOUT_MAX_SESSION_FRAMES: Final = (
-    "How many transfer frames the peer may send on one session before the router widens the "
-    "incoming window."
+_MAX_SESSION_FRAMES: Final[int] = attrs.field(
+    default=2048,
+    metadata=setting(
+        kinds.whole_number(1, 2**31 - 1, "frames"),
+        "How many transfer frames the peer may send on one session before the router widens the "
+        "incoming window.",
+    ),
 )
-_ABOUT_LINK_CAPACITY: Final = (
-    "How many deliveries a link may have on their way: the most credit a sender is given."
+_LINK_CAPACITY: Final[int] = attrs.field(
+    default=1000,
+    metadata=setting(
+        kinds.whole_number(1, 1_000_000, "deliveries"),
+        "How many deliveries a link may have on their way: the most credit a sender is given.",
+    ),
 )
-_ABOUT_CONNECTION_BUFFER: Final = (
-    "How many bytes of messages one connection may have waiting in the router before the router "
-    "stops reading from it; it reads on when they have left."
+_CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
+    default=8 * MIB,
+    metadata=setting(
+        kinds.whole_number(64 * 1024, 2**40, "bytes"),
+        "How many bytes of messages one connection may have waiting in the router before the "
+        "router stops reading from it; it reads on when they have left.",
+    ),
 )
-_ABOUT_IDLE_TIMEOUT: Final = (
-    "How long the peer may be silent before the connection is closed; half of it is announced in "
-    "open as idle-time-out."
+_IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(
+    default=16.0,
+    metadata=setting(
+        kinds.seconds(LONGEST_TIMEOUT_S, zero="never"),
+        "How long the peer may be silent before the connection is closed; half of it is announced "
+        "in open as idle-time-out.",
+    ),
 )
-_ABOUT_OPEN_PROPERTIES: Final = (
-    "Further properties to send in open, beside those that the router sends itself."
+_OPEN_PROPERTIES: Final[Mapping[str, object]] = attrs.field(
+    factory=dict,
+    metadata=setting(
+        open_properties(),
+        "Further properties to send in open, beside those that the router sends itself.",
+        default="none",
+    ),
 )
 
 
@@ -152,7 +181,7 @@ class ListenerSettings:
             default="every family that the host has",
         ),
     )
-    role: Role = attrs.field(default="normal", metadata=setting(_ROLE, _ABOUT_ROLE))
+    role: Role = _ROLE
     sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
         default=("ANONYMOUS",),
         metadata=setting(_MECHANISMS, "The SASL mechanisms to offer, in this order."),
@@ -173,23 +202,12 @@ class ListenerSettings:
             default="none; needed where PLAIN is offered",
         ),
     )
-    max_frame_size: int = attrs.field(
-        default=65536, metadata=setting(_FRAME_SIZE, _ABOUT_MAX_FRAME_SIZE)
-    )
-    max_sessions: int = attrs.field(default=32768, metadata=setting(_SESSIONS, _ABOUT_MAX_SESSIONS))
-    max_session_frames: int = attrs.field(
-        default=2048, metadata=setting(_SESSION_FRAMES, _ABOUT_MAX_SESSION_FRAMES)
-    )
-    link_capacity: int = attrs.field(
-        default=1000, metadata=setting(_LINK_CAPACITY, _ABOUT_LINK_CAPACITY)
-    )
-    connection_buffer_bytes: int = attrs.field(
-        default=8 * MIB, metadata=setting(_CONNECTION_BUFFER, _ABOUT_CONNECTION_BUFFER)
-    )
-    idle_timeout_seconds: float = attrs.field(
-        default=16.0,
-        metadata=setting(kinds.seconds(LONGEST_TIMEOUT_S, zero="never"), _ABOUT_IDLE_TIMEOUT),
-    )
+    max_frame_size: int = _MAX_FRAME_SIZE
+    max_sessions: int = _MAX_SESSIONS
+    max_session_frames: int = _MAX_SESSION_FRAMES
+    link_capacity: int = _LINK_CAPACITY
+    connection_buffer_bytes: int = _CONNECTION_BUFFER_BYTES
+    idle_timeout_seconds: float = _IDLE_TIMEOUT_SECONDS
     initial_handshake_timeout_seconds: float = attrs.field(
         default=10.0,
         metadata=setting(
@@ -197,9 +215,7 @@ class ListenerSettings:
             "How long a peer may take from connecting to the end of its open.",
         ),
     )
-    open_properties: Mapping[str, object] = attrs.field(
-        factory=dict, metadata=setting(open_properties(), _ABOUT_OPEN_PROPERTIES, default="none")
-    )
+    open_properties: Mapping[str, object] = _OPEN_PROPERTIES
     http: bool = attrs.field(
         default=False,
         metadata=setting(
@@ -239,7 +255,7 @@ class ConnectorSettings:
             default="connector/host:port",
         ),
     )
-    role: Role = attrs.field(default="normal", metadata=setting(_ROLE, _ABOUT_ROLE))
+    role: Role = _ROLE
     sasl_username: str | None = attrs.field(
         default=None,
         metadata=setting(kinds.text(255), "The user to be, for PLAIN.", default="none"),
@@ -261,26 +277,13 @@ class ConnectorSettings:
             default='"PLAIN" with a saslUsername, "ANONYMOUS" without',
         ),
     )
-    max_frame_size: int = attrs.field(
-        default=65536, metadata=setting(_FRAME_SIZE, _ABOUT_MAX_FRAME_SIZE)
-    )
-    max_sessions: int = attrs.field(default=32768, metadata=setting(_SESSIONS, _ABOUT_MAX_SESSIONS))
-    max_session_frames: int = attrs.field(
-        default=2048, metadata=setting(_SESSION_FRAMES, _ABOUT_MAX_SESSION_FRAMES)
-    )
-    link_capacity: int = attrs.field(
-        default=1000, metadata=setting(_LINK_CAPACITY, _ABOUT_LINK_CAPACITY)
-    )
-    connection_buffer_bytes: int = attrs.field(
-        default=8 * MIB, metadata=setting(_CONNECTION_BUFFER, _ABOUT_CONNECTION_BUFFER)
-    )
-    idle_timeout_seconds: float = attrs.field(
-        default=16.0,
-        metadata=setting(kinds.seconds(LONGEST_TIMEOUT_S, zero="never"), _ABOUT_IDLE_TIMEOUT),
-    )
-    open_properties: Mapping[str, object] = attrs.field(
-        factory=dict, metadata=setting(open_properties(), _ABOUT_OPEN_PROPERTIES, default="none")
-    )
+    max_frame_size: int = _MAX_FRAME_SIZE
+    max_sessions: int = _MAX_SESSIONS
+    max_session_frames: int = _MAX_SESSION_FRAMES
+    link_capacity: int = _LINK_CAPACITY
+    connection_buffer_bytes: int = _CONNECTION_BUFFER_BYTES
+    idle_timeout_seconds: float = _IDLE_TIMEOUT_SECONDS
+    open_properties: Mapping[str, object] = _OPEN_PROPERTIES
 
 
 def _name_from_address(self: AddressSettings) -> str:

@@ -20,8 +20,20 @@ def endpoint_name(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _properties(own: Any) -> dict[str, Any]:
-    return {"product": PRODUCT, "version": __version__, **own}
+def _common_settings(
+    container_id: str, endpoint: ListenerSettings | ConnectorSettings
+) -> dict[str, Any]:
+    return {
+        "container_id": container_id,
+        "max_frame_size": endpoint.max_frame_size,
+        "channel_max": endpoint.max_sessions - 1,
+        "window_limit": endpoint.max_session_frames,
+        "link_capacity": endpoint.link_capacity,
+        "held_limit_bytes": endpoint.connection_buffer_bytes,
+        "unsent_limit_bytes": UNSENT_LIMIT_BYTES,
+        "idle_timeout_s": endpoint.idle_timeout_seconds,
+        "properties": {"product": PRODUCT, "version": __version__, **endpoint.open_properties},
+    }
 
 
 def listener_settings(container_id: str, listener: ListenerSettings) -> ConnectionSettings:
@@ -35,18 +47,10 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
         if name != "ANONYMOUS" or not listener.authenticate_peer
     )
     return ConnectionSettings(
-        container_id=container_id,
-        max_frame_size=listener.max_frame_size,
-        channel_max=listener.max_sessions - 1,
-        window_limit=listener.max_session_frames,
-        link_capacity=listener.link_capacity,
-        held_limit_bytes=listener.connection_buffer_bytes,
-        unsent_limit_bytes=UNSENT_LIMIT_BYTES,
-        idle_timeout_s=listener.idle_timeout_seconds,
+        **_common_settings(container_id, listener),
         handshake_timeout_s=listener.initial_handshake_timeout_seconds,
         sasl_mechanisms=mechanisms,
         sasl_required=listener.authenticate_peer,
-        properties=_properties(listener.open_properties),
     )
 
 
@@ -57,17 +61,9 @@ def connector_settings(container_id: str, connector: ConnectorSettings) -> Conne
     """
     password = connector.sasl_password
     return ConnectionSettings(
-        container_id=container_id,
+        **_common_settings(container_id, connector),
         hostname=connector.host,
-        max_frame_size=connector.max_frame_size,
-        channel_max=connector.max_sessions - 1,
-        window_limit=connector.max_session_frames,
-        link_capacity=connector.link_capacity,
-        held_limit_bytes=connector.connection_buffer_bytes,
-        unsent_limit_bytes=UNSENT_LIMIT_BYTES,
-        idle_timeout_s=connector.idle_timeout_seconds,
         sasl_mechanisms=connector.sasl_mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
-        properties=_properties(connector.open_properties),
     )
