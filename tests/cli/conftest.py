@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
-from support.proton_peers import ProtonConnection, ProtonPeers
+from support.commands import OtherSide
+from support.proton_peers import ProtonPeers
 from support.routers import RouterProcess
 
 
@@ -21,6 +23,10 @@ def peers() -> Iterator[ProtonPeers]:
 
 
 @pytest.fixture
-def proton(peers: ProtonPeers, router_process: RouterProcess) -> ProtonConnection:
-    """A connection of Proton's to the shared router."""
-    return peers.connect(router_process.url())
+def other_side(
+    peers: ProtonPeers, router_process: RouterProcess, request: pytest.FixtureRequest
+) -> OtherSide:
+    """The shared router, and Proton at an address of this test alone."""
+    proton = peers.connect(router_process.url())
+    name = re.sub(r"\W+", "-", request.node.nodeid).strip("-")
+    return OtherSide(peers, proton, router_process, f"cli/{name}")

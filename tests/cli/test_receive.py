@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 from typing import Any
 
@@ -14,39 +13,27 @@ from proton import Message, symbol
 
 from router.cli.receive import receive
 
-from support.commands import Command, Ended, run, screen
-from support.proton_peers import ProtonConnection, ProtonPeers, ProtonSender
-from support.routers import RouterProcess, StartRouter
+from support.commands import Command, Ended, OtherSide, run
+from support.proton_peers import ProtonSender
+from support.routers import RouterProcess
 
 
 def received(
-    peers: ProtonPeers,
-    proton: ProtonConnection,
-    router: RouterProcess,
-    address: str,
-    messages: list[Message],
-    *arguments: str,
-    **options: Any,
+    other_side: OtherSide, message: Message, *arguments: str, **options: Any
 ) -> tuple[Ended, ProtonSender]:
-    """Run a receive, send it messages, and return how it ended and what the sender heard."""
-    with Command("receive", router.url(address), *arguments) as command:
-        sender = proton.sender(address, **options)
-        for message in messages:
-            sender.send(message)
-        peers.until(lambda: command.has_ended, "the command has ended")
-        peers.until(sender.all_settled, "all is settled")
-        return command.end(), sender
+    """Run a receive, send it a message, and return how it ended and what the sender heard."""
+    with Command("receive", other_side.url, *arguments) as command:
+        sender = other_side.sender(message, **options)
+        ended = other_side.end(command)
+        other_side.settle(sender)
+    return ended, sender
 
 
-def test_bodies_are_printed(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    messages = [Message(body="héllo"), Message(body=b"\xff\x00"), Message(body={"a": [1, None]})]
-    with Command("receive", router_process.url("receive/body"), "--count", "3") as command:
-        sender = proton.sender("receive/body")
-        for message in messages:
-            sender.send(message)
-        peers.until(lambda: command.has_ended, "the command has ended")
+def test_bodies_are_printed(other_side: OtherSide) -> None:
+    bodies: list[Any] = ["héllo", b"\xff\x00", {"a": [1, None]}]
+    with Command("receive", other_side.url, "--count", "3") as command:
+        sender = other_side.sender(*[Message(body=body) for body in bodies])
+        other_side.peers.until(lambda: command.has_ended, "the command has ended")
         output, errors = command.process.communicate()
     assert output == "héllo\n".encode() + b'\xff\x00\n{"a": [1, null]}\n'
     assert command.process.returncode == 0
@@ -54,22 +41,16 @@ def test_bodies_are_printed(
     assert first.startswith("received 3 messages, ")
     # proton put no time into its messages
     assert rest == ["outcomes: 3 accepted"]
-    peers.until(sender.all_settled, "all is settled")
-    assert sender.outcomes == ["accepted"] * 3
+    assert other_side.settle(sender) == ["accepted"] * 3
 
 
-def test_a_message_as_json(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
+def test_a_message_as_json(other_side: OtherSide) -> None:
     message = Message(
         inferred=True, body=b"\x01", durable=True, priority=7, ttl=60.0, id="m-1",
         subject="s", reply_to="r", correlation_id="c", properties={"k": 5},
         annotations={symbol("x-opt-a"): "b"},
     )  # fmt: skip
-    ended, _ = received(
-        peers, proton, router_process, "receive/json", [message],
-        "--count", "1", "--print", "json", "--quiet",
-    )  # fmt: skip
+    ended, _ = received(other_side, message, "--count", "1", "--print", "json", "--quiet")
     assert ended.errors == ""
     shown = json.loads(ended.output)
     assert shown["header"].pop("ttl") <= 60_000
@@ -94,17 +75,10 @@ def test_a_message_as_json(
         ("modify", "modified"),
     ],
 )
-def test_the_sender_hears_the_outcome(
-    peers: ProtonPeers,
-    proton: ProtonConnection,
-    router_process: RouterProcess,
-    word: str,
-    outcome: str,
-) -> None:
+def test_the_sender_hears_the_outcome(other_side: OtherSide, word: str, outcome: str) -> None:
     ended, sender = received(
-        peers, proton, router_process, f"receive/{word}", [Message(body="x")],
-        "--count", "1", "--settle", word, "--print", "none",
-    )  # fmt: skip
+        other_side, Message(body="x"), "--count", "1", "--settle", word, "--print", "none"
+    )
     assert ended.code == 0
     assert ended.output == ""
     assert sender.outcomes == [outcome]
@@ -112,40 +86,25 @@ def test_the_sender_hears_the_outcome(
     assert ended.errors.splitlines()[1] == f"outcomes: 1 {outcome}"
 
 
-def test_presettled_messages(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    ended, sender = received(
-        peers, proton, router_process, "receive/presettled", [Message(body="x")],
-        "--count", "1", "--presettled",
-    )  # fmt: skip
+def test_presettled_messages(other_side: OtherSide) -> None:
+    ended, sender = received(other_side, Message(body="x"), "--count", "1", "--presettled")
     assert ended.code == 0
     assert ended.errors.splitlines()[1] == "outcomes: 1 settled"
     assert sender.all_settled()
 
 
-def test_no_more_is_taken_than_asked_for(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    with Command("receive", router_process.url("receive/two"), "--count", "2") as command:
-        sender = proton.sender("receive/two")
-        first, second = sender.send(Message(body="1")), sender.send(Message(body="2"))
-        sender.settled(first)
-        sender.settled(second)
-        peers.until(lambda: command.has_ended, "the command has ended")
-        assert command.end().lines == ["1", "2"]
-    receiver = proton.receiver("receive/two", credit=10)
+def test_no_more_is_taken_than_asked_for(other_side: OtherSide) -> None:
+    with Command("receive", other_side.url, "--count", "2") as command:
+        sender = other_side.sender(Message(body="1"), Message(body="2"))
+        other_side.settle(sender)
+        assert other_side.end(command).lines == ["1", "2"]
+    receiver = other_side.receiver(credit=10)
     sender.outcome(Message(body="3"))
     assert receiver.bodies() == ["3"]
 
 
-def test_too_few_come_in_time(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    ended, _ = received(
-        peers, proton, router_process, "receive/few", [Message(body="x")],
-        "--count", "2", "--timeout", "1", "--quiet",
-    )  # fmt: skip
+def test_too_few_come_in_time(other_side: OtherSide) -> None:
+    ended, _ = received(other_side, Message(body="x"), "--count", "2", "--timeout", "1", "--quiet")
     assert ended.code == 1
     assert ended.lines == ["x"]
     assert ended.errors == "trioute: 1 of 2 messages came, and no further one within 1 s\n"
@@ -195,62 +154,25 @@ def test_large_messages_and_a_reader_who_waits(router_process: RouterProcess) ->
             assert sender.end().code == 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_with_a_summary(
-    router_process: RouterProcess, number: int, code: int
-) -> None:
-    with screen() as terminal:
-        url = router_process.url("receive/signal")
-        with Command("receive", url, stderr=terminal.theirs) as command:
-            terminal.wait_for("0 received, waiting for messages")
-            command.interrupt(number)
-            assert command.end().code == code
-        assert terminal.rest().endswith("received 0 messages, 0 bytes, in 0.000 s (0/s)\r\n")
-
-
-def test_a_router_that_goes_away(start_router: StartRouter) -> None:
-    router = start_router()
-    with screen() as terminal:
-        with Command("receive", router.url("q"), stderr=terminal.theirs) as command:
-            terminal.wait_for("0 received, waiting for messages")
-            router.stop()
-            assert command.end().code == 3
-        assert "trioute: amqp:connection:forced: the router is shutting down" in terminal.rest()
-
-
-def test_who_reads_the_output_has_enough(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
+def test_who_reads_the_output_has_enough(other_side: OtherSide) -> None:
     ours, theirs = os.pipe()
     with os.fdopen(theirs, "wb") as output:
-        command = Command("receive", router_process.url("receive/pipe"), stdout=output)
+        command = Command("receive", other_side.url, stdout=output)
     os.close(ours)
     with command:
-        sender = proton.sender("receive/pipe")
-        sender.send(Message(body="x"))
-        peers.until(lambda: command.has_ended, "the command has ended")
-        ended = command.end()
+        other_side.sender(Message(body="x"))
+        ended = other_side.end(command)
     assert ended.code == 141
     assert ended.errors == ""
 
 
-def test_what_is_no_message_is_said(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    with Command("receive", router_process.url("receive/bad"), "--count", "1") as command:
-        sender = proton.sender("receive/bad")
-        sender.send(b"no message")
-        peers.until(lambda: command.has_ended, "the command has ended")
-        ended = command.end()
+def test_what_is_no_message_is_said(other_side: OtherSide) -> None:
+    with Command("receive", other_side.url, "--count", "1") as command:
+        other_side.sender(b"no message")
+        ended = other_side.end(command)
     assert ended.code == 0
     assert ended.output == ""
     assert ended.errors.startswith("trioute: a message that cannot be read: amqp:decode-error: ")
-
-
-def test_an_address_that_is_refused(router_process: RouterProcess) -> None:
-    ended = run("receive", router_process.url("unavailable/x"), "--quiet")
-    assert ended.code == 3
-    assert ended.errors.startswith("trioute: amqp:not-found: ")
 
 
 @pytest.mark.parametrize(

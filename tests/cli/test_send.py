@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ from trio.testing import MockClock
 from router.cli.send import Pace, send
 from router.config.users import hash_password
 
-from support.commands import Command, run, screen
-from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver
+from support.commands import Command, OtherSide, run
 from support.routers import RouterProcess, StartRouter
 
 PASSWORDS = """\
@@ -30,24 +27,19 @@ usersFile = "{users}"
 """
 
 
-def received(
-    peers: ProtonPeers, receiver: ProtonReceiver, *arguments: str | Path, stdin: bytes | None = None
-) -> Any:
+def received(other_side: OtherSide, *arguments: str, stdin: bytes | None = None) -> Any:
     """Run a send that has to go well, and return the one message that it sent."""
+    receiver = other_side.receiver(credit=1)
     with Command("send", *arguments, stdin=stdin) as command:
-        peers.until(lambda: command.has_ended, "the command has ended")
-        ended = command.end()
+        ended = other_side.end(command)
     assert ended.code == 0, ended.errors
     assert ended.output == ""
     return receiver.get(1)[0]
 
 
-def test_everything_arrives_as_it_was_sent(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    receiver = proton.receiver("send/all", credit=1)
+def test_everything_arrives_as_it_was_sent(other_side: OtherSide) -> None:
     message = received(
-        peers, receiver, router_process.url("send/all"), "--body", "héllo", "--durable",
+        other_side, other_side.url, "--body", "héllo", "--durable",
         "--ttl", "60000", "--priority", "7", "--property", "a=1", "--property", "b=x=y",
         "--subject", "about", "--reply-to", "answers",
     ).message  # fmt: skip
@@ -62,11 +54,8 @@ def test_everything_arrives_as_it_was_sent(
     assert list(message.annotations) == ["x-opt-trioute-sent-ns"]
 
 
-def test_a_plain_message_says_nothing_more(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    receiver = proton.receiver("send/plain", credit=1)
-    message = received(peers, receiver, router_process.url("send/plain")).message
+def test_a_plain_message_says_nothing_more(other_side: OtherSide) -> None:
+    message = received(other_side, other_side.url).message
     assert message.body == "hello, world"
     assert not message.durable
     assert message.ttl == 0
@@ -77,13 +66,7 @@ def test_a_plain_message_says_nothing_more(
 
 
 @pytest.mark.parametrize("kind", ["size", "file", "stdin"])
-def test_bodies_of_octets(
-    peers: ProtonPeers,
-    proton: ProtonConnection,
-    router_process: RouterProcess,
-    tmp_path: Path,
-    kind: str,
-) -> None:
+def test_bodies_of_octets(other_side: OtherSide, tmp_path: Path, kind: str) -> None:
     octets = bytes(range(256)) * 500
     file = tmp_path / "body"
     file.write_bytes(octets)
@@ -92,37 +75,24 @@ def test_bodies_of_octets(
         "file": (["--file", str(file)], octets),
         "stdin": (["--file", "-"], octets),
     }[kind]
-    receiver = proton.receiver(f"send/{kind}", credit=1)
     stdin = octets if kind == "stdin" else None
-    url = router_process.url(f"send/{kind}")
-    assert received(peers, receiver, url, *arguments, stdin=stdin).body == body
+    assert received(other_side, other_side.url, *arguments, stdin=stdin).body == body
 
 
-def test_presettled_messages(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    receiver = proton.receiver("send/presettled", credit=1)
-    url = router_process.url("send/presettled")
-    assert received(peers, receiver, url, "--settle", "presettled").is_settled_by_sender
+def test_presettled_messages(other_side: OtherSide) -> None:
+    assert received(other_side, other_side.url, "--settle", "presettled").is_settled_by_sender
 
 
-def test_the_anonymous_relay(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    receiver = proton.receiver("send/relay", credit=1)
-    message = received(peers, receiver, router_process.url(), "--to", "send/relay").message
-    assert message.address == "send/relay"
+def test_the_anonymous_relay(other_side: OtherSide) -> None:
+    url, address = other_side.router.url(), other_side.address
+    assert received(other_side, url, "--to", address).message.address == address
 
 
-def test_a_load_is_summed_up_as_json(
-    peers: ProtonPeers, proton: ProtonConnection, router_process: RouterProcess
-) -> None:
-    receiver = proton.receiver("send/load", credit=100)
+def test_a_load_is_summed_up_as_json(other_side: OtherSide) -> None:
+    receiver = other_side.receiver(credit=100)
     receiver.renews = True
-    url = router_process.url("send/load")
-    with Command("send", url, "--count", "500", "--size", "100", "--json") as command:
-        peers.until(lambda: command.has_ended, "the command has ended")
-        ended = command.end()
+    with Command("send", other_side.url, "--count", "500", "--size", "100", "--json") as command:
+        ended = other_side.end(command)
     assert ended.code == 0
     assert ended.errors == ""
     summary = json.loads(ended.output)
@@ -144,21 +114,15 @@ def test_a_load_is_summed_up_as_json(
     ],
 )
 def test_an_outcome_that_is_not_accepted_is_said(
-    peers: ProtonPeers,
-    proton: ProtonConnection,
-    router_process: RouterProcess,
-    state: Any,
-    said: list[str],
+    other_side: OtherSide, state: Any, said: list[str]
 ) -> None:
-    address = f"send/outcome-{state}"
-    receiver = proton.receiver(address, credit=1, accept=False)
-    with Command("send", router_process.url(address)) as command:
+    receiver = other_side.receiver(credit=1, accept=False)
+    with Command("send", other_side.url) as command:
         (message,) = receiver.get(1)
         if state == Delivery.REJECTED:
             message.delivery.local.condition = Condition("my:condition", "too blue")
         message.settle(state)
-        peers.until(lambda: command.has_ended, "the command has ended")
-        ended = command.end()
+        ended = other_side.end(command)
     assert ended.code == 1
     first, *rest = ended.errors.splitlines()
     assert first == "trioute: 1 of 1 messages were not accepted"
@@ -171,27 +135,11 @@ def test_nobody_receives(router_process: RouterProcess) -> None:
     assert ended.errors == "trioute: no credit after 0 of 1 messages within 0.2 s\n"
 
 
-def test_nobody_settles(proton: ProtonConnection, router_process: RouterProcess) -> None:
-    proton.receiver("send/unsettled", credit=1, accept=False)
-    ended = run("send", router_process.url("send/unsettled"), "--timeout", "0.2", "--quiet")
+def test_nobody_settles(other_side: OtherSide) -> None:
+    other_side.receiver(credit=1, accept=False)
+    ended = run("send", other_side.url, "--timeout", "0.2", "--quiet")
     assert ended.code == 1
     assert ended.errors == "trioute: no outcome of 1 messages within 0.2 s\n"
-
-
-def test_an_address_that_is_refused(router_process: RouterProcess) -> None:
-    ended = run("send", router_process.url("unavailable/x"), "--quiet")
-    assert ended.code == 3
-    assert ended.errors.startswith("trioute: amqp:not-found: ")
-    assert len(ended.errors.splitlines()) == 1
-
-
-def test_nobody_listens() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-        ended = run("send", f"127.0.0.1:{port}/q", "--quiet")
-    assert ended.code == 3
-    assert ended.errors == f"trioute: cannot connect to 127.0.0.1:{port}: Connection refused\n"
 
 
 @pytest.mark.parametrize(("password", "code"), [("secret", 1), ("wrong", 3)])
@@ -203,31 +151,6 @@ def test_a_password(start_router: StartRouter, tmp_path: Path, password: str, co
     assert ended.code == code
     assert ("amqp:unauthorized-access" in ended.errors) is (code == 3)
     assert password not in ended.errors
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_with_a_summary(
-    router_process: RouterProcess, number: int, code: int
-) -> None:
-    with screen() as terminal:
-        url = router_process.url("send/signal")
-        with Command("send", url, stderr=terminal.theirs) as command:
-            terminal.wait_for("0 sent, waiting for credit")
-            command.interrupt(number)
-            assert command.end().code == code
-        shown = terminal.rest()
-    # the live line is gone before the summary stands
-    assert shown.endswith("\r\x1b[Ksent 0 messages, 0 bytes, in 0.000 s (0/s)\r\n")
-
-
-def test_a_router_that_goes_away(start_router: StartRouter) -> None:
-    router = start_router()
-    with screen() as terminal:
-        with Command("send", router.url("q"), stderr=terminal.theirs) as command:
-            terminal.wait_for("0 sent, waiting for credit")
-            router.stop()
-            assert command.end().code == 3
-        assert "trioute: amqp:connection:forced: the router is shutting down" in terminal.rest()
 
 
 @pytest.mark.parametrize(

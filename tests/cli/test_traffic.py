@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 
 import click
 import pytest
@@ -14,7 +15,8 @@ from router.cli.tally import Tally
 from router.cli.traffic import NotAll, Report, read_url, run
 from router.client import ConnectFailed, LinkLost, Url
 
-from support.commands import screen
+from support.commands import Command, run as run_command, screen
+from support.routers import RouterProcess, StartRouter
 
 SUMMARY = "done 0 messages, 0 bytes, in 0.000 s (0/s)\n"
 
@@ -119,3 +121,57 @@ def test_a_url_is_read() -> None:
     assert read_url(context, argument, "there/q") == Url("there", 5672, "q")
     with pytest.raises(click.BadParameter, match="no port"):
         read_url(context, argument, "there:x/q")
+
+
+# As processes, both of them.
+
+WAITING = [
+    ("send", "0 sent, waiting for credit"),
+    ("receive", "0 received, waiting for messages"),
+]
+
+
+@pytest.mark.parametrize("name", ["send", "receive"])
+def test_an_address_that_is_refused(router_process: RouterProcess, name: str) -> None:
+    ended = run_command(name, router_process.url("unavailable/x"), "--quiet")
+    assert ended.code == 3
+    assert ended.errors.startswith("trioute: amqp:not-found: ")
+    assert len(ended.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["send", "receive"])
+def test_nobody_listens(name: str) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        ended = run_command(name, f"127.0.0.1:{port}/q", "--quiet")
+    assert ended.code == 3
+    assert ended.errors == f"trioute: cannot connect to 127.0.0.1:{port}: Connection refused\n"
+
+
+@pytest.mark.parametrize(("name", "state"), WAITING)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_with_a_summary(
+    router_process: RouterProcess, name: str, state: str, number: int, code: int
+) -> None:
+    with screen() as terminal:
+        url = router_process.url(f"{name}/signal")
+        with Command(name, url, stderr=terminal.theirs) as command:
+            terminal.wait_for(state)
+            command.interrupt(number)
+            assert command.end().code == code
+        shown = terminal.rest()
+    # the live line is gone before the summary stands
+    done = state.split()[1].rstrip(",")
+    assert shown.endswith(f"\r\x1b[K{done} 0 messages, 0 bytes, in 0.000 s (0/s)\r\n")
+
+
+@pytest.mark.parametrize(("name", "state"), WAITING)
+def test_a_router_that_goes_away(start_router: StartRouter, name: str, state: str) -> None:
+    router = start_router()
+    with screen() as terminal:
+        with Command(name, router.url("q"), stderr=terminal.theirs) as command:
+            terminal.wait_for(state)
+            router.stop()
+            assert command.end().code == 3
+        assert "trioute: amqp:connection:forced: the router is shutting down" in terminal.rest()

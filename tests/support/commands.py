@@ -1,4 +1,4 @@
-"""The `trioute` command in a process of its own, while the test goes on."""
+"""The `trioute` command in a process of its own, while the test goes on, and its other side."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import attrs
 
-from support.routers import trioute
+from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, ProtonSender
+from support.routers import RouterProcess, trioute
 
 PATIENCE_S = 30.0
 
@@ -87,6 +88,44 @@ def run(*arguments: str | Path, stdin: bytes | None = None) -> Ended:
     """Run a command to its end."""
     with Command(*arguments, stdin=stdin) as command:
         return command.end()
+
+
+@attrs.frozen
+class OtherSide:
+    """What a command talks to: a router, and Proton on the other side of it, at an address that no
+    other test uses.
+    """
+
+    peers: ProtonPeers
+    proton: ProtonConnection
+    router: RouterProcess
+    address: str
+
+    @property
+    def url(self) -> str:
+        """Where the command has to send to or receive from."""
+        return self.router.url(self.address)
+
+    def receiver(self, **options: Any) -> ProtonReceiver:
+        """Attach a receiver of Proton's."""
+        return self.proton.receiver(self.address, **options)
+
+    def sender(self, *messages: Any, **options: Any) -> ProtonSender:
+        """Attach a sender of Proton's, and send messages, or octets, as soon as they may be."""
+        sender = self.proton.sender(self.address, **options)
+        for message in messages:
+            sender.send(message)
+        return sender
+
+    def end(self, command: Command) -> Ended:
+        """Let Proton go on until a command has ended."""
+        self.peers.until(lambda: command.has_ended, "the command has ended")
+        return command.end()
+
+    def settle(self, sender: ProtonSender) -> list[str]:
+        """Wait until a sender knows what became of all that it sent; that, as its outcomes."""
+        self.peers.until(sender.all_settled, "all is settled")
+        return sender.outcomes
 
 
 class Screen:
