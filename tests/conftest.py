@@ -43,9 +43,3 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """Head the run with the build that it tests."""
     return builds.header(INSTALLED)
-
-
-@pytest.fixture(scope="session")
-def data_plane() -> str:
-    """Which build runs, "compiled" or "interpreted", for tests of what differs between them."""
-    return build.data_plane()
