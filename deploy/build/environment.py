@@ -65,15 +65,17 @@ def tree_sources() -> list[Path]:
     return found
 
 
-def oldest() -> list[str]:
-    """Return a constraint `name==x.y` for each dependency `name>=x.y` of the project itself."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    constraints = []
-    for dependency in project["dependencies"]:
-        match = re.match(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", dependency)
-        if match:
-            constraints.append(f"{match[1]}=={match[2]}")
-    return constraints
+def oldest(extra: str) -> list[str]:
+    """Return a constraint `name==x.y` for each `name>=x.y` that pyproject.toml asks for.
+
+    That is of the project itself, of the tools that build it, and of the optional dependencies.
+    """
+    contents = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = contents["project"]
+    asked = contents["build-system"]["requires"] + project["dependencies"]
+    asked += project["optional-dependencies"].get(extra, [])
+    matches = [re.match(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", each) for each in asked]
+    return sorted({f"{match[1]}=={match[2]}" for match in matches if match})
 
 
 def apt_install(packages: list[str]) -> bool:
@@ -156,6 +158,13 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
     environment.pop("PYTHONPATH", None)
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
         command = [*pip, "install"]
+        if use_oldest:
+            constraints.write("\n".join(oldest(extra)))
+            constraints.flush()
+            # For what is installed, and for the tools that build the tree; before 25.3 pip takes
+            # the first for both.
+            environment["PIP_CONSTRAINT"] = constraints.name
+            environment["PIP_BUILD_CONSTRAINT"] = constraints.name
         if found.get("dependencies") == wanted["dependencies"]:
             print(f"building the tree into {venv.name} ({build})", flush=True)
             command += ["--no-deps", "--force-reinstall"]
@@ -164,10 +173,6 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
             print(f"installing the tree and what it needs into {venv.name} ({build})", flush=True)
             if found:
                 subprocess.run([*pip, "uninstall", "--yes", "trioute"], check=True)
-            if use_oldest:
-                constraints.write("\n".join(oldest()))
-                constraints.flush()
-                command += ["--constraint", constraints.name]
         command += ["--editable", target] if build == "editable" else [target]
         done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
