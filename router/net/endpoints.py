@@ -20,6 +20,11 @@ def endpoint_name(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def endpoint_host(name: str) -> str:
+    """The host in what `endpoint_name` made."""
+    return name.rpartition(":")[0].strip("[]")
+
+
 def _common_settings(
     container_id: str, endpoint: ListenerSettings | ConnectorSettings
 ) -> dict[str, Any]:

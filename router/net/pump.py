@@ -16,9 +16,12 @@ from collections.abc import Callable
 import structlog
 import trio
 
+from router.amqp.constants import Condition
 from router.engine import events
 from router.engine.connection import Connection
+from router.errors import AmqpError
 from router.net.authentication import Authenticator
+from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
 from router.net.exchange import READ_BYTES, Hub
 from router.net.tally import Tally
@@ -32,6 +35,7 @@ LINGER_S = 2.0
 DRAIN_BYTES = 65536
 # Output memory of a connection that has been quiet for this long is given back.
 QUIET_S = 2.0
+TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
 
 
 class Pump:
@@ -256,11 +260,20 @@ class Pump:
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
         """Find out who the peer is, off the loop where that takes time, and answer."""
         assert self.authenticator is not None
-        user = await self.authenticator.authenticate(event.mechanism, event.initial_response)
-        self.exchange.begin_turn()
-        if user is None:
-            self.log.warning("authentication failed", mechanism=event.mechanism)
-        self.connection.sasl_outcome(user is not None, user)
+        host = endpoint_host(self.connection.name)
+        mechanism = event.mechanism
+        try:
+            user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
+        except trio.TooSlowError:
+            self.exchange.begin_turn()
+            # No SASL outcome: clients take any but success for a wrong password, also one that asks
+            # them to try again. A connection that is lost they try again by themselves.
+            self.connection.close(TOO_MANY_LOGINS)
+        else:
+            self.exchange.begin_turn()
+            if user is None:
+                self.log.warning("authentication failed", mechanism=mechanism)
+            self.connection.sasl_outcome(user is not None, user)
         self.exchange.finish_turn()
         self.read_again()
 

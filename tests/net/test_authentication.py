@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
+from structlog.testing import capture_logs
+from trio.testing import MockClock
 
-from router.amqp.constants import SaslCode
+from router.amqp.constants import Condition, SaslCode
 from router.amqp.framing import SASL_HEADER
 from router.amqp.performatives import SaslInit, SaslMechanisms, SaslOutcome
 from router.amqp.types import Symbol
 from router.config.users import Users, hash_password, load_users
 from router.net import authentication
-from router.net.authentication import Authenticator
+from router.net.authentication import LONGEST_WAIT_S, NICENESS, Authenticator
 
 from support.loopback import dialled, listening, running_node
 from support.transcripts import On
 
 SASL = 1
+HOST = "127.0.0.1"
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +40,13 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Users:
 async def test_anonymous_is_whoever_gives_no_name(users: Users) -> None:
     for known in (users, None):
         for trace in (b"", b"someone@example.com", b"\xff"):
-            assert await Authenticator(known).authenticate("ANONYMOUS", trace) == "anonymous"
+            assert await Authenticator(known).authenticate("ANONYMOUS", trace, HOST) == "anonymous"
 
 
 @pytest.mark.parametrize("identity", ["", "ada"])
 async def test_plain_takes_the_right_password(users: Users, identity: str) -> None:
     response = f"{identity}\0ada\0s3crét".encode()
-    assert await Authenticator(users).authenticate("PLAIN", response) == "ada"
+    assert await Authenticator(users).authenticate("PLAIN", response, HOST) == "ada"
 
 
 @pytest.mark.parametrize(
@@ -61,12 +68,12 @@ async def test_plain_takes_the_right_password(users: Users, identity: str) -> No
     ],
 )
 async def test_plain_takes_nothing_else(users: Users, response: bytes) -> None:
-    assert await Authenticator(users).authenticate("PLAIN", response) is None
+    assert await Authenticator(users).authenticate("PLAIN", response, HOST) is None
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "EXTERNAL", ""])
 async def test_without_users_nobody_is_anybody(mechanism: str) -> None:
-    assert await Authenticator(None).authenticate(mechanism, b"\0ada\0s3cret") is None
+    assert await Authenticator(None).authenticate(mechanism, b"\0ada\0s3cret", HOST) is None
 
 
 def test_users_are_not_shown(users: Users) -> None:
@@ -93,8 +100,90 @@ async def test_only_a_few_passwords_are_hashed_at_once(
     monkeypatch.setattr(authentication, "verify", counted)
     async with trio.open_nursery() as nursery:
         for _ in range(8):
-            nursery.start_soon(Authenticator(users).authenticate, "PLAIN", b"\0ada\0x")
+            nursery.start_soon(Authenticator(users).authenticate, "PLAIN", b"\0ada\0x", HOST)
     assert most == 2
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Have every password be the right one, once this is set."""
+    go_on = threading.Event()
+    monkeypatch.setattr(authentication, "verify", lambda *_: go_on.wait(10))
+    yield go_on
+    go_on.set()
+
+
+async def test_hosts_take_turns(users: Users, held: threading.Event) -> None:
+    done: list[str] = []
+
+    async def log_in(host: str) -> None:
+        assert await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", host) == "ada"
+        done.append(host)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(200):
+            nursery.start_soon(log_in, "10.0.0.1")
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(log_in, "10.0.0.2")
+        await trio.testing.wait_all_tasks_blocked()
+        held.set()
+    # two are being hashed, and of those who wait one is before it and one may be beside it
+    assert done.index("10.0.0.2") <= 4
+
+
+async def test_who_waits_too_long_is_told_so(
+    users: Users, held: threading.Event, autojump_clock: MockClock
+) -> None:
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(Authenticator(users).authenticate, "PLAIN", b"\0ada\0x", HOST)
+        await trio.testing.wait_all_tasks_blocked()
+        began = trio.current_time()
+        with pytest.raises(trio.TooSlowError):
+            await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", HOST)
+        assert trio.current_time() - began == pytest.approx(LONGEST_WAIT_S)
+        # to be hashed may take longer
+        held.set()
+    assert await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", HOST) == "ada"
+
+
+async def test_threads_that_hash_stand_back(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+
+    def asked(*_: object) -> bool:
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return True
+
+    monkeypatch.setattr(authentication, "verify", asked)
+    own = os.getpriority(os.PRIO_PROCESS, os.getpid())
+    for _ in range(3):
+        await Authenticator(users).authenticate("PLAIN", b"\0ada\0x", HOST)
+    assert found == [min(own + NICENESS, 19)] * 3
+    assert os.getpriority(os.PRIO_PROCESS, os.getpid()) == own
+
+
+async def test_a_peer_that_waits_too_long_may_try_again(
+    tmp_path: Path, held: threading.Event, autojump_clock: MockClock
+) -> None:
+    path = tmp_path / "users"
+    path.write_text(f"ada:{hash_password('x')}\n", encoding="utf-8")
+    configuration = listening(users_file=path, sasl_mechanisms=("PLAIN",), authenticate_peer=True)
+    with capture_logs() as logs:
+        async with running_node(configuration) as running, AsyncExitStack() as stack:
+            peers = [await stack.enter_async_context(dialled(running.address)) for _ in range(3)]
+            for peer in peers:
+                await peer.say(SASL_HEADER, _init(b"\0ada\0x"))
+                assert await peer.octets(8) == SASL_HEADER
+                await peer.hear(SaslMechanisms)
+            # no outcome, which clients would take for a wrong password
+            assert await peers[2].rest() == b""
+            held.set()
+            for peer in peers[:2]:
+                assert (await peer.hear(SaslOutcome)).code is SaslCode.OK
+    closed = [line for line in logs if line["event"] == "connection closed"]
+    (line,) = (line for line in closed if line.get("by_peer") is False)
+    assert line["condition"] == Condition.RESOURCE_LIMIT_EXCEEDED
+    assert line["description"] == "too many clients are logging in"
 
 
 async def test_a_peer_that_goes_while_its_password_is_hashed_leaves_nothing(

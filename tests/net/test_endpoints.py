@@ -13,6 +13,7 @@ from router.config.secret import Secret, SecretUnavailable
 from router.net.endpoints import (
     UNSENT_LIMIT_BYTES,
     connector_settings,
+    endpoint_host,
     endpoint_name,
     listener_settings,
 )
@@ -97,3 +98,5 @@ def test_a_password_file_is_read_anew(tmp_path: Path) -> None:
 def test_names_of_ipv6_are_in_brackets() -> None:
     assert endpoint_name("::1", 5672) == "[::1]:5672"
     assert endpoint_name("127.0.0.1", 5672) == "127.0.0.1:5672"
+    for host in ("::1", "127.0.0.1"):
+        assert endpoint_host(endpoint_name(host, 5672)) == host

@@ -1,0 +1,64 @@
+"""Few at a time, and fairly: whoever asks most waits longest, and keeps nobody else waiting.
+
+Those who wait stand in a queue for each `who`, and turns go round the queues.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+
+class Turns:
+    """At most `capacity` turns at once."""
+
+    def __init__(self, capacity: int) -> None:
+        self._free = capacity
+        # the queue whose turn is next comes first
+        self._queues: dict[str, deque[trio.Event]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return sum(map(len, self._queues.values()))
+
+    @asynccontextmanager
+    async def turn(self, who: str) -> AsyncIterator[None]:
+        """Wait for a turn of `who`, and have it until the end of the block."""
+        if self._free:
+            self._free -= 1
+        else:
+            await self._wait(who)
+        try:
+            yield
+        finally:
+            self._next()
+
+    async def _wait(self, who: str) -> None:
+        mine = trio.Event()
+        self._queues.setdefault(who, deque()).append(mine)
+        try:
+            await mine.wait()
+        except trio.Cancelled:
+            if mine.is_set():
+                self._next()
+            else:
+                queue = self._queues[who]
+                queue.remove(mine)
+                if not queue:
+                    del self._queues[who]
+            raise
+
+    def _next(self) -> None:
+        """Pass a turn on, to the next queue's first."""
+        if not self._queues:
+            self._free += 1
+            return
+        who = next(iter(self._queues))
+        queue = self._queues.pop(who)
+        queue.popleft().set()
+        if queue:
+            self._queues[who] = queue
