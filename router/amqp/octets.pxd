@@ -45,6 +45,20 @@ cdef inline int write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int
     return 0
 
 
+cdef inline int write_u64(unsigned char[::1] target, Py_ssize_t at, unsigned long long value) except -1:
+    outside(target.shape[0], at, 8)
+    cdef unsigned char* p = &target[at]
+    p[0] = <unsigned char>(value >> 56)
+    p[1] = <unsigned char>(value >> 48)
+    p[2] = <unsigned char>(value >> 40)
+    p[3] = <unsigned char>(value >> 32)
+    p[4] = <unsigned char>(value >> 24)
+    p[5] = <unsigned char>(value >> 16)
+    p[6] = <unsigned char>(value >> 8)
+    p[7] = <unsigned char>value
+    return 0
+
+
 cdef inline int copy(unsigned char[::1] target, Py_ssize_t at, const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count) except -1:
     outside(target.shape[0], at, count)
     outside(source.shape[0], start, count)

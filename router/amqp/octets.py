@@ -56,6 +56,12 @@ def write_u32(target: View, at: int, value: int) -> None:
     _U32.pack_into(target, at, value)
 
 
+def write_u64(target: View, at: int, value: int) -> None:
+    """Write eight octets in network order at `at`."""
+    _check(target, at, 8)
+    _U64.pack_into(target, at, value)
+
+
 def copy(target: View, at: int, source: View, start: int, count: int) -> None:
     """Copy `count` octets from `source[start]` on to `target[at]` on; the two never overlap."""
     _check(target, at, count)

@@ -27,11 +27,11 @@ cdef class Cursor:
     cpdef unsigned long long take_descriptor(self) except? 4294967295
     @cython.locals(constructor=int, size=Py_ssize_t, count=Py_ssize_t)
     cpdef Py_ssize_t enter_list(self) except -1
-    @cython.locals(constructor=int)
+    @cython.locals(at=Py_ssize_t, left=Py_ssize_t, constructor=int)
     cpdef unsigned int take_uint(self, unsigned int absent) except? 4294967295
     @cython.locals(constructor=int)
     cpdef int take_ubyte(self, int absent) except? -2
-    @cython.locals(constructor=int, octet=int)
+    @cython.locals(at=Py_ssize_t, constructor=int, octet=int)
     cpdef bint take_boolean(self, bint absent) except -1
     @cython.locals(constructor=int, size=Py_ssize_t)
     cpdef bint take_binary(self) except -1
@@ -52,7 +52,6 @@ cdef class TransferFrame:
     cdef public Py_ssize_t tag_at
     cdef public Py_ssize_t tag_end
     cdef public unsigned int message_format
-    cdef public bint has_settled
     cdef public bint settled
     cdef public bint more
     cdef public int rcv_settle_mode
@@ -84,24 +83,3 @@ cdef class DispositionFrame:
     cpdef int read(self, Cursor cursor) except -1
     @cython.locals(start=Py_ssize_t, code=cython.ulonglong, left=Py_ssize_t, is_outcome=bint)
     cdef void _read_state(self, Cursor cursor) except *
-
-@cython.final
-cdef class FlowFrame:
-    cdef public bint has_next_incoming_id
-    cdef public unsigned int next_incoming_id
-    cdef public unsigned int incoming_window
-    cdef public unsigned int next_outgoing_id
-    cdef public unsigned int outgoing_window
-    cdef public bint has_handle
-    cdef public unsigned int handle
-    cdef public bint has_delivery_count
-    cdef public unsigned int delivery_count
-    cdef public bint has_link_credit
-    cdef public unsigned int link_credit
-    cdef public unsigned int available
-    cdef public bint drain
-    cdef public bint echo
-
-    @cython.locals(count=Py_ssize_t)
-    cpdef int read(self, Cursor cursor) except -1
-    cdef unsigned int _mandatory(self, Cursor cursor) except? 4294967295

@@ -1,11 +1,11 @@
-"""TRANSFER, DISPOSITION and FLOW read by hand, through a cursor that checks each advance.
+"""TRANSFER and DISPOSITION read by hand, through a cursor that checks each advance.
 
-These are the frames that come once a message or once a batch. Everything else on the wire goes
-through the table-driven codec (`performatives`); these three are read into the fields of one
-long-lived object, because at a million messages a second no object may be made for one. The cursor
-knows just the encodings that their fields can have; whatever reaches past the frame's end, or has a
-constructor that its field does not allow, raises `AmqpError` with amqp:decode-error. (Part 1,
-section 1.2; part 2, sections 2.7.4 to 2.7.6.)
+These and FLOW (`reading_flow`) come once a message or once a batch. Everything else goes through
+the table-driven codec (`performatives`); these are read into the fields of one long-lived object,
+because at a million messages a second no object may be made for one. The cursor knows just the
+encodings that their fields can have; whatever reaches past the frame's end, or has a constructor
+that its field does not allow, raises `AmqpError` with amqp:decode-error. (Part 1, section 1.2; part
+2, sections 2.7.5 and 2.7.6.)
 """
 
 from __future__ import annotations
@@ -133,13 +133,24 @@ class Cursor:
 
     def take_uint(self, absent: int) -> int:
         """Take an uint, or `absent` for null."""
-        constructor = self.take_u8()
-        if constructor == 0x52:
-            return self.take_u8()
-        if constructor == 0x70:
-            return self.take_u32()
+        # This and `take_boolean` run some ten times a message: each looks at its octets by itself.
+        at = self.at
+        left = self.end - at
+        if left < 1:
+            raise malformed("the frame ends inside a value")
+        constructor = self.octets[at]
+        if constructor == 0x52 and left >= 2:
+            self.at = at + 2
+            small: int = self.octets[at + 1]
+            return small
+        if constructor == 0x70 and left >= 5:
+            self.at = at + 5
+            return octets.read_u32(self.octets, at + 1)
+        self.at = at + 1
         if constructor == 0x43:
             return 0
+        if constructor == 0x52 or constructor == 0x70:
+            raise malformed("the frame ends inside a value")
         if constructor != 0x40:
             raise malformed(f"constructor 0x{constructor:02x} where an uint belongs")
         return absent
@@ -155,11 +166,15 @@ class Cursor:
 
     def take_boolean(self, absent: bool) -> bool:
         """Take a boolean, or `absent` for null."""
-        constructor = self.take_u8()
-        if constructor == 0x41:
-            return True
+        at = self.at
+        if at >= self.end:
+            raise malformed("the frame ends inside a value")
+        constructor = self.octets[at]
+        self.at = at + 1
         if constructor == 0x42:
             return False
+        if constructor == 0x41:
+            return True
         if constructor == 0x56:
             octet = self.take_u8()
             if octet > 1:
@@ -250,7 +265,6 @@ class TransferFrame:
         self.tag_at = 0
         self.tag_end = 0
         self.message_format = 0
-        self.has_settled = False
         self.settled = False
         self.more = False
         self.rcv_settle_mode = -1
@@ -271,7 +285,7 @@ class TransferFrame:
         self.has_delivery_id = False
         self.has_delivery_tag = False
         self.message_format = 0
-        self.has_settled = self.settled = False
+        self.settled = False
         self.more = self.resume = self.aborted = self.batchable = False
         self.rcv_settle_mode = -1
         self.state_at = self.state_end = 0
@@ -291,9 +305,8 @@ class TransferFrame:
                 raise malformed("a delivery-tag of more than 32 octets")
         if count > 3:
             self.message_format = cursor.take_uint(0)
-        if count > 4 and not cursor.take_null():
+        if count > 4:
             self.settled = cursor.take_boolean(False)
-            self.has_settled = True
         if count > 5:
             self.more = cursor.take_boolean(False)
         if count > 6:
@@ -387,62 +400,3 @@ class DispositionFrame:
         cursor.at = self.state_end
         if not self.plain:
             check_state(bytes(memoryview(cursor.octets)[start : cursor.at]))
-
-
-class FlowFrame:
-    """The fields of the last flow read (section 2.7.4)."""
-
-    def __init__(self) -> None:
-        self.has_next_incoming_id = False
-        self.next_incoming_id = 0
-        self.incoming_window = 0
-        self.next_outgoing_id = 0
-        self.outgoing_window = 0
-        self.has_handle = False
-        self.handle = 0
-        self.has_delivery_count = False
-        self.delivery_count = 0
-        self.has_link_credit = False
-        self.link_credit = 0
-        self.available = 0
-        self.drain = False
-        self.echo = False
-
-    def read(self, cursor: Cursor) -> None:
-        """Read the list after the descriptor."""
-        count = cursor.enter_list()
-        cursor.end = cursor.value_end
-        if count < 4 or count > 11:
-            raise malformed(f"a flow of {count} fields; it has the windows, and 11 at most")
-        self.has_next_incoming_id = not cursor.take_null()
-        self.next_incoming_id = cursor.take_uint(0) if self.has_next_incoming_id else 0
-        self.incoming_window = self._mandatory(cursor)
-        self.next_outgoing_id = self._mandatory(cursor)
-        self.outgoing_window = self._mandatory(cursor)
-        self.has_handle = self.has_delivery_count = self.has_link_credit = False
-        self.available = 0
-        self.drain = self.echo = False
-        if count > 4:
-            self.has_handle = not cursor.take_null()
-            self.handle = cursor.take_uint(0) if self.has_handle else 0
-        if count > 5:
-            self.has_delivery_count = not cursor.take_null()
-            self.delivery_count = cursor.take_uint(0) if self.has_delivery_count else 0
-        if count > 6:
-            self.has_link_credit = not cursor.take_null()
-            self.link_credit = cursor.take_uint(0) if self.has_link_credit else 0
-        if count > 7:
-            self.available = cursor.take_uint(0)
-        if count > 8:
-            self.drain = cursor.take_boolean(False)
-        if count > 9:
-            self.echo = cursor.take_boolean(False)
-        if count > 10:
-            cursor.skip()
-        if cursor.at != cursor.end:
-            raise malformed("a flow's list is longer than its fields")
-
-    def _mandatory(self, cursor: Cursor) -> int:
-        if cursor.take_null():
-            raise malformed("a flow without its session windows")
-        return cursor.take_uint(0)

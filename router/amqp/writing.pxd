@@ -27,7 +27,7 @@ cdef Py_ssize_t _uint_bytes(unsigned int value) except -1
 
 cdef Py_ssize_t _put_uint(Output output, Py_ssize_t at, unsigned int value) except -1
 
-@cython.locals(begin=Py_ssize_t, at=Py_ssize_t)
+@cython.locals(begin=Py_ssize_t, at=Py_ssize_t, head=cython.ulonglong, flags=cython.ulonglong)
 cpdef int write_transfer(
     Output output, unsigned int channel, unsigned int handle, bint first, unsigned int delivery_id,
     bytes tag, unsigned int message_format, bint settled, bint more, bint aborted,

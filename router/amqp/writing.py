@@ -129,9 +129,9 @@ def write_transfer(
     """
     output.reserve(TRANSFER_OVERHEAD + count)
     begin = output.end
-    octets.write_u32(output.octets, begin + 4, 0x02000000 | channel)
-    octets.write_u32(output.octets, begin + 8, 0x005314C0)
-    # one octet for the list's size, which is known at the end
+    # type and channel; descriptor; a list8, whose size is known at the end
+    head = channel  # as wide as eight octets
+    octets.write_u64(output.octets, begin + 4, 0x02000000005314C0 | head << 32)
     output.octets[begin + 13] = 11
     at = _put_uint(output, begin + 14, handle)
     if first:
@@ -149,13 +149,15 @@ def write_transfer(
         octets.write_u16(output.octets, at, 0x4040)
         output.octets[at + 2] = 0x40
         at += 3
-    output.octets[at] = 0x41 if settled else 0x42
-    output.octets[at + 1] = 0x41 if more else 0x42
-    # rcv-settle-mode and state null, resume false
-    octets.write_u16(output.octets, at + 2, 0x4040)
-    output.octets[at + 4] = 0x42
-    output.octets[at + 5] = 0x41 if aborted else 0x42
-    output.octets[at + 6] = 0x42
+    # settled, more; rcv-settle-mode and state null; resume; aborted; batchable; one octet over
+    flags = 0x4242404042424200
+    if settled:
+        flags -= 0x0100000000000000
+    if more:
+        flags -= 0x0001000000000000
+    if aborted:
+        flags -= 0x0000000000010000
+    octets.write_u64(output.octets, at, flags)
     at += 7
     output.octets[begin + 12] = at - begin - 13
     octets.copy(output.octets, at, payload, start, count)

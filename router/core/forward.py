@@ -3,11 +3,10 @@
 This is the program in miniature. A delivery's first frame is given to a consumer of its address
 and written straight into that consumer's output; the frames after it follow. What cannot be
 written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
-address, where the first consumer with room takes it. What the receiver says of a delivery is told
-to its sender, in the receiver's own octets; the router says something of its own only where there
-is no receiver to speak (no destination, a lost link, an expired ttl).
+address, where the first consumer with room takes it.
 
-Who is attached to which address is decided in `linking`; how much senders may send, in `credit`.
+What receivers say of their deliveries goes back through `settlement`; who is attached to which
+address is decided in `linking`; how much senders may send, in `credit`.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any
 
 from router.amqp import codes
 from router.amqp.peek import find_to
-from router.amqp.reading import DispositionFrame, TransferFrame
+from router.amqp.reading import TransferFrame
 from router.core import linking, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
+from router.core.settlement import Settler
 from router.core.table import AddressTable
 from router.engine.delivery import Delivery
-from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -33,16 +32,15 @@ CLOSEST = 0
 EMPTY = b""
 
 
-class Forwarder(Handler):
+class Forwarder(Settler):
     """The core of one router, shared by all its connections."""
 
     def __init__(self, table: AddressTable, turn: Turn, observer: Any, limit_bytes: int) -> None:
+        super().__init__()
         self.table = table
         self.turn = turn
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
-        # addresses and anonymous producers whose senders' credit is to be looked at
-        self.credit_due: list[Any] = []
         self.backlog = Backlog(turn, limit_bytes)
 
     # Deliveries on their way to a receiver.
@@ -309,95 +307,6 @@ class Forwarder(Handler):
         delivery.discarded = True
         self.settle(delivery, codes.REJECTED, verdicts.EXPIRED)
 
-    # Outcomes on their way to a sender.
-
-    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the sender what the receiver said."""
-        if frame.settled:
-            address = delivery.address
-            address.counters.count_outcome(frame.state_code)
-        count = 0 if frame.plain else frame.state_end - frame.state_at
-        if delivery.parent is not None:
-            self._copy_outcome_received(delivery, frame, count)
-            return
-        link = delivery.incoming
-        session = link.session
-        if not frame.settled:
-            # An outcome is final, and what comes before it only news: twenty octets can say it of
-            # every delivery there is, again and again, and each sender would be told in full.
-            if codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
-                return
-            if session.outbox.congested and (
-                frame.state_code < codes.ACCEPTED or frame.state_code > codes.MODIFIED
-            ):
-                return
-        delivery.outcome = frame.state_code
-        session.tell_sender(
-            delivery, frame.settled, frame.state_code, frame.octets, frame.state_at, count
-        )
-        if frame.settled and link.credit == 0:
-            self._note_sender(link)
-
-    def _copy_outcome_received(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
-        """One of a multicast's receivers told its outcome; one that awaits settlement gets it.
-
-        The sender settles for all receivers at once, and cannot before each has told its outcome.
-        """
-        if not frame.settled:
-            if not codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
-                return
-            copy.address.counters.count_outcome(frame.state_code)
-            session = copy.outgoing.session
-            session.tell_receiver(copy, True, frame.state_code, frame.octets, frame.state_at, count)
-        state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
-        self.merge(copy, frame.state_code, state)
-
-    def _note_sender(self, link: IncomingLink) -> None:
-        """A sender without credit may have none because too much of it was unsettled."""
-        producer = link.owner
-        if producer is not None:
-            self.note_credit(producer.address, producer)
-
-    def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
-        """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
-        if delivery.parent is not None:
-            self.merge(delivery, code, state)
-            return
-        link = delivery.incoming
-        session = link.session
-        session.tell_sender(delivery, True, code, state, 0, len(state))
-        if link.credit == 0:
-            self._note_sender(link)
-
-    def merge(self, copy: Delivery, code: int, state: bytes) -> None:
-        """One copy of a multicast is settled: rejected > accepted > modified > released."""
-        parent = copy.parent
-        copy.parent = None
-        parent.open_copies -= 1
-        if parent.outcome == 0 or verdicts.rank(code) > verdicts.rank(parent.outcome):
-            parent.outcome = code
-            parent.outcome_octets = state
-        if parent.open_copies == 0:
-            parent.copies = None if parent.complete else parent.copies
-            self.settle(parent, parent.outcome, parent.outcome_octets)
-
-    def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
-        """Tell the receiver what the sender said: that it settles, as a rule."""
-        copies = delivery.copies if delivery.copies is not None else [delivery]
-        count = 0 if frame.plain else frame.state_end - frame.state_at
-        for copy in copies:
-            if copy.outgoing is None:
-                copy.settled = copy.settled or frame.settled
-                continue
-            if frame.settled and copy.outcome:
-                copy.address.counters.count_outcome(copy.outcome)
-            session = copy.outgoing.session
-            session.tell_receiver(
-                copy, frame.settled, frame.state_code, frame.octets, frame.state_at, count
-            )
-        if frame.settled and delivery.incoming.credit == 0:
-            self._note_sender(delivery.incoming)
-
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""
         if delivery.address is not None and not delivery.discarded:
@@ -406,7 +315,7 @@ class Forwarder(Handler):
         for copy in copies:
             linking.abort(self, copy)
         # it took its credit, whether or not it was ever begun here
-        self._note_sender(delivery.incoming)
+        self.note_sender(delivery.incoming)
 
     # Credit, room and everything rare.
 
@@ -417,14 +326,6 @@ class Forwarder(Handler):
             if consumer.waiting or link.current is not None or link.drain:
                 self.serve(consumer)
             self.note_credit(consumer.address, None)
-
-    def note_credit(self, address: Address | None, producer: Producer | None) -> None:
-        """Have the credit of an address's senders looked at, at the end of the turn."""
-        if address is not None and not address.credit_due:
-            address.credit_due = True
-            self.credit_due.append(address)
-        if producer is not None and producer.address is None and producer not in self.credit_due:
-            self.credit_due.append(producer)
 
     def finish_turn(self) -> None:
         """Grant what can be granted after all that came in this turn; then outputs are sent."""
@@ -438,7 +339,7 @@ class Forwarder(Handler):
 
     def flow_received(self, link: IncomingLink) -> None:
         """A sender told where it stands: a drain is over, or credit was given back."""
-        self._note_sender(link)
+        self.note_sender(link)
 
     def room_made(self, connection: Any) -> None:
         """A connection can be written to again: its links take what waits for them."""

@@ -1,7 +1,8 @@
 cimport cython
 from router.amqp cimport codes, octets
 from router.amqp.reading cimport Cursor
-from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading cimport DispositionFrame, TransferFrame
+from router.amqp.reading_flow cimport FlowFrame
 from router.engine.handler cimport Handler
 from router.engine.outbox cimport Outbox, Turn
 from router.engine.session cimport Session
@@ -45,8 +46,9 @@ cdef class Connection:
     cdef public int channel_max
     cdef public Slots sessions
     cdef public dict local_sessions
+    cdef public Session recent_session
     cdef public list sessions_due
-    cdef public object failing
+    cdef public Session failing
     cdef public Py_ssize_t rotation
     cdef public double started_at
     cdef public double closed_at
@@ -59,7 +61,7 @@ cdef class Connection:
     @cython.locals(size=Py_ssize_t, doff=Py_ssize_t, limit=Py_ssize_t, phase=int)
     cdef Py_ssize_t _read(self, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except -1
     @cython.locals(cursor=Cursor, session=Session, code=cython.ulonglong)
-    cdef void _read_frame(self, unsigned int channel, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except *
+    cdef void _read_frame(self, unsigned int channel, Py_ssize_t at, Py_ssize_t end) except *
     @cython.locals(session=Session)
     cdef Session _mapped_session(self, unsigned int channel)
     @cython.locals(session=Session)

@@ -12,7 +12,8 @@ from typing import Any
 
 from router.amqp import codes, octets
 from router.amqp.framing import decode_frame_body
-from router.amqp.reading import Cursor, DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
+from router.amqp.reading_flow import FlowFrame
 from router.engine import attaching, opening
 from router.engine.handler import Handler
 from router.engine.outbox import Outbox, Turn
@@ -74,6 +75,8 @@ class Connection:
         # sessions by the peer's channel, and by ours
         self.sessions = Slots()
         self.local_sessions: dict[int, Any] = {}
+        # whose frame came last: the next one is its own, as a rule
+        self.recent_session: Session | None = None
         self.sessions_due: list[Any] = []
         self.failing: Any = None
         # which link is served first when there is room again
@@ -165,7 +168,7 @@ class Connection:
                 )
             self.frames_received += 1
             if phase == AMQP:
-                self._read_frame(octets.read_u16(view, at + 6), view, at + doff, at + size)
+                self._read_frame(octets.read_u16(view, at + 6), at + doff, at + size)
             else:
                 opening.sasl_frame_received(self, bytes(memoryview(view)[at + doff : at + size]))
             at += size
@@ -173,7 +176,7 @@ class Connection:
                 break
         return at
 
-    def _read_frame(self, channel: int, view: Any, at: int, end: int) -> None:
+    def _read_frame(self, channel: int, at: int, end: int) -> None:
         if at == end:
             # an empty frame: the peer is alive, and that is all it says
             return
@@ -198,15 +201,18 @@ class Connection:
                 session.flow_received(self.flow)
         else:
             self.failing = None
-            performative, _ = decode_frame_body(bytes(memoryview(view)[at:end]), 0, end - at)
+            body = bytes(memoryview(cursor.octets)[at:end])
+            performative, _ = decode_frame_body(body, 0, end - at)
             opening.frame_received(self, channel, performative)
 
     def _mapped_session(self, channel: int) -> Session | None:
         """The session of a channel; None when it is ending and its frames are ignored."""
-        found = self.sessions.find(channel)
-        if found is None:
-            raise attaching.unmapped(self, channel)
-        session: Session = found
+        session = self.recent_session
+        if session is None or session.remote_channel != channel or session.state != MAPPED:
+            session = self.sessions.find(channel)
+            if session is None:
+                raise attaching.unmapped(self, channel)
+            self.recent_session = session
         self.failing = session
         if session.state == MAPPED:
             return session

@@ -1,6 +1,7 @@
 cimport cython
 from router.amqp cimport codes
-from router.amqp.reading cimport DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading cimport DispositionFrame, TransferFrame
+from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_flow, write_transfer
 from router.engine cimport serial
 from router.engine.delivery cimport Delivery
@@ -34,6 +35,7 @@ cdef class Session:
     cdef public unsigned int next_delivery_id
     cdef public long long expected_delivery_id
     cdef public Slots links
+    cdef public IncomingLink recent_link
     cdef public dict local_links
     cdef public dict unanswered
     cdef public unsigned int handle_max
@@ -69,12 +71,12 @@ cdef class Session:
     ) except -1
     @cython.locals(link=OutgoingLink)
     cpdef int abort(self, Delivery delivery) except -1
-    @cython.locals(number=cython.uint)
     cpdef void tell_sender(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
     @cython.locals(number=cython.uint)
+    cpdef void tell_sender_code(self, Delivery delivery, int code) except *
     cpdef void tell_receiver(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,

@@ -1,9 +1,8 @@
 """A session's data plane: windows, delivery-ids, and the frames that come once a message.
 
-Section 2.5.6 gives the windows, 2.6.7 the link credit and 2.6.12 the deliveries. Begin, attach,
-detach and end are rare and live in `links` and `sessions`; what is here runs for every message.
-Dispositions and flows are not written when they arise but noted, merged while they can be, and
-written by `write_due` at the end of the turn.
+Section 2.5.6 gives the windows, 2.6.7 the link credit, 2.6.12 the deliveries; what is rare lives in
+`attaching`. Dispositions and flows are noted when they arise, merged while they can be, and written
+by `write_due` at the end of the turn.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import codes
-from router.amqp.reading import DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading import DispositionFrame, TransferFrame
+from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_flow, write_transfer
 from router.engine import serial, violations
 from router.engine.delivery import Delivery
@@ -53,15 +53,15 @@ class Session:
         self.expected_delivery_id = -1
         # links by the peer's handle (what frames name) and by ours
         self.links = Slots()
+        # whose transfer came last: the next one is its own, as a rule
+        self.recent_link: IncomingLink | None = None
         self.local_links: dict[int, Any] = {}
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Any] = {}
         self.handle_max = 0
         self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
-        self.due_first = 0
-        self.due_last = 0
-        self.due_code = 0
+        self.due_first = self.due_last = self.due_code = 0
         self.has_due = False
         self.flow_due = False
         self.links_due: list[Any] = []
@@ -77,7 +77,9 @@ class Session:
         if self.window.spend(size):
             self.note_flow()
         self.next_incoming_id = serial.add(self.next_incoming_id, 1)
-        link = self.incoming_link(frame.handle)
+        link = self.recent_link
+        if link is None or link.remote_handle != frame.handle or link.state != ATTACHED:
+            link = self.recent_link = self.incoming_link(frame.handle)
         if link is None:
             if frame.has_delivery_id and frame.delivery_id == self.expected_delivery_id:
                 # what is ignored has used up its id
@@ -119,8 +121,7 @@ class Session:
             raise violations.unattached(handle)
         if not isinstance(found, IncomingLink):
             raise violations.wrong_direction(handle)
-        link = found
-        return link if link.state == ATTACHED else None
+        return found if found.is_attached() else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
         """The delivery that a first frame begins, or None when the link had to be detached."""
@@ -300,27 +301,34 @@ class Session:
     ) -> None:
         """Tell the sender of an incoming delivery its state; settled ones are forgotten.
 
-        A state without fields is told by its code (`count` 0) and merged with its neighbours.
+        A state without fields is told by its code (`count` 0).
         """
+        if settled and count == 0:
+            self.tell_sender_code(delivery, code)
+            return
         if not delivery.incoming_open:
             return
         if settled:
             self.close_incoming(delivery)
-        number = delivery.incoming_id
-        if settled and count == 0:
-            if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
-                self.due_last = number
-                return
-            if self.has_due:
-                self._write_due_disposition()
-            self.has_due = True
-            self.due_first = self.due_last = number
-            self.due_code = code
-            self._note()
-            return
         if self.has_due:
             self._write_due_disposition()
-        self._tell(True, number, settled, code, view, start, count)
+        self._tell(True, delivery.incoming_id, settled, code, view, start, count)
+
+    def tell_sender_code(self, delivery: Delivery, code: int) -> None:
+        """Settle an incoming delivery by a state without fields, told with its neighbours'."""
+        if not delivery.incoming_open:
+            return
+        self.close_incoming(delivery)
+        number = delivery.incoming_id
+        if self.has_due:
+            if code == self.due_code and number == serial.add(self.due_last, 1):
+                self.due_last = number
+                return
+            self._write_due_disposition()
+        self.has_due = True
+        self.due_first = self.due_last = number
+        self.due_code = code
+        self._note()
 
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int

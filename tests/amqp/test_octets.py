@@ -38,6 +38,7 @@ DOOR = {
         def read_u64(source, at): return octets.read_u64(source, at)
         def write_u16(target, at, value): octets.write_u16(target, at, value)
         def write_u32(target, at, value): octets.write_u32(target, at, value)
+        def write_u64(target, at, value): octets.write_u64(target, at, value)
         def copy(target, at, source, start, count): octets.copy(target, at, source, start, count)
         """,
     "router/amqp/door.pxd": """
@@ -48,6 +49,7 @@ DOOR = {
         cpdef read_u64(const unsigned char[::1] source, Py_ssize_t at)
         cpdef write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value)
         cpdef write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int value)
+        cpdef write_u64(unsigned char[::1] target, Py_ssize_t at, unsigned long long value)
         cpdef copy(unsigned char[::1] target, Py_ssize_t at,
                    const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count)
         """,
@@ -113,7 +115,12 @@ def test_nothing_is_read_outside(door: Any, size: int, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "values"), [(2, [0, 1, 0x1234, 0xFFFF]), (4, [0, 2**32 - 1, 258])]
+    ("size", "values"),
+    [
+        (2, [0, 1, 0x1234, 0xFFFF]),
+        (4, [0, 2**32 - 1, 258]),
+        (8, [0, 2**64 - 1, 0x0102 << 40]),
+    ],
 )
 def test_numbers_are_written_in_network_order(door: Any, size: int, values: list[int]) -> None:
     for value in values:
@@ -125,7 +132,7 @@ def test_numbers_are_written_in_network_order(door: Any, size: int, values: list
             assert target == expected
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [2, 4, 8])
 def test_nothing_is_written_outside(door: Any, size: int) -> None:
     target = bytearray(10)
     for at in (-(2**62), -1, 10 - size + 1, 10, 2**62):

@@ -19,7 +19,8 @@ from router.amqp.framing import AMQP_HEADER, decode_frame_body
 from router.amqp.message import bare_message, decode_message
 from router.amqp.peek import find_to, find_ttl
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target
-from router.amqp.reading import Cursor, DispositionFrame, FlowFrame, TransferFrame
+from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
+from router.amqp.reading_flow import FlowFrame
 from router.errors import AmqpError
 
 from fuzz.choices import Choices

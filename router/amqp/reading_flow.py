@@ -1,0 +1,64 @@
+"""FLOW read by hand, like the frames of `reading` (section 2.7.4)."""
+
+from __future__ import annotations
+
+from router.amqp.reading import Cursor, malformed
+
+
+class FlowFrame:
+    """The fields of the last flow read (section 2.7.4)."""
+
+    def __init__(self) -> None:
+        self.has_next_incoming_id = False
+        self.next_incoming_id = 0
+        self.incoming_window = 0
+        self.next_outgoing_id = 0
+        self.outgoing_window = 0
+        self.has_handle = False
+        self.handle = 0
+        self.has_delivery_count = False
+        self.delivery_count = 0
+        self.has_link_credit = False
+        self.link_credit = 0
+        self.available = 0
+        self.drain = False
+        self.echo = False
+
+    def read(self, cursor: Cursor) -> None:
+        """Read the list after the descriptor."""
+        count = cursor.enter_list()
+        cursor.end = cursor.value_end
+        if count < 4 or count > 11:
+            raise malformed(f"a flow of {count} fields; it has the windows, and 11 at most")
+        self.has_next_incoming_id = not cursor.take_null()
+        self.next_incoming_id = cursor.take_uint(0) if self.has_next_incoming_id else 0
+        self.incoming_window = self._mandatory(cursor)
+        self.next_outgoing_id = self._mandatory(cursor)
+        self.outgoing_window = self._mandatory(cursor)
+        self.has_handle = self.has_delivery_count = self.has_link_credit = False
+        self.available = 0
+        self.drain = self.echo = False
+        if count > 4:
+            self.has_handle = not cursor.take_null()
+            self.handle = cursor.take_uint(0) if self.has_handle else 0
+        if count > 5:
+            self.has_delivery_count = not cursor.take_null()
+            self.delivery_count = cursor.take_uint(0) if self.has_delivery_count else 0
+        if count > 6:
+            self.has_link_credit = not cursor.take_null()
+            self.link_credit = cursor.take_uint(0) if self.has_link_credit else 0
+        if count > 7:
+            self.available = cursor.take_uint(0)
+        if count > 8:
+            self.drain = cursor.take_boolean(False)
+        if count > 9:
+            self.echo = cursor.take_boolean(False)
+        if count > 10:
+            cursor.skip()
+        if cursor.at != cursor.end:
+            raise malformed("a flow's list is longer than its fields")
+
+    def _mandatory(self, cursor: Cursor) -> int:
+        if cursor.take_null():
+            raise malformed("a flow without its session windows")
+        return cursor.take_uint(0)

@@ -1,0 +1,25 @@
+cimport cython
+from router.amqp cimport codes
+from router.amqp.reading cimport DispositionFrame
+from router.core.address cimport Address, Producer
+from router.engine.delivery cimport Delivery
+from router.engine.handler cimport Handler
+from router.engine.link cimport IncomingLink
+from router.engine.session cimport Session
+
+cdef class Settler(Handler):
+    cdef public list credit_due
+
+    @cython.locals(address=Address, link=IncomingLink, session=Session, count=Py_ssize_t)
+    cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(address=Address, session=Session)
+    cdef void _copy_outcome_received(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except *
+    @cython.locals(producer=Producer)
+    cdef int note_sender(self, IncomingLink link) except -1
+    @cython.locals(link=IncomingLink, session=Session)
+    cpdef void settle(self, Delivery delivery, int code, bytes state) except *
+    @cython.locals(parent=Delivery)
+    cpdef int merge(self, Delivery copy, int code, bytes state) except -1
+    @cython.locals(copy=Delivery, session=Session, count=Py_ssize_t)
+    cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
+    cpdef int note_credit(self, Address address, Producer producer) except -1

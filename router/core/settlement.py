@@ -1,0 +1,129 @@
+"""Settlement: what receivers and senders say of deliveries is told to the other side.
+
+What the receiver says of a delivery is told to its sender, in the receiver's own octets; the router
+says something of its own only where there is no receiver to speak (no destination, a lost link, an
+expired ttl). The outcomes of a multicast's receivers are merged into one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import codes
+from router.amqp.reading import DispositionFrame
+from router.core import verdicts
+from router.core.address import Address, Producer
+from router.engine.delivery import Delivery
+from router.engine.handler import Handler
+from router.engine.link import IncomingLink
+
+
+class Settler(Handler):
+    """The half of the core that works from receivers back to senders."""
+
+    def __init__(self) -> None:
+        # addresses and anonymous producers whose senders' credit is to be looked at
+        self.credit_due: list[Any] = []
+
+    def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the sender what the receiver said."""
+        if frame.settled:
+            address = delivery.address
+            address.counters.count_outcome(frame.state_code)
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        if delivery.parent is not None:
+            self._copy_outcome_received(delivery, frame, count)
+            return
+        link = delivery.incoming
+        session = link.session
+        if not frame.settled:
+            # An outcome is final, and what comes before it only news: twenty octets can say it of
+            # every delivery there is, again and again, and each sender would be told in full.
+            if codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
+                return
+            if session.outbox.congested and (
+                frame.state_code < codes.ACCEPTED or frame.state_code > codes.MODIFIED
+            ):
+                return
+        delivery.outcome = frame.state_code
+        if frame.settled and frame.plain:
+            session.tell_sender_code(delivery, frame.state_code)
+        else:
+            session.tell_sender(
+                delivery, frame.settled, frame.state_code, frame.octets, frame.state_at, count
+            )
+        if frame.settled and link.credit == 0:
+            self.note_sender(link)
+
+    def _copy_outcome_received(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
+        """One of a multicast's receivers told its outcome; one that awaits settlement gets it.
+
+        The sender settles for all receivers at once, and cannot before each has told its outcome.
+        """
+        if not frame.settled:
+            if not codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
+                return
+            copy.address.counters.count_outcome(frame.state_code)
+            session = copy.outgoing.session
+            session.tell_receiver(copy, True, frame.state_code, frame.octets, frame.state_at, count)
+        state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
+        self.merge(copy, frame.state_code, state)
+
+    def note_sender(self, link: IncomingLink) -> None:
+        """A sender without credit may have none because too much of it was unsettled."""
+        producer = link.owner
+        if producer is not None:
+            self.note_credit(producer.address, producer)
+
+    def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
+        """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
+        if delivery.parent is not None:
+            self.merge(delivery, code, state)
+            return
+        link = delivery.incoming
+        session = link.session
+        if state:
+            session.tell_sender(delivery, True, code, state, 0, len(state))
+        else:
+            session.tell_sender_code(delivery, code)
+        if link.credit == 0:
+            self.note_sender(link)
+
+    def merge(self, copy: Delivery, code: int, state: bytes) -> None:
+        """One copy of a multicast is settled: rejected > accepted > modified > released."""
+        parent = copy.parent
+        copy.parent = None
+        parent.open_copies -= 1
+        if parent.outcome == 0 or verdicts.rank(code) > verdicts.rank(parent.outcome):
+            parent.outcome = code
+            parent.outcome_octets = state
+        if parent.open_copies == 0:
+            parent.copies = None if parent.complete else parent.copies
+            self.settle(parent, parent.outcome, parent.outcome_octets)
+
+    def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
+        """Tell the receiver what the sender said: that it settles, as a rule."""
+        copies = delivery.copies if delivery.copies is not None else [delivery]
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        for copy in copies:
+            if copy.outgoing is None:
+                copy.settled = copy.settled or frame.settled
+                continue
+            if frame.settled and copy.outcome:
+                copy.address.counters.count_outcome(copy.outcome)
+            session = copy.outgoing.session
+            session.tell_receiver(
+                copy, frame.settled, frame.state_code, frame.octets, frame.state_at, count
+            )
+        if frame.settled and delivery.incoming.credit == 0:
+            self.note_sender(delivery.incoming)
+
+    # Settling lets a sender send again.
+
+    def note_credit(self, address: Address | None, producer: Producer | None) -> None:
+        """Have the credit of an address's senders looked at, at the end of the turn."""
+        if address is not None and not address.credit_due:
+            address.credit_due = True
+            self.credit_due.append(address)
+        if producer is not None and producer.address is None and producer not in self.credit_due:
+            self.credit_due.append(producer)
