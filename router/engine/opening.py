@@ -253,6 +253,10 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
     """Any frame but transfer, flow and disposition."""
     state = ConnectionState(connection.state)
     if isinstance(performative, Open):
+        if channel:
+            raise AmqpError(
+                Condition.NOT_ALLOWED, f"open on channel {channel}; channel 0 is its only one"
+            )
         _open_received(connection, performative)
     elif isinstance(performative, Close):
         _close_received(connection, performative)

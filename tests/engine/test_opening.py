@@ -309,6 +309,12 @@ def test_an_open_is_answered() -> None:
     assert talk.connection.is_open()
 
 
+@pytest.mark.parametrize("channel", [1, 0xFFFF])
+def test_an_open_is_for_channel_0(channel: int) -> None:
+    talk = server() >> AMQP_HEADER << AMQP_HEADER >> On(channel, Open("c"))
+    assert talk << Open << failed(Close, "amqp:not-allowed") << OVER
+
+
 def test_idle_time_out_can_be_switched_off() -> None:
     (
         server(idle_timeout_s=0)
