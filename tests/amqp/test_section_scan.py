@@ -1,0 +1,209 @@
+"""Sections followed through frames: what is let through, what is found wrong, what is noted."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.amqp.constants import Descriptor
+from router.amqp.message import encode_message, section_spans
+from router.amqp.reading import TransferFrame
+from router.amqp.section_scan import SectionScan
+
+from support.examples import examples
+from support.wire import messages
+
+BEFORE = b"\xff" * 7
+
+HEADER = bytes.fromhex("005370c0020141")
+DELIVERY = bytes.fromhex("005371c10100")
+MESSAGE = bytes.fromhex("005372d10000000400000000")
+PROPERTIES = bytes.fromhex("00537345")
+APPLICATION = bytes.fromhex("005374c10100")
+DATA = bytes.fromhex("005375a0026162")
+SEQUENCE = bytes.fromhex("005376c0020141")
+VALUE = bytes.fromhex("00537740")
+FOOTER = bytes.fromhex("005378c10100")
+
+
+def frame_of(payload: bytes) -> TransferFrame:
+    """A transfer whose payload this is, with other octets before and behind it."""
+    frame = TransferFrame()
+    frame.octets = memoryview(BEFORE + payload + b"\x00\x53\x70")
+    frame.payload_at = len(BEFORE)
+    frame.end = len(BEFORE) + len(payload)
+    return frame
+
+
+def scanned(*payloads: bytes) -> SectionScan:
+    """A message whose frames carry these payloads."""
+    scan = SectionScan()
+    for payload in payloads:
+        if not scan.feed(frame_of(payload)):
+            return scan
+    scan.finish()
+    return scan
+
+
+def octets_of(sections: str) -> bytes:
+    """Sections by their initials, in this order."""
+    known = dict(
+        zip(
+            "HDMPABSVF",
+            [HEADER, DELIVERY, MESSAGE, PROPERTIES, APPLICATION, DATA, SEQUENCE, VALUE, FOOTER],
+            strict=True,
+        )
+    )
+    return b"".join(known[each] for each in sections)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        "",
+        "H",
+        "V",
+        "HV",
+        "HDMPABF",
+        "HDMPABBBF",
+        "HDMPASSF",
+        "DV",
+        "MV",
+        "PV",
+        "AV",
+        "HB",
+        "BF",
+        "VF",
+    ],
+)
+def test_sections_in_their_order(sections: str) -> None:
+    octets = octets_of(sections)
+    for at in range(len(octets) + 1):
+        assert scanned(octets[:at], octets[at:]).problem == ""
+    assert scanned(*(octets[at : at + 1] for at in range(len(octets)))).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("sections", "problem"),
+    [
+        ("HH", "the header section after the header section"),
+        ("DH", "the header section after the delivery-annotations section"),
+        ("PMV", "the message-annotations section after the properties section"),
+        ("AAV", "the application-properties section after the application-properties section"),
+        ("VV", "the amqp-value section after the amqp-value section"),
+        ("BV", "the amqp-value section after the data section: a body is of one kind"),
+        ("BS", "the amqp-sequence section after the data section: a body is of one kind"),
+        ("SB", "the data section after the amqp-sequence section"),
+        ("BFF", "the footer section after the footer section"),
+        ("BFB", "the data section after the footer section"),
+        ("BP", "the properties section after the data section"),
+    ],
+)
+def test_sections_out_of_order(sections: str, problem: str) -> None:
+    octets = octets_of(sections)
+    assert scanned(octets).problem == problem
+    for at in range(len(octets)):
+        assert scanned(octets[:at], octets[at:]).problem == problem
+
+
+@pytest.mark.parametrize(
+    ("octets", "problem"),
+    [
+        ("40", "octet 0x40 where a section begins"),
+        ("005370c10100", "constructor 0xc1 in the header section"),
+        ("005371c00100", "constructor 0xc0 in the delivery-annotations section"),
+        ("00537240", "constructor 0x40 in the message-annotations section"),
+        ("005373a000", "constructor 0xa0 in the properties section"),
+        ("005375a100", "constructor 0xa1 in the data section"),
+        ("005376f0", "constructor 0xf0 in the amqp-sequence section"),
+        ("00537712", "constructor 0x12 in the amqp-value section"),
+        ("0053770053013f", "constructor 0x3f in the amqp-value section"),
+        ("00532445", "a described value 0x24 is no section"),
+        ("00800000000100000070c00100", "a described value 0xffff is no section"),
+        ("00a30161c00100", "a described value 0x00 is no section"),
+        ("00b3ffffffff61", "a descriptor of 4294967295 octets is no section"),
+        ("005201", "constructor 0x52 where a section's descriptor belongs"),
+    ],
+)
+def test_sections_of_no_kind(octets: str, problem: str) -> None:
+    assert scanned(bytes.fromhex(octets)).problem == problem
+    cut = [bytes.fromhex(octets[at : at + 2]) for at in range(0, len(octets), 2)]
+    assert scanned(*cut).problem == problem
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        "0080000000000000007740",
+        "00a310" + b"amqp:amqp-value:".hex() + "2a40",
+        "00537700a30161a1026162",
+        "0053770000530153025303",
+        "00537798" + "00" * 16,
+        "005377e00601 52 0102 0304".replace(" ", ""),
+        "005377f00000000600000001" + "4100",
+    ],
+)
+def test_bodies_of_every_shape(octets: str) -> None:
+    if octets.startswith("00a310"):
+        name = b"amqp:amqp-value:*"
+        octets = "00a3" + f"{len(name):02x}" + name.hex() + "40"
+    whole = bytes.fromhex(octets)
+    assert scanned(whole).problem == ""
+    assert scanned(*(whole[at : at + 1] for at in range(len(whole)))).problem == ""
+
+
+def test_a_message_must_not_end_inside_of_a_section() -> None:
+    octets = octets_of("HDMPA") + DATA
+    ends = {0}
+    for section in (HEADER, DELIVERY, MESSAGE, PROPERTIES, APPLICATION, DATA):
+        ends.add(max(ends) + len(section))
+    for at in range(len(octets) + 1):
+        problem = scanned(octets[:at]).problem
+        assert (problem == "") is (at in ends)
+        assert problem == "" or problem.startswith("the message ends inside of the ")
+
+
+def test_a_nested_value_costs_no_memory() -> None:
+    scan = SectionScan()
+    scan.feed(frame_of(b"\x00\x53\x77"))
+    for _ in range(100):
+        assert scan.feed(frame_of(bytes(1000)))
+        assert scan.pending == b""
+    assert not scan.finish()
+
+
+def test_what_the_router_may_change_is_noted() -> None:
+    scan = scanned(HEADER + DELIVERY + MESSAGE + PROPERTIES + DATA)
+    at = len(BEFORE)
+    assert (scan.header_at, scan.header_end) == (at, at + len(HEADER))
+    at += len(HEADER)
+    assert scan.delivery_annotations_at == at
+    at += len(DELIVERY)
+    assert (scan.delivery_annotations_end, scan.message_annotations_at) == (at, at)
+    assert scan.message_annotations_end == scan.bare_at == at + len(MESSAGE)
+
+
+def test_a_new_message_begins_with_nothing() -> None:
+    scan = scanned(HEADER + DELIVERY + b"\x40")
+    assert scan.problem
+    scan.start()
+    assert scan.feed(frame_of(DATA))
+    assert (scan.header_end, scan.delivery_annotations_end) == (0, 0)
+    assert scan.bare_at == len(BEFORE)
+    assert scan.finish()
+
+
+@given(messages(), st.data())
+@examples(200)
+def test_any_message_in_any_pieces(message: object, data: st.DataObject) -> None:
+    octets = encode_message(message)  # type: ignore[arg-type]
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(octets)), max_size=5)))
+    edges = [0, *cuts, len(octets)]
+    pieces = [octets[a:b] for a, b in pairwise(edges)]
+    assert scanned(*pieces).problem == ""
+    scan = scanned(octets)
+    spans = {span.descriptor: span for span in section_spans(octets)}
+    header = spans.get(Descriptor.HEADER)
+    assert scan.header_end == (len(BEFORE) + header.end if header else 0)
