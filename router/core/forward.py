@@ -217,6 +217,10 @@ class Forwarder(Settler):
         if name is None:
             self._refuse(delivery, verdicts.NO_TO)
             return None
+        redirected = self.table.redirect_message(name)
+        if redirected is not None:
+            self._refuse(delivery, redirected)
+            return None
         address = self.table.find(name)
         if address is None:
             self._refuse(delivery, verdicts.NOT_FOUND)

@@ -13,8 +13,8 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Coordinator, Source, Target
 from router.core import verdicts
 from router.core.address import MULTICAST, Consumer, Producer
-from router.engine import attaching
-from router.engine.events import LinkAttachReceived, LinkDetached
+from router.engine import attaching, opening
+from router.engine.events import LinkAttachReceived, LinkDetached, OpenReceived
 from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
 
@@ -23,11 +23,15 @@ MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
 def event_received(forwarder: Any, connection: Any, event: Any) -> None:
-    """Act on what concerns links; everything else is for others."""
+    """Act on what concerns links, and on opens that are to be refused; the rest is for others."""
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
         link_lost(forwarder, event.link)
+    elif isinstance(event, OpenReceived):
+        elsewhere = forwarder.table.redirects.of_connection(event.remote_open.hostname)
+        if elsewhere is not None:
+            opening.refuse(connection, elsewhere)
 
 
 # Coming.
@@ -52,7 +56,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
     source = remote.source
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
-    text, address = _enter(forwarder, source)
+    text, address = _enter(forwarder, source, is_sender=False)
     consumer = Consumer(link, address)
     link.owner = consumer
     address.consumers.append(consumer)
@@ -84,7 +88,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
         producer = Producer(link, None, capacity)
         granted = Target()
     else:
-        text, address = _enter(forwarder, target)
+        text, address = _enter(forwarder, target, is_sender=True)
         producer = Producer(link, address, capacity)
         address.producers.append(producer)
         granted = Target(address=text, dynamic=target.dynamic)
@@ -93,7 +97,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
     forwarder.note_credit(producer.address, producer)
 
 
-def _enter(forwarder: Any, terminus: Any) -> tuple[str, Any]:
+def _enter(forwarder: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
     """The address that a terminus names or asks to be made, and the text to answer with."""
     if terminus.dynamic:
         text, address = forwarder.table.enter_dynamic()
@@ -101,6 +105,9 @@ def _enter(forwarder: Any, terminus: Any) -> tuple[str, Any]:
     text = terminus.address or ""
     if not text:
         raise AmqpError(Condition.INVALID_FIELD, "a source needs an address", Scope.LINK)
+    elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
+    if elsewhere is not None:
+        raise elsewhere
     address = forwarder.table.enter(text)
     if address is None:
         raise AmqpError(Condition.NOT_FOUND, f"node not found: {text}", Scope.LINK)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
 from router.core.counters import Counters
 from router.core.patterns import PatternTree
+from router.core.redirects import Redirects
+from router.errors import AmqpError
 
 TREATMENTS = {
     "closest": CLOSEST,
@@ -30,11 +32,16 @@ def address_name(text: str) -> str:
     return _AUTHORITY.sub("", text).lstrip("/").rstrip("/.")
 
 
+def _path(text: str) -> str:
+    """An address text without the scheme and authority, which are those of this router."""
+    return _AUTHORITY.sub("", text)
+
+
 class AddressTable:
     """All addresses of a router.
 
     `rules` are (is_prefix, pattern, treatment name); `new_name` makes hard-to-guess names for
-    dynamic nodes.
+    dynamic nodes; `redirects` are of addresses, or hosts, that are elsewhere.
     """
 
     def __init__(
@@ -42,7 +49,9 @@ class AddressTable:
         rules: Iterable[tuple[bool, str, str]],
         default_treatment: str,
         new_name: Callable[[], str],
+        redirects: Redirects | None = None,
     ) -> None:
+        self.redirects = Redirects() if redirects is None else redirects
         self._in_use: dict[str, Address] = {}
         self._rules: PatternTree[int] = PatternTree()
         for is_prefix, pattern, treatment in rules:
@@ -71,6 +80,25 @@ class AddressTable:
             # to them, a client would receive its own requests.
             return UNAVAILABLE if name.startswith("$") else self._default
         return found
+
+    def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
+        """What to refuse a link to this address with because the address is elsewhere, or None."""
+        name = address_name(text)
+        if not self.redirects.concern_addresses or self._is_own(name):
+            return None
+        return self.redirects.of_link(name, _path(text), is_sender=is_sender)
+
+    def redirect_message(self, text: str) -> bytes | None:
+        """The outcome of a single message to this address, if the address is elsewhere."""
+        if not self.redirects.concern_addresses:
+            return None
+        name = address_name(text)
+        return None if self._is_own(name) else self.redirects.of_message(name, _path(text))
+
+    def _is_own(self, name: str) -> bool:
+        """Whether the name is that of a dynamic node, which is here and nowhere else."""
+        address = self._in_use.get(name)
+        return address is not None and address.is_dynamic
 
     def enter(self, text: str) -> Address | None:
         """The address for a link that attaches; None where the treatment is `unavailable`."""

@@ -41,15 +41,9 @@ TRANSFER_OVERHEAD = 72
 
 
 def _write(session: Any, performative: Any) -> None:
-    """Write a frame; raises amqp:frame-size-too-small where the peer takes none of its size.
-
-    What an error says beside its condition is left out first.
-    """
+    """Write a frame; raises amqp:frame-size-too-small where the peer takes none of its size."""
     limit = session.connection.remote_max_frame_size
-    frame = encode_frame(session.channel, performative)
-    if len(frame) > limit and getattr(performative, "error", None) is not None:
-        short = Error(condition=performative.error.condition)
-        frame = encode_frame(session.channel, attrs.evolve(performative, error=short))
+    frame = encode_fitting(limit, session.channel, performative)
     if len(frame) > limit:
         raise AmqpError(
             Condition.FRAME_SIZE_TOO_SMALL,
@@ -58,6 +52,15 @@ def _write(session: Any, performative: Any) -> None:
         )
     session.outbox.output.append(frame)
     session.outbox.touch()
+
+
+def encode_fitting(limit: int, channel: int, performative: Any) -> bytes:
+    """A frame; where it is too long, without what an error says beside its condition."""
+    frame = encode_frame(channel, performative)
+    if len(frame) > limit and getattr(performative, "error", None) is not None:
+        short = Error(condition=performative.error.condition)
+        frame = encode_frame(channel, attrs.evolve(performative, error=short))
+    return frame
 
 
 def wire_error(error: AmqpError | None) -> Error | None:

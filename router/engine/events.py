@@ -24,6 +24,24 @@ class SaslInitReceived:
 
 
 @attrs.frozen
+class OpenReceived:
+    """A peer that came to us has sent its open; `opening.refuse` refuses it."""
+
+    remote_open: Open
+
+
+@attrs.frozen
+class ConnectionRefused:
+    """The answer to a peer's open is a refusal, for the reason that the peer is told.
+
+    `ConnectionClosed` follows.
+    """
+
+    remote_open: Open
+    error: AmqpError
+
+
+@attrs.frozen
 class ConnectionOpened:
     """Both opens have passed."""
 

@@ -31,7 +31,13 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine import attaching
-from router.engine.events import ConnectionClosed, ConnectionOpened, SaslInitReceived
+from router.engine.events import (
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionRefused,
+    OpenReceived,
+    SaslInitReceived,
+)
 from router.engine.states import Act, ConnectionState, SessionState, next_connection_state
 from router.errors import AmqpError, Scope
 
@@ -294,6 +300,9 @@ def _open_received(connection: Any, remote: Open) -> None:
     connection.channel_max = min(connection.settings.channel_max, int(remote.channel_max))
     connection.remote_idle_s = (remote.idle_time_out or 0) / 1000
     if connection.state == ConnectionState.OPEN_RCVD:
+        connection.handler.event_received(connection, OpenReceived(remote))
+    # unless it was refused
+    if connection.state == ConnectionState.OPEN_RCVD:
         send_open(connection)
     if connection.state == ConnectionState.OPENED:
         connection.handler.event_received(connection, ConnectionOpened(remote))
@@ -309,6 +318,13 @@ def _close_received(connection: Any, remote: Close) -> None:
     connection.phase = OVER_PHASE
     connection.finished = True
     connection.outbox.touch()
+
+
+def refuse(connection: Any, error: AmqpError) -> None:
+    """Refuse a peer's open: ours answers it, and a close with the error follows (section 2.4.3)."""
+    refused = ConnectionRefused(connection.remote_open, error)
+    connection.handler.event_received(connection, refused)
+    close(connection, error)
 
 
 def close(connection: Any, error: AmqpError | None) -> None:
@@ -337,7 +353,8 @@ def close(connection: Any, error: AmqpError | None) -> None:
     attaching.lose_sessions(connection, wire_error, False)
     move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
     connection.closed_at = connection.turn.now
-    write_frame(connection, 0, Close(error=wire_error))
+    limit = connection.remote_max_frame_size
+    write(connection, attaching.encode_fitting(limit, 0, Close(error=wire_error)))
     connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
     if error is not None:
         # What follows may not even be frames; the shell drains the socket without looking.

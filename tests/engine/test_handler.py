@@ -28,4 +28,5 @@ def test_a_handler_may_override_a_part() -> None:
 
     handler = Counting()
     begun(handler)
-    assert handler.events == 2
+    # the open that came, the connection and the session
+    assert handler.events == 3
