@@ -141,15 +141,15 @@ MEBIBYTE = 1024 * 1024
 )
 def test_claims_are_not_believed(data: bytes) -> None:
     tracemalloc.start()
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         with pytest.raises(AmqpError):
             decode_value(data)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # Generous, for a traced run on a busy machine: without limits these take minutes and gigabytes.
-    assert time.perf_counter() - begin < 10
+    # Generous, for a traced run with sanitizers: without limits these take minutes and gigabytes.
+    assert time.process_time() - begin < 10
     assert peak < 64 * MEBIBYTE
 
 
@@ -158,7 +158,7 @@ def test_keys_made_to_collide_do_not_take_long() -> None:
     modulus = 2**61 - 1
     keys = b"".join(b"\x98" + (n * modulus).to_bytes(16, "big") + b"\x40" for n in range(50_000))
     data = b"\xd1" + struct.pack(">II", len(keys) + 4, 100_000) + keys
-    begin = time.perf_counter()
+    begin = time.process_time()
     value, _ = decode_value(data)
     assert type(value) is Map
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
