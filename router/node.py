@@ -17,6 +17,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
 from router.net.accepting import accept_connections
 from router.net.connectors import AmqpConnector
+from router.net.endpoints import configured_redirects
 from router.net.exchange import Exchange
 from router.net.listeners import AmqpListener, close_sockets, open_listeners
 from router.net.shutdown import close_all
@@ -46,7 +47,8 @@ class Node:
             (a.prefix is not None, a.prefix or a.pattern or "", a.distribution)
             for a in configuration.addresses
         ]
-        self.table = AddressTable(rules, router.default_distribution, self._dynamic_name)
+        redirects = configured_redirects(configuration.redirects)
+        self.table = AddressTable(rules, router.default_distribution, self._dynamic_name, redirects)
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),

@@ -15,6 +15,7 @@ from typing import Any, Final
 from router.config.kinds import address_tokens
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.redirects import RedirectSettings
 from router.config.secret import SecretUnavailable
 from router.config.users import load_users
 
@@ -151,13 +152,93 @@ def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iter
         )
 
 
-def _covered(address: AddressSettings) -> tuple[str, ...] | None:
+def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
     """The tokens that an entity matches: a prefix is a pattern that ends in #."""
     if (address.prefix is None) == (address.pattern is None):
         return None
     if address.prefix is not None:
         return (*address_tokens(address.prefix), "#")
     return address_tokens(address.pattern or "")
+
+
+def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, redirect in enumerate(configuration.redirects):
+        here: Path = ("redirect", index)
+        concerns: tuple[Path, ...] = tuple(
+            (*here, key) for key in ("prefix", "pattern", "hostname")
+        )
+        given = data["redirect"][index]
+        keys = [key for key in ("prefix", "pattern", "hostname") if key in given]
+        if not keys:
+            yield Finding(
+                here,
+                "says not what is redirected",
+                "give a prefix, a pattern or a hostname",
+                concerns=concerns,
+            )
+        for key in keys[1:]:
+            yield Finding(
+                (*here, key),
+                f"stands beside a {keys[0]}",
+                "give one of prefix, pattern and hostname",
+                shown=True,
+                concerns=concerns,
+            )
+        if redirect.to_network_host is None:
+            yield Finding(
+                (*here, "toNetworkHost"),
+                "is missing",
+                "say where clients are to go",
+                concerns=((*here, "toNetworkHost"),),
+            )
+        if keys == ["hostname"]:
+            for key in ("direction", "toAddress"):
+                if key in given:
+                    yield Finding(
+                        (*here, key),
+                        "has no effect on connections",
+                        "take it out, or give a prefix or a pattern in place of the hostname",
+                        shown=True,
+                        concerns=concerns,
+                    )
+
+
+def _redirect_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    redirects = configuration.redirects
+    of_hosts = [one.hostname and one.hostname.lower() for one in redirects]
+    found: dict[int, tuple[int, str]] = {}
+    for index, first in _repeats(of_hosts):
+        found.setdefault(index, (first, "hostname"))
+    for index, first in _repeats([_covered(one) for one in redirects]):
+        directions = {redirects[index].direction, redirects[first].direction}
+        # one for each direction is no repetition
+        if directions != {"in", "out"}:
+            key = "pattern" if redirects[index].prefix is None else "prefix"
+            found.setdefault(index, (first, key))
+    for index, (first, key) in found.items():
+        yield Finding(
+            ("redirect", index, key),
+            f"redirects what redirect[{first}] does",
+            "give each once in a direction" if key != "hostname" else "give each host once",
+            shown=True,
+            concerns=tuple(
+                ("redirect", at, key)
+                for at in (first, index)
+                for key in ("prefix", "pattern", "hostname", "direction")
+            ),
+        )
+
+
+def _connector_redirects(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, connector in enumerate(configuration.connectors):
+        if connector.redirect_hosts and not connector.allow_redirect:
+            yield Finding(
+                ("connector", index, "redirectHosts"),
+                "has no effect, because redirects are not followed",
+                "set allowRedirect = true or take it out",
+                shown=True,
+                concerns=(("connector", index, "allowRedirect"),),
+            )
 
 
 def _listener_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
@@ -311,8 +392,11 @@ _CHECKS: Final[tuple[Callable[[Configuration, Mapping[str, Any]], Iterator[Findi
     _address_names,
     _address_forms,
     _address_repeats,
+    _redirect_forms,
+    _redirect_repeats,
     _listener_sasl,
     _listener_http,
     _connector_sasl,
+    _connector_redirects,
     _buffers,
 )

@@ -19,6 +19,7 @@ from router.config.secret import Secret
 
 AMQP_PORT: Final = 5672
 LONGEST_ADDRESS: Final = 255
+LONGEST_HOST: Final = 255
 
 
 class Refused(ValueError):
@@ -145,6 +146,33 @@ def mechanisms(known: tuple[str, ...]) -> Kind:
     return Kind(words, read)
 
 
+def host() -> Kind:
+    """Return the kind of hosts to connect to, by name or address."""
+    words = "a host name or IP address, without spaces or a port"
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not _is_host(value):
+            raise Refused(words)
+        return value
+
+    return Kind(words, read)
+
+
+def hosts() -> Kind:
+    """Return the kind of lists of hosts, by name or address."""
+    words = "a list of host names and IP addresses, without spaces or ports"
+
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise Refused(words)
+        named = tuple(name for name in value if isinstance(name, str) and _is_host(name))
+        if len(named) != len(value) or len({name.lower() for name in named}) != len(named):
+            raise Refused(words)
+        return named
+
+    return Kind(words, read)
+
+
 def file_path() -> Kind:
     """Return the kind of paths of files; whether one can be read is for the loader to ask."""
     words = "the path of a file, absolute or relative to the folder of the configuration file"
@@ -212,6 +240,13 @@ def address_pattern() -> Kind:
 def address_tokens(address: str) -> tuple[str, ...]:
     """Split an address, a prefix or a pattern, whose last separator may be followed by nothing."""
     return tuple(re.split(r"[/.]", address.rstrip("/.")))
+
+
+def _is_host(value: str) -> bool:
+    """Whether this may be a host; a port behind it, or brackets around it, are no part of one."""
+    if not 1 <= len(value) <= LONGEST_HOST or not value.isprintable() or set(value) & set(" []/*"):
+        return False
+    return value.count(":") != 1
 
 
 def _is_address(value: object) -> TypeGuard[str]:

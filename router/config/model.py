@@ -16,6 +16,7 @@ import attrs
 
 from router.config import kinds
 from router.config.open_properties import open_properties
+from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
 from router.config.secret import Secret
 from router.config.setting import checked, setting
 
@@ -277,6 +278,8 @@ class ConnectorSettings:
             default='"PLAIN" with a saslUsername, "ANONYMOUS" without',
         ),
     )
+    allow_redirect: bool = ALLOW_REDIRECT
+    redirect_hosts: tuple[str, ...] = REDIRECT_HOSTS
     max_frame_size: int = _MAX_FRAME_SIZE
     max_sessions: int = _MAX_SESSIONS
     max_session_frames: int = _MAX_SESSION_FRAMES
@@ -382,6 +385,7 @@ class Configuration:
     listeners: tuple[ListenerSettings, ...] = ()
     connectors: tuple[ConnectorSettings, ...] = ()
     addresses: tuple[AddressSettings, ...] = ()
+    redirects: tuple[RedirectSettings, ...] = ()
     log: LogSettings = attrs.field(factory=LogSettings)
     metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
 
@@ -401,6 +405,7 @@ ENTITIES: Final = (
     Entity("listener", "listeners", ListenerSettings, repeated=True),
     Entity("connector", "connectors", ConnectorSettings, repeated=True),
     Entity("address", "addresses", AddressSettings, repeated=True),
+    Entity("redirect", "redirects", RedirectSettings, repeated=True),
     Entity("log", "log", LogSettings, repeated=False),
     Entity("metrics", "metrics", MetricsSettings, repeated=False),
 )

@@ -1,11 +1,15 @@
-"""From what is configured for a listener or connector to what its connections are told."""
+"""From what is configured for listeners, connectors and redirects to what connections are told."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from router import __version__
+from router.amqp.redirects import Redirect
 from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.redirects import RedirectSettings
+from router.core.redirects import Redirects
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
@@ -59,16 +63,42 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
     )
 
 
-def connector_settings(container_id: str, connector: ConnectorSettings) -> ConnectionSettings:
+def connector_settings(
+    container_id: str, connector: ConnectorSettings, hostname: str | None = None
+) -> ConnectionSettings:
     """What a connector's next connection is told; reads its password anew.
 
-    Raises `router.config.secret.SecretUnavailable`.
+    `hostname` is what the container is called that it was redirected to. Raises
+    `router.config.secret.SecretUnavailable`.
     """
     password = connector.sasl_password
     return ConnectionSettings(
         **_common_settings(container_id, connector),
-        hostname=connector.host,
+        hostname=connector.host if hostname is None else hostname,
         sasl_mechanisms=connector.sasl_mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
     )
+
+
+def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
+    """What the router sends elsewhere, and where to."""
+    redirects = Redirects()
+    for one in settings:
+        to = Redirect(
+            hostname=one.to_hostname or one.to_network_host,
+            network_host=one.to_network_host,
+            port=one.to_port,
+            address=one.to_address,
+        )
+        if one.hostname is not None:
+            redirects.add_host(one.hostname, to)
+            continue
+        redirects.add_addresses(
+            one.prefix is not None,
+            one.prefix or one.pattern or "",
+            to,
+            senders=one.direction != "out",
+            receivers=one.direction != "in",
+        )
+    return redirects

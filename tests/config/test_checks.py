@@ -39,6 +39,26 @@ GOOD = {
         [[address]]
         pattern = "a/*"
         """,
+    "a redirect for each direction, and of each kind": """
+        [[redirect]]
+        prefix = "a"
+        direction = "in"
+        toNetworkHost = "h"
+        [[redirect]]
+        pattern = "a/#"
+        direction = "out"
+        toNetworkHost = "h"
+        [[redirect]]
+        hostname = "a"
+        toNetworkHost = "h"
+        [[address]]
+        prefix = "a"
+        """,
+    "hosts to be redirected to": """
+        [[connector]]
+        allowRedirect = true
+        redirectHosts = ["a"]
+        """,
     "a port and nothing else for HTTP": "[[listener]]\nport = 1\nhttp = true",
     "HTTP for health alone": "[[listener]]\nport = 1\nhttp = true\nmetrics = false",
     "a user": '[[connector]]\nsaslUsername = "u"\nsaslPassword = "p"',
@@ -153,6 +173,85 @@ BAD = {
         """
         f:4: address[1].prefix: "a.b/" covers what address[0] covers; give each address once
         f:6: address[2].pattern: "a/b/#" covers what address[0] covers; give each address once
+        """,
+    ),
+    "a redirect of nothing, and of two things, to nowhere": (
+        """\
+        [[redirect]]
+        toNetworkHost = "h"
+        [[redirect]]
+        prefix = "a"
+        hostname = "b"
+        pattern = "c"
+        toNetworkHost = "h"
+        [[redirect]]
+        prefix = "d"
+        """,
+        """
+        f:1: redirect[0]: says not what is redirected; give a prefix, a pattern or a hostname
+        f:5: redirect[1].hostname: "b" stands beside a prefix; give one of prefix, pattern and
+            hostname
+        f:6: redirect[1].pattern: "c" stands beside a prefix; give one of prefix, pattern and
+            hostname
+        f:8: redirect[2].toNetworkHost: is missing; say where clients are to go
+        """,
+    ),
+    "a redirect of a host with what links have": (
+        """\
+        [[redirect]]
+        hostname = "a"
+        direction = "in"
+        toNetworkHost = "h"
+        toAddress = "b"
+        """,
+        """
+        f:3: redirect[0].direction: "in" has no effect on connections; take it out, or give a prefix
+            or a pattern in place of the hostname
+        f:5: redirect[0].toAddress: "b" has no effect on connections; take it out, or give a prefix
+            or a pattern in place of the hostname
+        """,
+    ),
+    "the same redirected twice": (
+        """\
+        [[redirect]]
+        prefix = "a"
+        direction = "in"
+        toNetworkHost = "h"
+        [[redirect]]
+        pattern = "a/#"
+        toNetworkHost = "h"
+        [[redirect]]
+        hostname = "a"
+        toNetworkHost = "h"
+        [[redirect]]
+        hostname = "A"
+        toNetworkHost = "h"
+        """,
+        """
+        f:6: redirect[1].pattern: "a/#" redirects what redirect[0] does; give each once in a
+            direction
+        f:12: redirect[3].hostname: "A" redirects what redirect[2] does; give each host once
+        """,
+    ),
+    "a redirect to what is no host": (
+        """\
+        [[redirect]]
+        prefix = "a"
+        toNetworkHost = "h:5672"
+        """,
+        """
+        f:3: redirect[0].toNetworkHost: "h:5672" is not allowed; give a host name or IP address,
+            without spaces or a port
+        """,
+    ),
+    "hosts to be redirected to, though nothing is followed": (
+        """\
+        [[connector]]
+        redirectHosts = ["a", "b"]
+        """,
+        """
+        f:2: connector[0].redirectHosts: ["a", "b"] has no effect, because redirects are not
+            followed; set allowRedirect = true or take it out
         """,
     ),
     "PLAIN without users": (

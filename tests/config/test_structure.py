@@ -73,7 +73,7 @@ def test_what_is_near_to_nothing_is_told_what_there_is() -> None:
     assert finding == Finding(
         ("zzz",),
         "is not a known entity",
-        "known here: router, listener, connector, address, log, metrics",
+        "known here: router, listener, connector, address, redirect, log, metrics",
     )
 
 

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from router import __version__
+from router.amqp.redirects import Redirect
 from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.redirects import RedirectSettings
 from router.config.secret import Secret, SecretUnavailable
 from router.net.endpoints import (
     UNSENT_LIMIT_BYTES,
+    configured_redirects,
     connector_settings,
     endpoint_host,
     endpoint_name,
@@ -93,6 +96,39 @@ def test_a_password_file_is_read_anew(tmp_path: Path) -> None:
     for password in ("first", "second"):
         file.write_text(f"{password}\n", encoding="utf-8")
         assert connector_settings("router", connector).sasl_password == password
+
+
+def test_a_connector_that_was_redirected_calls_the_container_by_its_name() -> None:
+    connector = ConnectorSettings(host="broker")
+    assert connector_settings("router", connector, "broker-2").hostname == "broker-2"
+
+
+@pytest.mark.parametrize(
+    ("direction", "sender", "receiver"),
+    [("in", True, False), ("out", False, True), ("both", True, True)],
+)
+def test_redirects_have_their_direction(direction: Any, sender: bool, receiver: bool) -> None:
+    redirects = configured_redirects(
+        [RedirectSettings(pattern="a/*", direction=direction, to_network_host="h")]
+    )
+    assert (redirects.of_link("a/b", "a/b", is_sender=True) is not None) is sender
+    assert (redirects.of_link("a/b", "a/b", is_sender=False) is not None) is receiver
+    assert redirects.of_link("a", "a", is_sender=sender) is None
+
+
+def test_redirects_lead_where_they_are_configured_to() -> None:
+    redirects = configured_redirects(
+        [
+            RedirectSettings(prefix="a", to_network_host="h", to_address="b"),
+            RedirectSettings(hostname="x", to_network_host="h", to_hostname="y", to_port=7),
+        ]
+    )
+    of_link = redirects.of_link("a/b", "a/b", is_sender=True)
+    of_connection = redirects.of_connection("X")
+    assert of_link is not None
+    assert of_connection is not None
+    assert of_link.info == Redirect("h", "h", 5672, "b").info()
+    assert of_connection.info == Redirect("y", "h", 7).info()
 
 
 def test_names_of_ipv6_are_in_brackets() -> None:
