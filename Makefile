@@ -117,8 +117,7 @@ fuzz-atheris: env-fuzz ## fuzz the interpreted build where coverage leads, each 
 	@TRIOUTE_EXPECT_BUILD=interpreted .venv-fuzz/bin/python tests/fuzz/run.py --atheris --seconds $(SECONDS) $(ARGS)
 
 docs: env-dev ## write the generated reference pages again
-	@if [ -f docs/generate.py ]; then .venv-dev/bin/python docs/generate.py; \
-	else echo "no page is generated yet"; fi
+	@.venv-dev/bin/python docs/generate.py
 
 clean: ## remove every environment and cache
 	@rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \

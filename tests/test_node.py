@@ -67,6 +67,7 @@ def test_frames_of_every_size_that_is_allowed_fit_the_read_buffer() -> None:
     assert len(node.exchange.buffer) == 256 * 1024 + 100_000
 
 
+@pytest.mark.spec("B2.1-2")
 async def test_dynamic_addresses_cannot_be_guessed() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         await peer.begin()

@@ -84,6 +84,7 @@ def test_a_long_composite_is_a_list32() -> None:
         bytes.fromhex("00 b3 0000000f") + b"amqp:close:list" + b"\x45",
     ],
 )
+@pytest.mark.spec("1.4-1", "2.3.2-2")
 def test_either_descriptor_in_any_encoding_and_fewer_fields_are_read(octets: bytes) -> None:
     assert decode_composite(octets) == (Close(), len(octets))
 
@@ -110,6 +111,7 @@ def test_a_composite_in_a_composite_is_read() -> None:
         (Array([Symbol("a"), Symbol("b")]), ("a", "b")),
     ],
 )
+@pytest.mark.spec("1.4-2")
 def test_multiple_values_are_an_array_or_one(value: Any, found: tuple[str, ...]) -> None:
     octets = listed(ULong(0x10), "c", *[None] * 6, value)
     assert decode_composite(octets)[0] == Open("c", offered_capabilities=found)
@@ -159,6 +161,7 @@ def test_multiple_values_are_written_as_an_array() -> None:
         ),
     ],
 )  # fmt: skip
+@pytest.mark.spec("1.3.4-1", "1.3.4-2", "1.4-3", "1.5-1", "5.3.3.1-1")
 def test_what_does_not_suit_the_table_is_refused(
     octets: bytes, condition: str, message: str
 ) -> None:
@@ -185,6 +188,7 @@ def test_what_does_not_suit_the_table_is_refused(
         (Source(Error("a")), TypeError, "source.address"),  # type: ignore[arg-type]
     ],
 )
+@pytest.mark.spec("1.3.4-1", "1.4-3")
 def test_attributes_of_the_wrong_type_are_not_written(
     value: Composite, error: type[Exception], message: str
 ) -> None:

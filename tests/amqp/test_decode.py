@@ -19,6 +19,7 @@ from support.wire import cut_short, same
 
 
 @pytest.mark.parametrize(("text", "value"), SHORTEST + LONGER)
+@pytest.mark.spec("0.2-3", "1.2-1", "1.2.3-1", "1.2.4-1")
 def test_every_encoding_is_read(text: str, value: Any) -> None:
     data = octets(text)
     found, after = decode_value(data)
@@ -49,6 +50,9 @@ def test_a_value_cut_short_is_refused(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), BROKEN)
+@pytest.mark.spec(
+    "1.2.3-1", "1.2.4-1", "1.6.2-1", "1.6.16-1", "1.6.20-1", "1.6.21-1", "1.6.23-1", "1.6.23-2"
+)
 def test_what_is_no_value_is_refused(text: str, why: str) -> None:
     with pytest.raises(AmqpError) as caught:
         decode_value(octets(text))

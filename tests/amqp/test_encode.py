@@ -14,6 +14,7 @@ from support.vectors import SHORTEST, octets
 
 
 @pytest.mark.parametrize(("text", "value"), SHORTEST)
+@pytest.mark.spec("0.2-3", "1.2-1")
 def test_the_shortest_encoding_is_written(text: str, value: Any) -> None:
     assert encode_value(value).hex() == octets(text).hex()
 

@@ -72,6 +72,7 @@ def test_what_is_no_protocol_header_is_refused(octets: bytes) -> None:
         ),
     ],
 )
+@pytest.mark.spec("2.3.1-1", "2.3.1-4", "5.3.1-1", "5.3.1-2")
 def test_frames_are_written(frame: bytes, text: str) -> None:
     expected = bytearray.fromhex(text)
     expected[:4] = len(expected).to_bytes(4, "big")
@@ -104,6 +105,7 @@ def test_a_frame_cut_short_is_refused(performative: Composite) -> None:
                 decode_frame_body(frame, 8, len(part))
 
 
+@pytest.mark.spec("2.3-1")
 def test_an_extended_header_is_stepped_over() -> None:
     frame = bytes.fromhex("00000012 03 00 0000 aabbccdd 005317c0020140")
     header = decode_frame_header(frame)

@@ -145,6 +145,7 @@ def test_what_is_inside_of_a_section_is_not_looked_at() -> None:
         [FOOTER, FOOTER],
     ],
 )
+@pytest.mark.spec("3.2-3")
 def test_sections_have_an_order_and_are_single(sections: list[bytes]) -> None:
     with pytest.raises(AmqpError, match="section") as caught:
         section_spans(b"".join(sections))
@@ -168,6 +169,7 @@ def test_sections_have_an_order_and_are_single(sections: list[bytes]) -> None:
         encode_value(Described(ULong(0x70), [None] * 6)),
     ],
 )
+@pytest.mark.spec("3.2.5-1", "3.2.10-1")
 def test_what_is_no_message_is_refused(octets: bytes) -> None:
     with pytest.raises(AmqpError):
         decode_message(octets)
@@ -205,6 +207,7 @@ def test_all_sections_share_one_limit() -> None:
         (Data(b""), AmqpSequence([])),
     ],
 )
+@pytest.mark.spec("3.2-3")
 def test_bodies_that_cannot_be_are_not_written(body: tuple[BodySection, ...]) -> None:
     with pytest.raises(ValueError, match="body"):
         encode_message(Message(body=body))

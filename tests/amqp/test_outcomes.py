@@ -69,6 +69,7 @@ def test_states_of_others_are_passed_on() -> None:
         "005318 45",
     ],
 )
+@pytest.mark.spec("2.8.14-1")
 def test_what_is_no_state_is_not_passed_on(text: str) -> None:
     with pytest.raises(AmqpError):
         check_state(bytes.fromhex(text))

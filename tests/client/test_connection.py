@@ -219,6 +219,7 @@ async def test_why_we_are_not_let_in() -> None:
             assert failed.value.description == reason
 
 
+@pytest.mark.spec("5.3.3.2-2")
 async def test_what_plain_says() -> None:
     inits = []
 

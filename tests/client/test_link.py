@@ -21,6 +21,7 @@ def opened(connection: ClientConnection, kind: str, address: str = "q") -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.spec("2.6.3-6")
 async def test_a_refusal_says_why(kind: str) -> None:
     async def script(peer: ServerPeer) -> None:
         await peer.open()
@@ -104,6 +105,7 @@ async def test_an_attach_that_does_not_fit_a_frame() -> None:
         await connection.open_sender("a")
 
 
+@pytest.mark.spec("2.6.1-1")
 async def test_links_have_names_of_their_own() -> None:
     names = []
 

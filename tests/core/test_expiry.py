@@ -32,6 +32,7 @@ def waiting(ttl: int, frames: int = 1) -> tuple[Router, SendingLink, ReceivingLi
 
 
 @pytest.mark.parametrize(("ttl", "waited", "left"), [(200, 0.15, 50), (70_000, 10, 60_000)])
+@pytest.mark.spec("3.2.1-6")
 def test_what_is_left_of_a_ttl_is_sent_on(ttl: int, waited: float, left: int) -> None:
     router, _, receiver, _ = waiting(ttl)
     router.wait(waited)
@@ -45,6 +46,7 @@ def test_what_is_left_of_a_ttl_is_sent_on(ttl: int, waited: float, left: int) ->
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("ttl", [0, 100, 70_000])
+@pytest.mark.spec("3.2.1-5", "B2.2.5-1")
 def test_a_message_that_expires_is_not_delivered(ttl: int, frames: int) -> None:
     router, sender, receiver, sending = waiting(ttl, frames)
     router.wait(ttl / 1000 + 0.001)

@@ -23,6 +23,7 @@ FAILED = Modified(delivery_failed=True)
 # One receiver.
 
 
+@pytest.mark.spec("2.6.12-1", "B2.3.8-1", "B2.3.11.2-2")
 def test_a_message_goes_through_and_its_outcome_comes_back() -> None:
     router, sender, receiver = pair()
     sending = sender.send(b"hello")
@@ -61,6 +62,7 @@ def test_a_message_may_be_settled_before_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize("aborts", [True, False])
+@pytest.mark.spec("2.6.14-2")
 def test_a_message_that_is_given_up_half_way_is_aborted_downstream(aborts: bool) -> None:
     router, sender, receiver = pair()
     sender.send(b"half", more=True)
@@ -89,6 +91,7 @@ def test_a_message_for_nobody_is_released() -> None:
     assert (counters.no_destination, counters.dropped_presettled) == (2, 1)
 
 
+@pytest.mark.spec("2.6.13-1", "2.7.5-17")
 def test_a_message_that_resumes_is_ignored() -> None:
     """Nothing is remembered of links that are gone, so it is in no unsettled map (2.7.5)."""
     _, sender, receiver = pair()
@@ -136,6 +139,7 @@ def test_a_peer_that_does_not_read_is_not_buffered_without_end() -> None:
     assert router.forwarder.backlog.held_bytes == 0
 
 
+@pytest.mark.spec("2.7.5-9", "2.8.2-1", "B2.3.11.2-1")
 def test_who_wants_everything_settled_is_taken_at_its_word() -> None:
     router, sender, (receiver,) = several("balanced", [5], snd_settle_mode=1)
     sending = sender.send(b"one", more=True)
@@ -213,6 +217,7 @@ def test_closest_takes_turns() -> None:
 
 
 @pytest.mark.parametrize("default", ["balanced", "closest"])
+@pytest.mark.spec("2.6.7-7", "B2.3.9-3")
 def test_one_without_credit_is_passed_over(default: str) -> None:
     _, sender, receivers = several(default, [0, 3])
     for _ in range(3):
@@ -363,6 +368,7 @@ def test_what_no_longer_waits_is_given_back_to_an_anonymous_sender(how: str) -> 
 # Drains.
 
 
+@pytest.mark.spec("2.6.7-6", "2.6.7-9")
 def test_a_drain_uses_up_what_is_left() -> None:
     _, sender, receiver = pair(0)
     receiver.grant(5, drain=True)
@@ -382,6 +388,7 @@ def test_a_drain_waits_for_what_is_under_way() -> None:
     assert (receiver.drained, receiver.credit) == (4, 0)
 
 
+@pytest.mark.spec("2.6.7-6")
 def test_a_drain_waits_for_what_waits() -> None:
     _, sender, receiver = pair(5, window=1)
     sender.send(b"one")

@@ -24,6 +24,7 @@ def refused(link: SendingLink | ReceivingLink) -> str:
     return str(link.detached.error.condition)
 
 
+@pytest.mark.spec("2.6.3-4", "B2.3.11.3-2", "B2.3.11.3-3")
 def test_termini_are_answered_with_what_was_asked_and_can_be_had() -> None:
     client = Router().client()
     sender = client.sender("amqp://host/q")
@@ -49,6 +50,7 @@ def test_termini_are_answered_with_what_was_asked_and_can_be_had() -> None:
         (lambda c: c.sender("q", target=None), "amqp:invalid-field"),
     ],
 )
+@pytest.mark.spec("0.2-5", "0.2-7", "2.6.3-1", "2.6.3-2", "B2.3.1-1")
 def test_a_link_that_cannot_be_is_refused(attach: Any, condition: str) -> None:
     router = Router([(True, "closed", "unavailable")])
     client = router.client()
@@ -90,6 +92,7 @@ def dynamic(router: Router) -> tuple[ReceivingLink, str]:
     return receiver, address
 
 
+@pytest.mark.spec("3.5.3-2")
 def test_a_dynamic_node_can_be_sent_to() -> None:
     router = Router()
     receiver, address = dynamic(router)
@@ -101,6 +104,7 @@ def test_a_dynamic_node_can_be_sent_to() -> None:
 
 
 @pytest.mark.parametrize("how", ["detach", "lose", "close", "end"])
+@pytest.mark.spec("3.5.10-1")
 def test_a_dynamic_node_goes_with_the_link_that_asked_for_it(how: str) -> None:
     router = Router()
     receiver, address = dynamic(router)
@@ -127,6 +131,7 @@ def test_a_dynamic_node_outlives_the_links_that_only_use_it() -> None:
     assert receiver.attached
 
 
+@pytest.mark.spec("3.5.4-2")
 def test_a_sender_may_ask_for_a_dynamic_node() -> None:
     router = Router()
     sender = router.client().sender(None, target=Target(dynamic=True))

@@ -16,6 +16,7 @@ SCHEDULES = st.lists(st.tuples(st.sampled_from(STEPS), NUMBERS, NUMBERS), min_si
 
 @examples(300)
 @given(SCHEDULES)
+@pytest.mark.spec("3.5.2-1")
 def test_nothing_is_lost_doubled_or_stuck(schedule: list[tuple[str, int, int]]) -> None:
     play(schedule)
 

@@ -61,6 +61,7 @@ def test_an_outcome_may_be_told_before_it_is_settled() -> None:
     assert receiver.received[0].sender_settled == Disposition(False, 0, 0, True, Accepted())
 
 
+@pytest.mark.spec("3.4-1")
 def test_an_outcome_is_told_once() -> None:
     _, sending, taking = pair()
     sent = [sending.send(b"x") for _ in range(3)]

@@ -65,6 +65,7 @@ def test_rules_decide_the_treatment() -> None:
     assert table(default="closest").treatment("z") == CLOSEST
 
 
+@pytest.mark.spec("B2.1-1")
 def test_texts_of_one_name_are_one_address() -> None:
     made = table()
     assert made.enter("/q") is made.enter("amqp://host/q/") is made.find("q")

@@ -68,6 +68,7 @@ def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
 # Sessions (section 2.5).
 
 
+@pytest.mark.spec("2.1.2-2", "2.4-1", "2.5.1-1", "2.5.1-3", "2.7.2-2")
 def test_a_begin_is_answered_on_a_channel_of_our_own() -> None:
     talk = opened() >> On(5, begin(next_outgoing_id=7, incoming_window=3, handle_max=4))
     talk << On(0, like(Begin, remote_channel=5, next_outgoing_id=0, incoming_window=64))
@@ -76,6 +77,7 @@ def test_a_begin_is_answered_on_a_channel_of_our_own() -> None:
     talk >> On(2, begin()) << On(1, like(Begin, remote_channel=2)) << NOTHING
 
 
+@pytest.mark.spec("2.5.1-2")
 def test_a_channel_that_ended_is_used_again() -> None:
     talk = opened() >> [On(channel, begin()) for channel in range(3)]
     talk.skip() >> On(1, End()) << On(1, End()) << NOTHING
@@ -86,6 +88,7 @@ def test_a_begin_on_a_channel_in_use_closes() -> None:
     begun() >> begin() << failed(Close, "amqp:not-allowed") << OVER
 
 
+@pytest.mark.spec("2.7.1-8")
 def test_a_channel_beyond_the_highest_closes() -> None:
     opened(channel_max=3) >> On(3, begin()) << Begin << NOTHING
     for frame in (begin(), message(0).performative, End()):
@@ -93,6 +96,7 @@ def test_a_channel_beyond_the_highest_closes() -> None:
         talk << failed(Close, "amqp:connection:framing-error") << OVER
 
 
+@pytest.mark.spec("2.4.1-4", "2.7.1-7")
 def test_more_sessions_than_the_peer_takes_close() -> None:
     talk = opened(remote=Open("c", channel_max=1), channel_max=9)
     talk >> [On(0, begin()), On(1, begin())] << Begin << Begin << NOTHING
@@ -114,6 +118,7 @@ def test_an_end_is_answered() -> None:
     talk >> message(0) << failed(Close, "amqp:not-allowed") << OVER
 
 
+@pytest.mark.spec("2.5.3-1")
 def test_both_may_end_a_session_at_once() -> None:
     talk = linked()
     attaching.end(session_of(talk))
@@ -122,6 +127,7 @@ def test_both_may_end_a_session_at_once() -> None:
     talk >> begin() << like(Begin, remote_channel=0) << NOTHING
 
 
+@pytest.mark.spec("2.5.2-1")
 def test_links_say_what_they_were_lost_with() -> None:
     talk = linked()
     attaching.end(session_of(talk), PROBLEM)
@@ -141,6 +147,7 @@ def test_links_say_what_they_were_lost_with() -> None:
 
 
 @pytest.mark.parametrize("error", [None, PROBLEM])
+@pytest.mark.spec("2.5.4-2", "2.5.5-1")
 def test_what_was_under_way_when_a_session_ended_is_ignored(error: AmqpError | None) -> None:
     talk = linked()
     attaching.end(session_of(talk), error)
@@ -150,6 +157,7 @@ def test_what_was_under_way_when_a_session_ended_is_ignored(error: AmqpError | N
     talk >> begin() << failed(Close, "amqp:not-allowed") << OVER
 
 
+@pytest.mark.spec("2.5.1-3", "2.7.2-1")
 def test_a_session_of_our_own() -> None:
     talk = opened()
     session = attaching.begin(talk.connection)
@@ -160,6 +168,7 @@ def test_a_session_of_our_own() -> None:
     assert attaching.begin(talk.connection).channel == 1
 
 
+@pytest.mark.spec("2.7.1-7")
 def test_sessions_of_our_own_run_out() -> None:
     talk = opened(remote=Open("c", channel_max=1))
     attaching.begin(talk.connection)
@@ -190,6 +199,7 @@ def test_an_end_before_our_begin_was_answered_closes() -> None:
 # Links (section 2.6).
 
 
+@pytest.mark.spec("2.6.2-1", "2.6.3-3", "2.7.3-9", "2.7.3-13")
 def test_an_attach_is_answered() -> None:
     talk = begun() >> attach_sender(4, "q", snd_settle_mode=0, rcv_settle_mode=1)
     talk << like(
@@ -210,6 +220,7 @@ def test_an_attach_is_answered() -> None:
     assert isinstance(links["receiver-2"], OutgoingLink)
 
 
+@pytest.mark.spec("2.7.3-1", "2.7.3-3")
 def test_the_lowest_free_handle_is_used() -> None:
     talk = begun() >> [attach_sender(n) for n in range(4)]
     talk.skip() >> Detach(1, True) << Detach(1, True)
@@ -223,12 +234,14 @@ def test_a_handle_in_use_ends_the_session() -> None:
     assert len(gone(talk)) == 2
 
 
+@pytest.mark.spec("2.7.2-4")
 def test_a_handle_beyond_the_highest_closes() -> None:
     begun(handle_max=3) >> attach_sender(3) << Attach << NOTHING
     talk = begun(handle_max=3) >> attach_sender(4)
     talk << failed(Close, "amqp:connection:framing-error") << OVER
 
 
+@pytest.mark.spec("2.4.1-4", "2.7.2-3")
 def test_more_links_than_the_peer_takes_end_the_session() -> None:
     talk = begun(begin={"handle_max": 1}) >> [attach_sender(n) for n in range(2)]
     talk.skip() >> attach_sender(2) << failed(End, "amqp:resource-limit-exceeded") << NOTHING
@@ -243,11 +256,13 @@ def test_all_handles_can_be_used_in_reasonable_time() -> None:
 
 
 @pytest.mark.parametrize("frame", [Detach(0), Detach(7), Detach(2**32 - 1)])
+@pytest.mark.spec("2.8.17-2")
 def test_detaching_what_is_not_attached_ends_the_session(frame: Detach) -> None:
     begun() >> frame << failed(End, "amqp:session:unattached-handle") << NOTHING
 
 
 @pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.spec("2.6.4-1", "2.6.6-1", "2.8.17-2")
 def test_a_detach_is_answered_in_kind(closed: bool) -> None:
     error = Error(Symbol("x"))
     talk = linked() >> Detach(0, closed, error) << Detach(0, closed) << NOTHING
@@ -258,6 +273,7 @@ def test_a_detach_is_answered_in_kind(closed: bool) -> None:
 
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("error", [None, PROBLEM])
+@pytest.mark.spec("2.6.4-1", "2.6.5-1", "2.7.7-1", "2.7.7-2")
 def test_our_own_detach(closed: bool, error: AmqpError | None) -> None:
     talk = linked()
     link = talk.recorder.links["sender-0"]
@@ -287,6 +303,7 @@ def test_detaching_what_the_peer_has_detached_says_nothing() -> None:
     assert len(gone(talk)) == 1
 
 
+@pytest.mark.spec("2.6.3-1", "2.6.3-2", "B2.3.1-1")
 def test_a_link_is_refused_without_its_terminus() -> None:
     for frame, terminus in ((attach_sender(0), "target"), (attach_receiver(0), "source")):
         talk = begun(Recorder(accepts=False)) >> frame << NOTHING
@@ -396,6 +413,7 @@ def test_a_name_that_is_not_ours_is_the_peer_s_own() -> None:
     talk >> attach_sender(2, name="ours") << like(Attach, name="ours", handle=2) << NOTHING
 
 
+@pytest.mark.spec("2.7.2-3")
 def test_links_of_our_own_run_out() -> None:
     talk = begun(begin={"handle_max": 1})
     ours(talk, "a")

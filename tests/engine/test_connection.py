@@ -58,16 +58,19 @@ def frame(size: int, doff: int, kind: int, body: bytes, channel: int = 0) -> byt
         b"GET / HT",
     ],
 )
+@pytest.mark.spec("2.3.1-2", "2.3.1-3", "2.3.1-4", "2.7.1-5", "B2.3.4-2")
 def test_what_can_be_no_frame_closes(octets: bytes) -> None:
     talk = opened() >> octets << failed(Close, FRAMING) << OVER
     assert len(talk.recorder.of(ConnectionClosed)) == 1
 
 
+@pytest.mark.spec("2.7.1-5")
 def test_a_frame_too_large_is_refused_by_its_first_octets() -> None:
     talk = opened(max_frame_size=512) >> frame(513, 2, 0, b"")[:8]
     talk << failed(Close, FRAMING) << OVER
 
 
+@pytest.mark.spec("2.7.1-5", "2.7.1-6")
 def test_the_largest_frame_is_taken() -> None:
     talk = linked(max_frame_size=512)
     talk.connection.local_sessions[0].grant(talk.recorder.links["sender-0"], 5, False)
@@ -77,12 +80,14 @@ def test_the_largest_frame_is_taken() -> None:
     talk >> message(1, b"x" * (513 - empty)) << failed(Close, FRAMING) << OVER
 
 
+@pytest.mark.spec("2.3-1")
 def test_an_extended_header_is_stepped_over() -> None:
     body = encode_composite(begin())
     talk = opened() >> frame(len(body) + 20, 5, 0, b"\xff" * 12 + body) << Begin << NOTHING
     assert talk.connection.frames_received == 2
 
 
+@pytest.mark.spec("2.4.5-6")
 def test_an_empty_frame_says_nothing() -> None:
     begun() >> encode_frame(0) >> encode_frame(9) >> frame(12, 3, 0, b"abcd") << NOTHING
 
@@ -110,12 +115,14 @@ def test_an_empty_frame_says_nothing() -> None:
     ],
 )
 @pytest.mark.parametrize("octets_a_read", [0, 1])
+@pytest.mark.spec("2.3.2-1", "B2.3.4-2")
 def test_a_body_that_cannot_be_read_closes(body: bytes, octets_a_read: int) -> None:
     talk = linked(octets_a_read=octets_a_read)
     talk >> frame(len(body) + 8, 2, 0, body) << Close << OVER
     assert talk.recorder.of(ConnectionClosed)[0].error is not None
 
 
+@pytest.mark.spec("2.3.2-2")
 def test_symbolic_descriptors_are_performatives_too() -> None:
     octets = encode_composite(begin())
     assert octets[:3] == b"\x00\x53\x11"
@@ -152,6 +159,7 @@ def played(octets: list[bytes]) -> tuple[Any, Any]:
     return talk.frames(), recorder.heard
 
 
+@pytest.mark.spec("2.1.2-1")
 def test_pieces_make_no_difference() -> None:
     whole = wire(EVERYTHING)
     expected = played([whole])
@@ -172,6 +180,7 @@ def test_octets_behind_a_frame_are_kept_and_not_more() -> None:
     assert talk.connection.kept == b""
 
 
+@pytest.mark.spec("2.1.2-2")
 def test_an_error_of_one_session_leaves_what_follows_in_the_same_read() -> None:
     talk = opened() >> [On(0, begin()), On(1, begin())]
     talk.skip() >> [message(0, handle=9), On(1, attach_sender()), On(2, begin())]
@@ -179,6 +188,7 @@ def test_an_error_of_one_session_leaves_what_follows_in_the_same_read() -> None:
     assert said == ["End", "Attach", "Begin"]
 
 
+@pytest.mark.spec("2.4.6-2")
 def test_what_follows_a_close_in_the_same_read_is_not_read() -> None:
     talk = opened() >> [Close(), begin(), b"\xff" * 50] << Close() << OVER
     assert talk.connection.kept == b""

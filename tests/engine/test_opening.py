@@ -90,6 +90,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("octets_a_read", [0, 1])
 @pytest.mark.parametrize("strange", STRANGE.values(), ids=list(STRANGE))
+@pytest.mark.spec("2.2-3", "2.2-9", "2.2-10", "2.2-11", "2.2-12")
 def test_a_strange_header_is_answered_with_the_right_one(
     strange: bytes, octets_a_read: int
 ) -> None:
@@ -102,14 +103,17 @@ def test_a_strange_header_is_answered_with_the_right_one(
 
 
 @pytest.mark.parametrize("strange", STRANGE.values(), ids=list(STRANGE))
+@pytest.mark.spec("2.2-12")
 def test_a_server_that_requires_sasl_says_so(strange: bytes) -> None:
     server(sasl_required=True) >> strange << SASL_HEADER << OVER
 
 
+@pytest.mark.spec("2.2-12")
 def test_a_server_that_requires_sasl_refuses_to_do_without() -> None:
     server(sasl_required=True) >> AMQP_HEADER << SASL_HEADER << OVER
 
 
+@pytest.mark.spec("2.2-12")
 def test_a_server_without_sasl_refuses_it() -> None:
     server(sasl_mechanisms=()) >> SASL_HEADER << AMQP_HEADER << OVER
 
@@ -120,11 +124,13 @@ def test_what_can_be_no_header_is_not_waited_for(strange: bytes) -> None:
 
 
 @pytest.mark.parametrize("length", range(8))
+@pytest.mark.spec("2.2-6", "2.2-8")
 def test_a_part_of_a_header_is_waited_for(length: int) -> None:
     talk = server() >> AMQP_HEADER[:length] << NOTHING
     talk >> AMQP_HEADER[length:] << AMQP_HEADER << NOTHING
 
 
+@pytest.mark.spec("2.2-1", "2.2-3", "2.2-7")
 def test_a_client_gives_up_on_a_strange_header() -> None:
     for strange in [*STRANGE.values(), SASL_HEADER]:
         talk = client() << AMQP_HEADER << Open
@@ -139,6 +145,7 @@ def test_a_client_that_wants_sasl_gives_up_without() -> None:
 # SASL (section 5.3).
 
 
+@pytest.mark.spec("5.3-1", "5.3.2-1", "5.3.3.1-2", "5.3.3.5-1")
 def test_a_client_is_let_in() -> None:
     talk = server() >> SASL_HEADER << SASL_HEADER
     talk << SaslMechanisms((ANONYMOUS,)) << NOTHING
@@ -149,6 +156,7 @@ def test_a_client_is_let_in() -> None:
     assert talk.connection.user == "joe"
 
 
+@pytest.mark.spec("5.3.3.5-2")
 def test_a_client_is_not_let_in() -> None:
     talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
     talk.skip().connection.sasl_outcome(False, None)
@@ -157,6 +165,7 @@ def test_a_client_is_not_let_in() -> None:
     assert len(closings(talk)) == 1
 
 
+@pytest.mark.spec("2.4.2-1", "5.3.3.2-3")
 def test_what_is_pipelined_behind_an_init_waits_for_the_outcome() -> None:
     everything = [SASL_HEADER, SaslInit(ANONYMOUS), AMQP_HEADER, Open("c"), begin()]
     for octets_a_read in (0, 1, 7):
@@ -188,6 +197,7 @@ def test_an_outcome_may_be_decided_at_once() -> None:
     )
 
 
+@pytest.mark.spec("5.3.3.2-1")
 def test_a_mechanism_that_is_not_offered_is_refused() -> None:
     talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
     talk >> SaslInit(PLAIN, initial_response=b"\0a\0b") << SaslOutcome(SaslCode.AUTH) << OVER
@@ -208,6 +218,7 @@ def test_a_mechanism_that_is_not_offered_is_refused() -> None:
         b"\x00\x00\x10\x01\x02\x01\x00\x00",
     ],
 )
+@pytest.mark.spec("2.3.1-4", "5.3.1-6", "5.3.1-7", "5.3.2-3")
 def test_what_has_no_place_in_a_server_s_sasl_ends_it(frame: Any) -> None:
     talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
     talk >> frame << OVER
@@ -248,6 +259,7 @@ def test_an_outcome_that_nobody_waits_for_is_not_sent() -> None:
         ),
     ],
 )
+@pytest.mark.spec("5.3-1", "5.3.2-2", "5.3.3.2-2", "5.3.3.5-1")
 def test_a_client_chooses_a_mechanism(
     settings: dict[str, Any], offered: list[Symbol], init: SaslInit
 ) -> None:
@@ -270,6 +282,7 @@ def test_a_client_chooses_a_mechanism(
         On(0, Open("s")),
     ],
 )
+@pytest.mark.spec("5.3.2-3")
 def test_a_client_gives_up(frame: Any) -> None:
     talk = client(sasl_mechanisms=("ANONYMOUS",)) << SASL_HEADER >> SASL_HEADER
     talk >> frame << OVER
@@ -279,6 +292,18 @@ def test_a_client_gives_up(frame: Any) -> None:
 # Open (sections 2.4.1, 2.4.2, 2.7.1).
 
 
+@pytest.mark.spec(
+    "0.2-1",
+    "2.2-1",
+    "2.2-2",
+    "2.2-8",
+    "2.4.1-1",
+    "2.4.5-3",
+    "2.7.1-1",
+    "2.7.1-2",
+    "2.7.1-12",
+    "2.7.1-14",
+)
 def test_an_open_is_answered() -> None:
     talk = server(
         hostname="here",
@@ -310,6 +335,7 @@ def test_an_open_is_answered() -> None:
 
 
 @pytest.mark.parametrize("channel", [1, 0xFFFF])
+@pytest.mark.spec("2.4.1-2")
 def test_an_open_is_for_channel_0(channel: int) -> None:
     talk = server() >> AMQP_HEADER << AMQP_HEADER >> On(channel, Open("c"))
     assert talk << Open << failed(Close, "amqp:not-allowed") << OVER
@@ -328,6 +354,7 @@ def test_idle_time_out_can_be_switched_off() -> None:
 PIPELINED = [AMQP_HEADER, Open("c"), begin(), attach_sender()]
 
 
+@pytest.mark.spec("2.4.2-1")
 def test_everything_may_come_in_one_read() -> None:
     talk = server() >> PIPELINED << AMQP_HEADER << Open << Begin
     assert talk.frames()
@@ -348,6 +375,7 @@ def test_everything_may_come_octet_by_octet() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 511])
+@pytest.mark.spec("2.8.19-2")
 def test_a_frame_size_below_the_least_is_refused(size: int) -> None:
     talk = server() >> AMQP_HEADER >> Open("c", max_frame_size=size) << AMQP_HEADER
     talk << Open << failed(Close, "amqp:invalid-field") << OVER
@@ -355,6 +383,7 @@ def test_a_frame_size_below_the_least_is_refused(size: int) -> None:
     assert len(closings(talk)) == 1
 
 
+@pytest.mark.spec("2.8.19-2")
 def test_the_least_frame_size_is_taken() -> None:
     assert opened(remote=Open("c", max_frame_size=512)).connection.is_open()
 
@@ -372,6 +401,7 @@ FRAMES = [
 
 
 @pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.spec("2.4.1-1", "2.7.1-1")
 def test_nothing_may_come_before_open(frame: Any) -> None:
     talk = server() >> AMQP_HEADER << AMQP_HEADER
     talk >> frame
@@ -384,6 +414,7 @@ def test_open_may_come_once() -> None:
     opened() >> Open("again") << failed(Close, "amqp:illegal-state") << OVER
 
 
+@pytest.mark.spec("2.3.2-1")
 def test_a_composite_that_is_no_performative_closes() -> None:
     for strange in (SaslOutcome(SaslCode.OK), Error(Symbol("x")), Open):
         if isinstance(strange, type):
@@ -401,6 +432,7 @@ def test_a_composite_that_is_no_performative_closes() -> None:
 # Close (sections 2.4.3, 2.4.4).
 
 
+@pytest.mark.spec("2.4.3-1", "2.4.3-8", "2.4.6-2")
 def test_a_close_is_answered() -> None:
     error = Error(Symbol("amqp:connection:forced"), description="bye")
     talk = opened() >> Close(error) << Close() << OVER
@@ -408,10 +440,12 @@ def test_a_close_is_answered() -> None:
     talk >> begin() << OVER
 
 
+@pytest.mark.spec("2.4.3-5", "2.4.3-6")
 def test_a_close_may_come_on_any_channel() -> None:
     opened() >> On(5, Close()) << On(0, Close()) << OVER
 
 
+@pytest.mark.spec("2.4.3-1", "2.4.3-3", "2.7.9-1")
 def test_our_close_waits_for_its_answer() -> None:
     talk = opened()
     talk.connection.close()
@@ -428,6 +462,7 @@ def test_closing_twice_says_it_once() -> None:
     talk << Close() << NOTHING >> Close() << OVER
 
 
+@pytest.mark.spec("2.4.3-2", "2.4.6-1", "2.7.9-2", "2.7.9-3")
 def test_a_close_with_an_error_is_the_last_word() -> None:
     talk = opened()
     talk.connection.close(PROBLEM)
@@ -437,6 +472,7 @@ def test_a_close_with_an_error_is_the_last_word() -> None:
 
 
 @pytest.mark.parametrize("frame", [*FRAMES[:-1], HEARTBEAT, Open("x"), On(9, begin())])
+@pytest.mark.spec("2.4.3-2", "2.7.9-2")
 def test_what_was_under_way_when_we_closed_is_ignored(frame: Any) -> None:
     talk = linked()
     talk.connection.close()
@@ -444,6 +480,7 @@ def test_what_was_under_way_when_we_closed_is_ignored(frame: Any) -> None:
     assert len(closings(talk)) == 1
 
 
+@pytest.mark.spec("2.4.4-1")
 def test_both_may_close_at_once() -> None:
     talk = opened()
     talk.connection.close()
@@ -475,6 +512,7 @@ def test_closing_what_was_never_open_only_ends_it() -> None:
         assert closings(talk) == [ConnectionClosed(None, False)]
 
 
+@pytest.mark.spec("2.4.1-1")
 def test_an_error_before_the_opens_is_told_with_an_open() -> None:
     """A close needs an open before it (section 2.4.3)."""
     talk = (server() >> AMQP_HEADER).skip()
@@ -506,6 +544,7 @@ def test_a_socket_lost_after_our_close_is_no_error() -> None:
 # Time (section 2.4.5).
 
 
+@pytest.mark.spec("2.4.5-1", "2.4.5-2")
 def test_a_silent_peer_is_given_up() -> None:
     talk = opened(idle_timeout_s=10)
     wait(talk, 10) << NOTHING
@@ -514,6 +553,7 @@ def test_a_silent_peer_is_given_up() -> None:
     assert len(closings(talk)) == 1
 
 
+@pytest.mark.spec("2.4.5-1", "2.4.5-6")
 def test_anything_at_all_shows_a_peer_alive() -> None:
     talk = opened(idle_timeout_s=10)
     for sign in (HEARTBEAT, On(7, None), begin(), HEARTBEAT[:3], HEARTBEAT[3:]):
@@ -526,6 +566,7 @@ def test_silence_may_be_allowed() -> None:
     wait(opened(idle_timeout_s=0), 10**6) << NOTHING
 
 
+@pytest.mark.spec("2.4.5-7")
 def test_a_peer_that_asks_for_heartbeats_gets_them() -> None:
     talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=8000))
     for _ in range(3):
@@ -542,11 +583,13 @@ def test_whatever_is_sent_is_a_heartbeat() -> None:
 
 
 @pytest.mark.parametrize("asked", [None, 0])
+@pytest.mark.spec("2.7.1-9")
 def test_who_does_not_ask_gets_no_heartbeats(asked: int | None) -> None:
     talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=asked))
     wait(talk, 10**6) << NOTHING
 
 
+@pytest.mark.spec("2.4.5-10")
 def test_no_heartbeat_follows_a_close() -> None:
     talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=2000))
     talk.connection.close()
@@ -554,6 +597,7 @@ def test_no_heartbeat_follows_a_close() -> None:
     wait(talk, 5) << NOTHING
 
 
+@pytest.mark.spec("2.4.3-4")
 def test_a_close_that_is_not_answered_is_not_waited_for() -> None:
     for talk in (opened(idle_timeout_s=0, handshake_timeout_s=10), client()):
         talk.connection.close()

@@ -28,6 +28,7 @@ NUMBERS = st.integers(0, TOP) | st.sampled_from([0, 1, HALF - 1, HALF, HALF + 1,
         (TOP, HALF - 2, HALF - 1),
     ],
 )
+@pytest.mark.spec("2.8.10-1")
 def test_distance_at_the_edges(start: int, end: int, distance: int) -> None:
     assert serial.distance(start, end) == distance
 
@@ -36,6 +37,7 @@ def test_distance_at_the_edges(start: int, end: int, distance: int) -> None:
     ("number", "count", "sum_"),
     [(0, 1, 1), (TOP, 1, 0), (0, -1, TOP), (TOP, TOP, TOP - 1), (HALF, HALF, 0), (5, 0, 5)],
 )
+@pytest.mark.spec("2.8.10-1")
 def test_addition_at_the_edges(number: int, count: int, sum_: int) -> None:
     assert serial.add(number, count) == sum_
 

@@ -92,6 +92,7 @@ def send(talk: Talk, payload: bytes = b"hello", *, settled: bool = False) -> Del
 # Transfers in.
 
 
+@pytest.mark.spec("2.7.5-7")
 def test_a_delivery_in_one_frame() -> None:
     talk = granted() >> message(7, b"hello") << NOTHING
     assert talk.recorder.told("transfer") == [(7, True, False)]
@@ -108,6 +109,7 @@ def test_a_delivery_in_several_frames() -> None:
     assert talk.recorder.links["sender-0"].credit == 99
 
 
+@pytest.mark.spec("2.6.14-3")
 def test_deliveries_of_two_links_may_interleave() -> None:
     talk = granted() >> attach_sender(5)
     session_of(talk).grant(talk.recorder.links["sender-5"], 5, False)
@@ -124,15 +126,18 @@ def test_delivery_ids_begin_anywhere_and_go_on_from_there(start: int) -> None:
     talk >> message((start + 5) & TOP) << failed(End, "amqp:invalid-field")
 
 
+@pytest.mark.spec("2.7.5-1")
 def test_a_delivery_without_its_id_ends_the_session() -> None:
     granted() >> On(0, Transfer(0, delivery_tag=b"t"), b"x") << failed(End, "amqp:invalid-field")
 
 
+@pytest.mark.spec("2.6.14-1", "2.7.5-2")
 def test_another_delivery_may_not_begin_before_one_is_complete() -> None:
     talk = granted() >> message(0, more=True) >> message(1)
     talk << failed(End, "amqp:not-allowed") << NOTHING
 
 
+@pytest.mark.spec("2.8.7-1")
 def test_a_tag_of_more_than_32_octets_is_refused() -> None:
     talk = granted() >> message(0, delivery_tag=b"t" * 32) << NOTHING
     body = bytes.fromhex("005314c02603 43 43 a021") + b"t" * 33
@@ -141,6 +146,7 @@ def test_a_tag_of_more_than_32_octets_is_refused() -> None:
 
 
 @pytest.mark.parametrize("handle", [1, 2, 65535, 2**31, TOP])
+@pytest.mark.spec("2.5.4-1", "2.5.4-2", "2.8.17-2")
 def test_a_transfer_on_a_handle_that_cannot_be(handle: int) -> None:
     talk = granted() >> message(0, handle=handle)
     wrong = "amqp:not-allowed" if handle == 1 else "amqp:session:unattached-handle"
@@ -150,6 +156,7 @@ def test_a_transfer_on_a_handle_that_cannot_be(handle: int) -> None:
     talk >> End() << NOTHING >> begin() << like(type(begin()), remote_channel=0)
 
 
+@pytest.mark.spec("2.6.5-1", "2.6.5-2", "2.6.7-8")
 def test_a_transfer_without_credit_costs_the_link_only() -> None:
     talk = granted(1) >> message(0) << NOTHING >> message(1)
     talk << like(Detach, handle=0, closed=True)
@@ -172,6 +179,7 @@ def test_a_link_that_we_detach_loses_what_is_under_way_and_nothing_else() -> Non
     talk >> message(3, handle=5) << NOTHING
 
 
+@pytest.mark.spec("2.5.4-1", "2.8.17-1")
 def test_the_incoming_window_binds() -> None:
     talk = granted(window_limit=4)
     for number in range(4):
@@ -182,6 +190,7 @@ def test_the_incoming_window_binds() -> None:
     assert str(error.condition) == "amqp:session:window-violation"
 
 
+@pytest.mark.spec("B2.3.8-2")
 def test_the_window_opens_again_at_the_end_of_each_turn() -> None:
     talk = granted(window_limit=4)
     for number in range(20):
@@ -189,6 +198,7 @@ def test_the_window_opens_again_at_the_end_of_each_turn() -> None:
         talk.frames()
 
 
+@pytest.mark.spec("2.5.6-4", "2.7.4-1")
 def test_held_frames_narrow_the_window() -> None:
     talk = granted(window_limit=8)
     session = session_of(talk)
@@ -234,6 +244,7 @@ def test_settled_on_the_first_frame() -> None:
 
 
 @pytest.mark.parametrize("last", [{"settled": True}, {}])
+@pytest.mark.spec("2.7.5-8")
 def test_settled_on_a_later_frame_settles_it_all(last: dict[str, Any]) -> None:
     talk = granted() >> message(0, more=True, settled=False)
     talk >> On(0, Transfer(0, settled=True, more=True), b"")
@@ -243,6 +254,7 @@ def test_settled_on_a_later_frame_settles_it_all(last: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("more", [True, False])
+@pytest.mark.spec("2.6.14-2", "2.7.5-11", "2.7.5-20", "2.7.5-21", "2.7.5-22")
 def test_an_aborted_delivery_is_over(more: bool) -> None:
     talk = granted() >> message(0, more=True)
     talk >> On(0, Transfer(0, aborted=True, more=more), b"ignored") << NOTHING
@@ -259,6 +271,7 @@ def test_a_delivery_may_be_aborted_in_its_first_frame() -> None:
     talk >> message(1) << NOTHING
 
 
+@pytest.mark.spec("2.7.3-14")
 def test_a_message_that_is_too_large_costs_the_link() -> None:
     for frames in ([message(0, b"x" * 11)], [message(0, b"x" * 9, more=True), message(0, b"xx")]):
         talk = granted()
@@ -350,6 +363,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("first", "last", "named"), RANGES)
 @pytest.mark.parametrize("start", [0, 1000, TOP - 4])
+@pytest.mark.spec("2.7.6-3", "2.7.6-4")
 def test_a_disposition_over_a_range(
     first: int, last: int | None, named: list[int], start: int
 ) -> None:
@@ -366,6 +380,7 @@ def test_a_range_that_runs_backwards_ends_the_session() -> None:
         sent() >> Disposition(True, first, last, True) << failed(End, "amqp:invalid-field")
 
 
+@pytest.mark.spec("2.6-1")
 def test_settling_twice_is_ignored() -> None:
     talk = sent()
     talk >> [Disposition(True, 0, 5, True, Accepted())] * 2 << NOTHING
@@ -391,6 +406,7 @@ def test_huge_ranges_take_no_longer_than_what_is_unsettled() -> None:
     assert len(talk.recorder.told("outcome")) == 6000
 
 
+@pytest.mark.spec("2.7.6-1", "2.7.6-4")
 def test_three_way_settlement() -> None:
     """The receiver tells its outcome, the sender settles, the receiver forgets (section 2.6.12)."""
     talk = sent(2) >> Disposition(True, 0, 1, False, Accepted()) << NOTHING
@@ -431,6 +447,7 @@ def test_a_sender_s_state_larger_than_the_receiver_s_frames_is_cut_too() -> None
     ("delivery_count", "link_credit", "expected"),
     [(0, 10, 10), (None, 10, 10), (0, 0, 0), (0, TOP, TOP), (5, 10, 15), (TOP, 10, 9), (TOP, 0, 0)],
 )
+@pytest.mark.spec("2.6.7-2", "2.6.7-3")
 def test_credit_counts_from_the_receiver_s_delivery_count(
     delivery_count: int | None, link_credit: int, expected: int
 ) -> None:
@@ -439,6 +456,7 @@ def test_credit_counts_from_the_receiver_s_delivery_count(
 
 
 @pytest.mark.parametrize("at", [0, 1000, TOP - 1, TOP])
+@pytest.mark.spec("2.6.7-2", "2.6.7-4", "2.6.7-10")
 def test_credit_that_crosses_deliveries_under_way(at: int) -> None:
     talk = linked()
     outgoing(talk).delivery_count = at
@@ -461,6 +479,7 @@ def test_more_credit_than_can_be_counted_is_as_much_as_can() -> None:
     talk >> credit(TOP, 1000, echo=True) << like(Flow, handle=1) << NOTHING
 
 
+@pytest.mark.spec("2.7.4-3", "2.8.17-2")
 def test_a_flow_on_an_unknown_handle_ends_the_session() -> None:
     for handle in (2, 65535, TOP):
         talk = linked() >> flow(handle=handle)
@@ -473,6 +492,7 @@ def test_a_flow_on_a_link_that_we_have_detached_is_ignored() -> None:
     talk << Detach >> credit(10) << NOTHING
 
 
+@pytest.mark.spec("2.7.4-5", "2.7.4-6", "2.7.4-14", "2.7.4-15")
 def test_a_flow_may_be_asked_for() -> None:
     talk = granted(7) >> flow(echo=True)
     talk << like(Flow, handle=None, next_incoming_id=0, incoming_window=64) << NOTHING
@@ -489,6 +509,7 @@ def test_many_that_ask_in_one_turn_get_one_answer() -> None:
     talk << like(Flow, handle=None) << NOTHING
 
 
+@pytest.mark.spec("2.6.7-9", "2.7.4-5", "2.7.4-12")
 def test_drained_credit_is_used_up() -> None:
     talk = linked() >> credit(5, drain=True) << NOTHING
     assert talk.recorder.told("credit") == [("receiver-1", 5, True)]
@@ -513,6 +534,7 @@ def test_a_sender_cannot_give_back_more_than_it_has(count: int) -> None:
 
 
 @pytest.mark.parametrize("at", [TOP - 3, TOP])
+@pytest.mark.spec("2.6.7-1", "2.6.7-10")
 def test_a_sender_s_delivery_count_may_wrap(at: int) -> None:
     talk = begun() >> attach_sender(initial_delivery_count=at)
     link = talk.recorder.links["sender-0"]
@@ -525,6 +547,7 @@ def test_a_sender_s_delivery_count_may_wrap(at: int) -> None:
 # Transfers out.
 
 
+@pytest.mark.spec("2.6.7-4", "2.7.5-1", "2.7.5-5")
 def test_what_is_sent() -> None:
     talk = linked() >> credit(10) << NOTHING
     send(talk, b"hello")
@@ -537,6 +560,7 @@ def test_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 439, 440, 441, 880, 881, 5000])
+@pytest.mark.spec("2.4.1-4", "2.7.1-4")
 def test_a_message_is_cut_to_the_peer_s_frames(size: int) -> None:
     talk = linked(remote=Open("peer", max_frame_size=512)) >> credit(1)
     payload = bytes(n % 251 for n in range(size))
@@ -547,6 +571,7 @@ def test_a_message_is_cut_to_the_peer_s_frames(size: int) -> None:
     assert [frame.performative.delivery_id for frame in frames] == [0] + [None] * (len(frames) - 1)
 
 
+@pytest.mark.spec("2.5.6-2")
 def test_sending_stops_where_the_window_ends() -> None:
     talk = linked(remote=Open("peer", max_frame_size=512), begin={"incoming_window": 2})
     talk >> credit(5, incoming_window=2)
@@ -565,6 +590,7 @@ def test_sending_stops_where_the_window_ends() -> None:
     assert frames[-1].performative.more is False
 
 
+@pytest.mark.spec("2.5.6-2", "2.5.6-7", "2.5.6-8")
 def test_a_window_told_before_what_is_under_way_arrived() -> None:
     talk = linked() >> credit(10)
     for _ in range(6):
@@ -577,6 +603,7 @@ def test_a_window_told_before_what_is_under_way_arrived() -> None:
     assert session_of(talk).remote_incoming_window == 4
 
 
+@pytest.mark.spec("2.7.5-12", "2.7.5-22")
 def test_an_abort_ends_a_delivery() -> None:
     talk = linked() >> credit(5)
     session, delivery = session_of(talk), Delivery()
@@ -588,6 +615,7 @@ def test_an_abort_ends_a_delivery() -> None:
     assert outgoing(talk).unsettled == 0
 
 
+@pytest.mark.spec("2.7.3-4", "2.7.5-9", "2.8.2-1")
 def test_a_link_that_wants_everything_settled() -> None:
     talk = begun() >> attach_receiver(snd_settle_mode=1)
     talk.skip() >> credit(5)

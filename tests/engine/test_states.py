@@ -60,6 +60,7 @@ def test_every_state_can_come_to_its_end(
         (states.next_link_state, LinkState, states.LINK_TABLE, Scope.SESSION),
     ],
 )
+@pytest.mark.spec("2.4.7-1")
 def test_what_has_no_row_is_illegal(
     walk: Callable[[int, Act], int],
     kind: type[enum.IntEnum],
@@ -182,6 +183,7 @@ NEVER_HERE = {
 }
 
 
+@pytest.mark.spec("2.4.7-1")
 def test_every_row_happens_in_an_exchange_of_frames(rows: set[tuple[Any, Act]]) -> None:
     for exchanges in (_connections, _sessions, _links):
         for _ in exchanges():

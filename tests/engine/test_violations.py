@@ -22,6 +22,7 @@ from router.errors import AmqpError, Scope
         (violations.message_too_large(7, 5), "amqp:link:message-size-exceeded", Scope.LINK),
     ],
 )
+@pytest.mark.spec("2.7.7-1", "2.7.8-1")
 def test_a_violation(error: AmqpError, condition: str, scope: Scope) -> None:
     assert (str(error.condition), error.scope) == (condition, scope)
     assert error.description

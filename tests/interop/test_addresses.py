@@ -256,6 +256,7 @@ def test_a_receiver_may_want_everything_presettled(
         assert sender.settled(each).outcome == "accepted"
 
 
+@pytest.mark.spec("3.5.2-1")
 def test_closest_receivers_take_turns(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -304,6 +305,7 @@ def test_balanced_receivers_get_equal_shares_when_nobody_settles(
     proton.until(sender.all_settled, "everything is settled")
 
 
+@pytest.mark.spec("B2.1-1")
 def test_urls_and_slashes_name_the_same_address(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:

@@ -95,6 +95,7 @@ FIRST_OCTETS = {
 
 
 @pytest.mark.parametrize("name", FIRST_OCTETS)
+@pytest.mark.spec("B2.3.4-2")
 def test_octets_that_end_their_connection_end_no_other(
     router: RouterProcess, pair: Pair, name: str
 ) -> None:
@@ -133,6 +134,7 @@ def test_truncated_conversations_leave_nothing(router: RouterProcess, pair: Pair
     pair.exchange(5)
 
 
+@pytest.mark.spec("B2.3.4-1")
 def test_an_error_ends_the_smallest_scope(
     router: RouterProcess, proton: ProtonPeers, pair: Pair, address: str
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_client_that_is_held_back_is_not_taken_for_silent(
 
 
 @pytest.mark.parametrize("size", [0, 100, 500, 5_000, 1_000_000])
+@pytest.mark.spec("2.7.1-4", "2.7.1-6")
 def test_frames_of_512_octets(
     router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str, size: int
 ) -> None:
@@ -160,6 +161,7 @@ def test_many_links_on_one_session(
     assert again.bodies() == ["again"]
 
 
+@pytest.mark.spec("2.1.2-2")
 def test_many_sessions_on_one_connection(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:

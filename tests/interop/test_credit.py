@@ -46,6 +46,7 @@ def test_credit_0_first_and_more_later(
 
 
 @pytest.mark.parametrize("credit", [1, 1000])
+@pytest.mark.spec("2.6.7-7", "B2.3.9-3")
 def test_a_receiver_gets_no_more_than_its_credit(
     router: RouterProcess, proton: ProtonPeers, address: str, credit: int
 ) -> None:
@@ -75,6 +76,7 @@ def test_credit_1_all_the_way(router: RouterProcess, proton: ProtonPeers, addres
     proton.until(sender.all_settled, "everything is settled")
 
 
+@pytest.mark.spec("B2.2.2-1")
 def test_credit_of_one_receiver_backs_several_senders(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -90,6 +92,7 @@ def test_credit_of_one_receiver_backs_several_senders(
         assert mine == [100 * number + n for n in range(40)]
 
 
+@pytest.mark.spec("2.6.7-9")
 def test_a_drain_without_messages_ends_at_once(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_drain_without_messages_ends_at_once(
     assert sender.settled(sent).outcome == "accepted"
 
 
+@pytest.mark.spec("2.6.7-6")
 def test_a_drain_brings_what_waits_first(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:

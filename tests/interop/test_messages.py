@@ -145,6 +145,7 @@ def proton_sends(
     return cross
 
 
+@pytest.mark.spec("0.2-4", "3.2-2", "3.2.4-1", "B2.2.1-1")
 def test_bodies_of_any_size_cross_unchanged(cross: Cross) -> None:
     for size in SIZES:
         sent = a_message(a_body(size))
@@ -186,6 +187,7 @@ EVERY_TYPE: dict[str, Any] = {
 }
 
 
+@pytest.mark.spec("1.6.23-3", "3.2-2")
 def test_values_of_every_type_cross_unchanged(cross: Cross) -> None:
     for name, value in EVERY_TYPE.items():
         sent = a_message(value)
@@ -200,6 +202,7 @@ def section(descriptor: int, value: bytes) -> bytes:
 DATA, SEQUENCE = 0x75, 0x76
 
 
+@pytest.mark.spec("3.2-1", "3.2-2")
 def test_bodies_of_several_sections_cross_unchanged(cross: Cross) -> None:
     # Without a body of its own, proton writes no body section at all.
     head = a_message(None)
@@ -226,6 +229,7 @@ def test_other_message_formats_cross_unread(
     assert base64.b64decode(found["octets"]) == b"no AMQP message at all"
 
 
+@pytest.mark.spec("3.2.3-1", "3.2.3-2", "3.2.10-2")
 def test_annotations_and_header_arrive(cross: Cross) -> None:
     found = Message()
     found.decode(cross(a_message("x", properties={"some": "thing"})))

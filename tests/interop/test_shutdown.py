@@ -16,6 +16,7 @@ from support.routers import StartRouter
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.spec("2.7.7-1", "2.7.9-3")
 def test_clients_are_told_why_and_every_delivery_has_an_outcome(
     routers: StartRouter, proton: ProtonPeers, rhea: RheaPeer, address: str, number: int
 ) -> None:

@@ -208,6 +208,7 @@ async def test_a_peer_that_goes_while_its_password_is_hashed_leaves_nothing(
         await running.until_empty()
 
 
+@pytest.mark.spec("0.2-10", "0.2-11", "5.1-1")
 async def test_over_the_wire(tmp_path: Path) -> None:
     path = tmp_path / "users"
     path.write_text(f"ada:{hash_password('x')}\n", encoding="utf-8")

@@ -149,6 +149,7 @@ async def test_a_host_that_there_is_not_is_tried_again(waits: Waits, host: str) 
     assert all(line["reason"] for line in logs if line["event"] == "connecting failed")
 
 
+@pytest.mark.spec("2.2-5")
 async def test_a_peer_that_speaks_tls_only_is_left(waits: Waits) -> None:
     async def script(peer: Peer, _: int) -> None:
         await peer.octets(8)

@@ -56,6 +56,7 @@ def window(received: int, frames: int, **fields: Any) -> Flow:
     )
 
 
+@pytest.mark.spec("0.2-1", "0.2-2")
 async def test_a_whole_life() -> None:
     with capture_logs() as logs:
         async with running_node() as running, dialled(running.address) as peer:
@@ -247,6 +248,7 @@ async def test_a_peer_that_never_reads_is_given_up(
 # The end.
 
 
+@pytest.mark.spec("2.4.3-3")
 async def test_a_close_with_an_error_is_heard_by_a_peer_that_goes_on_sending() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         await peer.begin()
@@ -262,6 +264,7 @@ async def test_a_close_with_an_error_is_heard_by_a_peer_that_goes_on_sending() -
 
 
 @pytest.mark.parametrize("sends", [False, True])
+@pytest.mark.spec("2.4.3-4")
 async def test_a_peer_that_does_not_close_is_left_after_a_while(
     one_clock: None, autojump_clock: trio.testing.MockClock, sends: bool
 ) -> None:
@@ -311,6 +314,7 @@ async def test_a_peer_that_never_opens_is_left(
         await running.until_empty()
 
 
+@pytest.mark.spec("2.4.5-2", "2.4.5-3")
 async def test_a_peer_that_falls_silent_is_told_so(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -15,6 +15,7 @@ from router.net import shutdown
 from support.loopback import Peer, dialled, running_node
 
 
+@pytest.mark.spec("2.4.3-1", "2.7.9-1")
 async def test_senders_learn_outcomes_before_their_links_are_detached() -> None:
     async with running_node() as running:
         async with dialled(running.address) as receiver, dialled(running.address) as sender:

@@ -1,0 +1,32 @@
+"""Write the generated pages again: `make docs`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from router.config import reference as configuration  # noqa: E402
+from router.metrics import reference as metrics  # noqa: E402
+
+from support.house import protocol  # noqa: E402
+
+
+def main() -> None:
+    """Write each page and say which ones changed."""
+    pages = {
+        "docs/reference/configuration.md": configuration.format_reference(),
+        "docs/reference/metrics.md": metrics.format_reference(),
+        protocol.PAGE: protocol.format_page(ROOT),
+    }
+    for name, text in pages.items():
+        page = ROOT / name
+        if not page.is_file() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{name} is another\n")
+
+
+if __name__ == "__main__":
+    main()

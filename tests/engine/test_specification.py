@@ -1,0 +1,141 @@
+"""What the specification demands of one connection, where no other test here shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.constants import SASL_FRAME
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Flow,
+    Open,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    Source,
+    Target,
+    Transfer,
+)
+from router.amqp.types import Symbol
+from router.engine import attaching
+from router.engine.delivery import Delivery
+from router.engine.events import SaslInitReceived
+
+from support.transcripts import (
+    NOTHING,
+    On,
+    Talk,
+    attach_receiver,
+    begun,
+    like,
+    linked,
+    opened,
+    wire,
+)
+
+TOP = 2**32 - 1
+
+
+def client(**settings: Any) -> Talk:
+    talk = Talk(**{"is_client": True, "sasl_mechanisms": (), **settings})
+    talk.connection.start()
+    return talk
+
+
+@pytest.mark.spec("2.4.3-7")
+def test_a_close_that_is_pipelined_goes_on_channel_0() -> None:
+    talk = client()
+    talk.connection.close()
+    talk << AMQP_HEADER << On(0, like(Open)) << On(0, Close()) << NOTHING
+
+
+@pytest.mark.spec("2.4.5-8", "2.4.5-9")
+def test_no_heartbeat_comes_before_both_opens() -> None:
+    for talk in (client(), Talk(), Talk() >> AMQP_HEADER):
+        talk.skip()
+        for _ in range(9):
+            talk.turn.now += 1
+            talk.connection.tick()
+        talk << NOTHING
+
+
+@pytest.mark.spec("2.5.6-1", "2.8.10-1")
+def test_transfer_ids_wrap() -> None:
+    talk = linked()
+    session: Any = talk.connection.local_sessions[0]
+    session.next_outgoing_id = TOP
+    granted: dict[str, Any] = {
+        "outgoing_window": 9,
+        "handle": 1,
+        "delivery_count": 0,
+        "link_credit": 3,
+    }
+    talk >> Flow(TOP - 1, 0, next_incoming_id=TOP, **granted) << NOTHING
+    talk >> Flow(3, 0, next_incoming_id=TOP, **granted) << NOTHING
+    link = talk.recorder.links["receiver-1"]
+    for left in (2, 1, 0):
+        delivery = Delivery()
+        session.begin_outgoing(link, delivery)
+        session.send(delivery, memoryview(b"x"), 0, 1, False)
+        assert session.remote_incoming_window == left
+        talk << Transfer
+    talk >> Flow(3, 0, 9, next_incoming_id=0, echo=True)
+    talk << like(Flow, next_outgoing_id=2) << NOTHING
+    # two of the three have not arrived yet
+    assert session.remote_incoming_window == 1
+
+
+@pytest.mark.spec("2.6.13-2")
+def test_what_only_a_receiver_remembers_is_not_resumed() -> None:
+    talk = begun() >> attach_receiver(unsettled={b"t": Accepted(), b"u": None})
+    talk << like(Attach, unsettled=None, incomplete_unsettled=False)
+    talk >> Flow(9, 0, 9, next_incoming_id=0, handle=1, delivery_count=0, link_credit=9) << NOTHING
+
+
+@pytest.mark.spec("2.7.1-3")
+def test_a_client_names_one_host_everywhere() -> None:
+    talk = client(sasl_mechanisms=("ANONYMOUS",), hostname="there") << SASL_HEADER
+    talk >> SASL_HEADER >> SaslMechanisms((Symbol("ANONYMOUS"),))
+    talk << like(SaslInit, hostname="there") >> SaslOutcome(0)  # type: ignore[arg-type]
+    talk << AMQP_HEADER << like(Open, hostname="there")
+
+
+@pytest.mark.spec("2.7.1-12", "2.7.1-13", "2.8.12-1")
+@pytest.mark.parametrize("locales", [("en-US",), ("fr", "de-CH"), ()])
+def test_any_locales_are_answered_in_english(locales: tuple[str, ...]) -> None:
+    talk = Talk() >> AMQP_HEADER >> Open("c", outgoing_locales=locales, incoming_locales=locales)
+    talk << AMQP_HEADER << like(Open, outgoing_locales=(), incoming_locales=()) << NOTHING
+    assert talk.connection.is_open()
+
+
+@pytest.mark.spec("2.7.4-2")
+def test_no_flow_is_sent_before_the_peer_s_begin() -> None:
+    talk = opened()
+    session = attaching.begin(talk.connection)
+    talk << Begin
+    session.note_flow()
+    talk << NOTHING
+
+
+@pytest.mark.spec("2.7.4-7")
+def test_no_flow_is_sent_for_a_link_before_the_sender_s_attach() -> None:
+    talk = begun()
+    session: Any = talk.connection.local_sessions[0]
+    frame = Attach("ours", 0, True, source=Source("q"), target=Target())
+    link: Any = attaching.attach(session, frame)
+    session.grant(link, 5, False)
+    talk << Attach << NOTHING
+
+
+@pytest.mark.spec("5.3.1-3")
+def test_a_sasl_frame_s_channel_and_extended_header_are_ignored() -> None:
+    body = wire(SaslInit(Symbol("ANONYMOUS")))[8:]
+    header = (len(body) + 16).to_bytes(4, "big") + bytes((4, SASL_FRAME, 0x12, 0x34))
+    talk = Talk() >> SASL_HEADER >> header + b"\xff" * 8 + body
+    assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"", None)]
