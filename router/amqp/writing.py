@@ -255,7 +255,7 @@ def write_flow(
     else:
         octets.write_u32(output.octets, at, 0x40404040)
         at += 4
-        output.octets[at] = 0x42
+        output.octets[at] = 0x40
     output.octets[at + 1] = 0x41 if echo else 0x42
     output.octets[at + 2] = 0x40
     at += 3
