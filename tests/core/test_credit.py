@@ -19,6 +19,7 @@ def held(senders: list[SendingLink]) -> list[int]:
     return [sender.credit for sender in senders]
 
 
+@pytest.mark.spec("2.6.7-11", "B2.3.9-1")
 def test_a_sender_gets_what_the_receiver_takes() -> None:
     router = Router()
     sender = router.client().sender("q")
@@ -42,6 +43,7 @@ def test_senders_share() -> None:
     assert held(senders) == [10] * 4
 
 
+@pytest.mark.spec("B2.3.9-2")
 def test_each_sender_gets_one_ahead_but_only_while_there_is_any() -> None:
     router = Router()
     senders = [router.client().sender("q") for _ in range(4)]
@@ -165,6 +167,7 @@ STEPS = st.tuples(
 
 @examples(300)
 @given(st.sampled_from(["balanced", "closest", "multicast"]), st.lists(STEPS, max_size=40))
+@pytest.mark.spec("B2.3.9-1", "B2.3.9-2")
 def test_no_more_is_granted_than_backs_it(default: str, steps: list[Any]) -> None:
     """A grant never lifts the senders' credit above the receivers', but for one a sender."""
     router = Router(default=default)
