@@ -92,8 +92,9 @@ _CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
     default=8 * MIB,
     metadata=setting(
         kinds.whole_number(64 * 1024, 2**40, "bytes"),
-        "How many bytes of messages one connection may have waiting in the router before the "
-        "router stops reading from it; it reads on when they have left.",
+        "How many bytes of messages one connection may have waiting in the router. Its sessions "
+        "share half of it as their windows; with more than all of it waiting, they are let send "
+        "no more until half has left.",
     ),
 )
 _IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(
@@ -146,8 +147,9 @@ class RouterSettings:
         default=256 * MIB,
         metadata=setting(
             kinds.whole_number(MIB, 2**50, "bytes"),
-            "How many bytes of messages the whole router may hold before it stops reading from "
-            "the connections that hold most.",
+            "How many bytes of messages the whole router may hold. From half of it on, senders "
+            "whose messages wait are let send no more; beyond it, those that have most waiting "
+            "get back what they sent last.",
         ),
     )
 

@@ -11,12 +11,11 @@ cdef class Backlog:
     cdef public Turn turn
     cdef public Py_ssize_t held_bytes
     cdef public Py_ssize_t limit_bytes
-    cdef public list held_back
     cdef public double next_expiry
 
     @cython.locals(count=Py_ssize_t, session=Session)
     cpdef int hold(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1
-    @cython.locals(session=Session, router_has_room=bint)
+    @cython.locals(session=Session)
     cdef int _release(self, Delivery delivery, Py_ssize_t frames, Py_ssize_t count) except -1
     cpdef int drop(self, Delivery delivery) except -1
     @cython.locals(count=Py_ssize_t, sent=Py_ssize_t, address=Address)

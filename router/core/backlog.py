@@ -1,9 +1,10 @@
 """What waits in the router: octets that came in and could not be sent on yet.
 
 Each octet kept counts three times: against the frames that its session may send ahead, against what
-its connection may have waiting, and against what the router may hold altogether. Above a limit the
-connection is not read until half of what it holds has left (docs/decisions/0004). What waits of a
-message with a ttl loses of it as long as it waits.
+its connection may have waiting, and against what the router may hold altogether. The nearer these
+limits, the less is let come after it (docs/decisions/0004); what comes all the same, beyond the
+router's limit, is given up by `shedding`. What waits of a message with a ttl loses of it as long as
+it waits.
 """
 
 from __future__ import annotations
@@ -27,8 +28,6 @@ class Backlog:
         self.turn = turn
         self.held_bytes = 0
         self.limit_bytes = limit_bytes
-        # connections that are not read until there is room
-        self.held_back: list[Any] = []
         # the earliest moment at which something that waits expires; 0 when nothing does
         self.next_expiry = 0.0
 
@@ -54,12 +53,9 @@ class Backlog:
         session.window.held_frames += 1
         connection = session.connection
         connection.held_bytes += count
-        if not connection.held_back and (
-            connection.held_bytes > connection.settings.held_limit_bytes
-            or self.held_bytes > self.limit_bytes
-        ):
+        if connection.held_bytes > connection.settings.held_limit_bytes:
             connection.held_back = True
-            self.held_back.append(connection)
+        self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
         """Octets that were held have left, or are given up."""
@@ -69,28 +65,18 @@ class Backlog:
         session.window.held_frames -= frames
         connection = session.connection
         connection.held_bytes -= count
-        if frames and session.state == MAPPED:
-            # for the session's other links, too, if this one has gone
-            session.note_window()
-        router_has_room = self.held_bytes <= self.limit_bytes < self.held_bytes + count
-        if router_has_room or (
+        self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
+        if (
             connection.held_back
             and connection.held_bytes * 2 < connection.settings.held_limit_bytes
         ):
-            self._unhold()
-
-    def _unhold(self) -> None:
-        """Read again those connections that were held back, now that there is room."""
-        if self.held_bytes > self.limit_bytes:
-            return
-        still = []
-        for connection in self.held_back:
-            if connection.held_bytes * 2 < connection.settings.held_limit_bytes:
-                connection.held_back = False
-                self.turn.resumed.append(connection)
-            else:
-                still.append(connection)
-        self.held_back = still
+            connection.held_back = False
+            for each in connection.local_sessions.values():
+                if each.state == MAPPED:
+                    each.note_flow()
+        elif frames and session.state == MAPPED:
+            # for the session's other links, too, if this one has gone
+            session.note_window()
 
     def drop(self, delivery: Delivery) -> None:
         """Give up what waits of a delivery."""

@@ -26,6 +26,7 @@ class Counters:
         self.expired = 0
         self.aborted = 0
         self.no_destination = 0
+        self.shed = 0
 
     def count_outcome(self, code: int) -> None:
         """Count a settled delivery by its outcome."""
@@ -53,3 +54,4 @@ class Counters:
         self.expired += other.expired
         self.aborted += other.aborted
         self.no_destination += other.no_destination
+        self.shed += other.shed

@@ -7,6 +7,7 @@ from router.engine.handler cimport Handler
 from router.engine.outbox cimport Outbox, Turn
 from router.engine.session cimport Session
 from router.engine.slots cimport Slots
+from router.engine.window cimport share_of
 
 cdef int HEADER
 cdef int SASL
@@ -66,4 +67,5 @@ cdef class Connection:
     cdef Session _mapped_session(self, unsigned int channel)
     @cython.locals(session=Session)
     cpdef void write_due(self) except *
+    cpdef Py_ssize_t window_share(self, bint holds) except -1
     cpdef void sent(self, Py_ssize_t count) except *

@@ -21,6 +21,7 @@ from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 from router.engine.slots import Slots
 from router.engine.states import ConnectionState, SessionState
+from router.engine.window import share_of
 from router.errors import AmqpError, Scope
 
 # What the next octets are: a protocol header, SASL frames, AMQP frames, or nothing of interest.
@@ -55,7 +56,8 @@ class Connection:
         self.phase = HEADER
         # what came after a SASL init waits until its outcome is decided
         self.paused = False
-        # octets of its deliveries that could not be sent on; above the limit reading stops
+        # octets of its deliveries that could not be sent on; whether they were more than may be,
+        # and half of that has not left since
         self.held_bytes = 0
         self.held_back = False
         # all has been said: close the socket once the output has left
@@ -268,6 +270,11 @@ class Connection:
     def close(self, error: AmqpError | None = None) -> None:
         """Close the connection, with or without an error; nothing more is said afterwards."""
         opening.close(self, error)
+
+    def window_share(self, holds: bool) -> int:
+        """How many octets a session's peer may have under way, if some of its frames are held."""
+        is_scarce = holds and (self.held_back or self.turn.is_pressed)
+        return share_of(self.settings.held_limit_bytes, len(self.local_sessions), is_scarce)
 
     def is_open(self) -> bool:
         """Both opens have passed and neither close has."""

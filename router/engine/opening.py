@@ -421,10 +421,6 @@ def tick(connection: Any) -> None:
     if connection.outbox.congested:
         # Reading of it may have stopped until it reads: as long as it takes octets, it is there.
         connection.last_received = max(connection.last_received, connection.last_sent)
-    unsent_limit = settings.unsent_limit_bytes
-    if connection.held_back and not (unsent_limit and unsent > unsent_limit):
-        # Nobody reads what it sends, so it cannot be told from a silent one.
-        connection.last_received = now
     if settings.idle_timeout_s and now - connection.last_received > settings.idle_timeout_s:
         close(
             connection,

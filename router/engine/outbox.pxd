@@ -7,7 +7,7 @@ cdef Py_ssize_t CONGESTED_BYTES
 cdef class Turn:
     cdef public double now
     cdef public list touched
-    cdef public list resumed
+    cdef public bint is_pressed
 
 @cython.final
 cdef class Outbox:

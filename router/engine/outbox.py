@@ -17,13 +17,15 @@ CONGESTED_BYTES = 512 * 1024
 
 class Turn:
     """What one pass of the loop is about: its time, in seconds of a clock that never goes back,
-    the connections that have something to send, and those that may be read again.
+    and the connections that have something to send.
+
+    `is_pressed` says that so much waits in the router that no more should be let come after it.
     """
 
     def __init__(self) -> None:
         self.now = 0.0
         self.touched: list[Any] = []
-        self.resumed: list[Any] = []
+        self.is_pressed = False
 
 
 class Outbox:

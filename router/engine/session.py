@@ -418,7 +418,7 @@ class Session:
             self._write_due_disposition()
         if not self.flow_due and not self.links_due:
             return
-        self.window.widen()
+        self.window.widen(self.connection.window_share(self.window.held_frames > 0))
         if not self.links_due:
             self._write_flow(None)
         for link in self.links_due:

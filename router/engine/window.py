@@ -1,16 +1,22 @@
 """The incoming window of a session: how many frames the peer may send ahead (section 2.5.6).
 
-The specification counts frames; memory is octets. A frame's worth of window is cheap for small
-messages and dear for large ones, so the window is wide while frames are small and narrows to
-`WINDOW_BYTES` worth of them as they grow. Frames that could not be sent on are not replaced.
+The specification counts frames; memory is octets. So a window is reckoned by what its session's
+frames carried of late: it is wide while they are small and narrows as they grow, such that what may
+come takes no more than the session's share of what its connection may have waiting. Frames that
+could not be sent on are not replaced. A peer that keeps to its window is therefore always read:
+what it says beside its transfers may be what lets something leave (docs/decisions/0004).
 """
 
 from __future__ import annotations
 
-# A peer may have this many octets under way on one session while nothing can be forwarded.
-WINDOW_BYTES = 4 * 1024 * 1024
-# But so many frames of any size, or a session would crawl.
-LEAST_FRAMES = 16
+# What a session's peer may have under way, at most and, where it has to share with many, at least.
+MOST_BYTES = 4 * 1024 * 1024
+LEAST_BYTES = 256 * 1024
+# But so many frames of any size: one on its way, and one to come after it.
+LEAST_FRAMES = 2
+# What was granted cannot be taken back, and small frames may be followed by the largest: none is
+# reckoned as smaller than this part of those, so that at worst so many times the share comes.
+LEAST_PART = 16
 
 
 class IncomingWindow:
@@ -18,14 +24,16 @@ class IncomingWindow:
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
+        # octets that may be under way
+        self.share = 0
         # frames that came and have not been sent on
         self.held_frames = 0
         # what a frame carries, up at once and down slowly; at first as much as it can
         self.frame_bytes = largest_bytes
+        self.least_frame_bytes = largest_bytes // LEAST_PART
         # frames that may still come, and how few of them make a flow due
         self.size = 0
         self.mark = 0
-        self.widen()
 
     def spend(self, count: int) -> bool:
         """A frame of `count` octets came; whether the window should be opened again."""
@@ -38,15 +46,28 @@ class IncomingWindow:
         return self.size <= self.mark
 
     def affordable(self) -> int:
-        """How many frames may come: many small ones or WINDOW_BYTES, less what is held."""
+        """How many frames may come: many small ones or a share's worth, less what is held."""
         window = self.limit
-        if self.frame_bytes * window > WINDOW_BYTES:
-            window = min(self.limit, max(LEAST_FRAMES, WINDOW_BYTES // self.frame_bytes))
+        frame_bytes = max(self.frame_bytes, self.least_frame_bytes)
+        if frame_bytes * window > self.share:
+            window = min(self.limit, max(LEAST_FRAMES, self.share // frame_bytes))
         return window - self.held_frames
 
-    def widen(self) -> None:
-        """Let come what can be afforded; a flow that tells it is on its way."""
+    def widen(self, share: int) -> None:
+        """Let come what can be afforded of `share` octets; a flow that tells it is on its way."""
+        self.share = share
         window = self.affordable()
         if window > self.size:
             self.size = window
         self.mark = self.size >> 1
+
+
+def share_of(limit_bytes: int, sessions: int, is_scarce: bool) -> int:
+    """How many octets one of a connection's sessions may have under way.
+
+    All together have half of what the connection may have waiting. Where memory is scarce, what is
+    held already is followed by little more.
+    """
+    half = limit_bytes // 2
+    least = min(LEAST_BYTES, half)
+    return least if is_scarce else max(least, min(MOST_BYTES, half // max(1, sessions)))

@@ -45,11 +45,13 @@ OUTCOMES: Final = (
     "expired",
     "aborted",
     "no_destination",
+    "shed",
 )
 _OUTCOME_MEANING: Final = (
     "accepted, rejected, released and modified by what the receiver said (or, its link lost, what "
     "that means to the sender); expired when the ttl ended in the router; aborted when the sender "
-    "gave up half way; no_destination when nobody received from the address, or there was none"
+    "gave up half way; no_destination when nobody received from the address, or there was none; "
+    "shed when more waited than memoryLimitBytes allows, and the sender got it back"
 )
 
 
@@ -120,7 +122,7 @@ METRICS: Final = (
     Metric(
         "trioute_connections_held_back",
         "gauge",
-        "Connections that the router does not read from, because too much of what they sent waits.",
+        "Connections that may send no more for now, because too much of what they sent waits.",
         (),
         _one(lambda r: r.connections_held_back),
     ),

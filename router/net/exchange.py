@@ -15,6 +15,7 @@ import trio
 
 from router.core.expiry import expire
 from router.core.forward import Forwarder
+from router.core.shedding import shed
 from router.core.table import AddressTable
 from router.engine.outbox import Turn
 from router.net.tally import Tally
@@ -81,11 +82,6 @@ class Hub:
                 connection.owner.send()
             # room that sending made may have let more deliveries go
             self.before_sending()
-        if turn.resumed:
-            resumed = turn.resumed
-            turn.resumed = []
-            for connection in resumed:
-                connection.owner.read_again()
 
     def before_sending(self) -> None:
         """Do what a turn put off to its end; overridden by who puts things off."""
@@ -143,7 +139,10 @@ class Exchange(Hub):
         connection.owner.event_received(event)
 
     def before_sending(self) -> None:
-        """Grant credit, now that all that came in this turn is known."""
+        """Grant credit, now that all that came in this turn is known, unless it was too much."""
+        backlog = self.forwarder.backlog
+        if backlog.held_bytes > backlog.limit_bytes:
+            log.warning("more waits than memoryLimitBytes allows", given_up=shed(self.forwarder))
         self.forwarder.finish_turn()
 
     def until_next_look_s(self) -> float:

@@ -95,12 +95,12 @@ class Pump:
         connection, exchange, sock = self.connection, self.exchange, self.sock
         buffer = exchange.buffer
         while not connection.finished:
-            if self._is_held_back():
+            if self._has_to_wait():
                 self._may_read = trio.Event()
                 await self._may_read.wait()
                 continue
             await trio.lowlevel.wait_readable(sock)
-            if self._is_held_back():
+            if self._has_to_wait():
                 continue
             kept = connection.prepare(buffer)
             try:
@@ -115,12 +115,9 @@ class Pump:
             connection.receive(buffer, kept + count)
             exchange.finish_turn()
 
-    def _is_held_back(self) -> bool:
-        """An outcome of SASL is awaited, too much of what came has not left, or the peer asks
-        without ever reading the answers.
-        """
-        connection = self.connection
-        return connection.paused or connection.held_back or self._unsent_beyond(1)
+    def _has_to_wait(self) -> bool:
+        """An outcome of SASL is awaited, or the peer asks without ever reading the answers."""
+        return self.connection.paused or self._unsent_beyond(1)
 
     def _unsent_beyond(self, part: int) -> bool:
         """Whether more than one `part`-th of the output that may wait for the socket does."""

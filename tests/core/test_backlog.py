@@ -1,10 +1,15 @@
-"""What waits is counted three times, and whoever holds too much is not read until half has left."""
+"""What waits is counted three times, and whoever holds too much is let send no more for a while."""
 
 from __future__ import annotations
 
 import pytest
 
+from router.amqp.performatives import Accepted, Begin
+
 from support.in_memory import ReceivingLink, Router, SendingLink
+from support.transcripts import On
+
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def blocked(router: Router, name: str = "q", **sender: int) -> tuple[SendingLink, ReceivingLink]:
@@ -33,39 +38,102 @@ def test_what_waits_is_counted() -> None:
     assert [each.payload for each in receiver.received] == [b"first", *[b"x" * 10] * 5]
 
 
-def test_a_connection_that_holds_too_much_is_not_read_for_a_while() -> None:
+def fill(sender: SendingLink, size: int) -> int:
+    """Send until the window, or else the credit, is used up; how many messages that were."""
+    count = 0
+    while sender.can_send():
+        sender.send(b"x" * size)
+        count += 1
+    return count
+
+
+def test_who_turns_from_small_frames_to_large_ones_is_let_send_no_more_for_a_while() -> None:
+    router = Router()
+    sender, receiver = blocked(router, held_limit_bytes=64 * KIB)
+    client = sender.client
+    elsewhere = router.client().receiver("elsewhere", 1000)
+    other = client.sender("elsewhere")
+    for _ in range(100):
+        other.send(b"small")
+    count = fill(sender, 60_000)
+    held_bytes = client.connection.held_bytes
+    assert held_bytes == count * 60_000
+    # sixteen times half of what it may, for that is how many of the largest frames had been granted
+    assert 64 * KIB < held_bytes <= 16 * 32 * KIB
+    assert bool(client.connection.held_back) is True
+    receiver.client.open_window(100_000)
+    assert len(receiver.received) == count + 1
+    assert bool(client.connection.held_back) is False
+    other.send(b"small")
+    assert len(elsewhere.received) == 101
+
+
+def test_too_much_is_not_over_before_half_has_left() -> None:
     router = Router()
     sender, receiver = blocked(router, held_limit_bytes=1000)
     client = sender.client
-    for _ in range(11):
-        sender.send(b"x" * 100)
+    for _ in range(2):
+        sender.send(b"x" * 600)
     assert bool(client.connection.held_back) is True
-    sender.send(b"unread")
-    assert len(client._pending) == 1
-    receiver.client.open_window(6)
-    assert bool(client.connection.held_back) is True
-    receiver.client.open_window(6)
-    assert bool(client.connection.held_back) is False
-    assert client._pending == []
-    receiver.client.open_window(100)
-    assert receiver.received[-1].payload == b"unread"
+    assert not sender.can_send()
+    receiver.client.open_window(1)
+    assert (client.connection.held_bytes, bool(client.connection.held_back)) == (600, True)
+    assert sender.can_send()
+    receiver.client.open_window(1)
+    assert (client.connection.held_bytes, bool(client.connection.held_back)) == (0, False)
+    assert sender.can_send()
 
 
-def test_the_router_as_a_whole_holds_so_much() -> None:
-    router = Router(limit_bytes=1000)
+def test_whatever_a_connection_holds_its_flows_and_outcomes_are_heard() -> None:
+    router = Router()
+    sender, _ = blocked(router, held_limit_bytes=1000)
+    client = sender.client
+    for _ in range(2):
+        sender.send(b"x" * 600)
+    receiver = client.receiver("back", 1)
+    back = router.client().sender("back")
+    told = back.send(b"hello")
+    assert receiver.take() == b"hello"
+    receiver.settle()
+    assert told.outcome == Accepted()
+
+
+def test_where_the_router_holds_much_those_who_hold_it_are_let_send_no_more() -> None:
+    router = Router(limit_bytes=MIB)
     one, slow = blocked(router, "one")
-    other, fast = blocked(router, "other")
-    for _ in range(9):
-        one.send(b"x" * 100)
-    other.send(b"y" * 200)
-    assert not one.client.connection.held_back
-    assert bool(other.client.connection.held_back) is True
-    # It has room again as soon as the other's has left, whoever it was that filled it.
-    slow.client.open_window(100)
-    assert bool(other.client.connection.held_back) is False
-    fast.client.open_window(100)
-    other.send(b"next")
-    assert fast.received[-1].payload == b"next"
+    other, _ = blocked(router, "other")
+    free = router.client().sender("free")
+    taking = router.client().receiver("free", 10_000)
+    other.send(b"y" * 60_000)
+    assert bool(router.turn.is_pressed) is False
+    assert other.client.router_window > 50
+    while not bool(router.turn.is_pressed):
+        one.send(b"x" * 60_000)
+    # what was granted before is as it was, and followed by no more than a few
+    for sender in (one, other):
+        granted = sender.client.router_window
+        assert fill(sender, 10) <= granted + 4
+    # whoever has nothing waiting goes on as ever
+    for _ in range(500):
+        free.send(b"z")
+    assert len(taking.received) == 500
+    assert free.client.router_window > 500
+    assert router.given_up == 0
+    slow.client.open_window(1000)
+    assert bool(router.turn.is_pressed) is False
+    assert one.can_send()
+
+
+def test_sessions_share_what_their_connection_may_have_waiting() -> None:
+    router = Router()
+    client = router.client()
+    windows = [client.router_window]
+    for channel in range(1, 20):
+        begun = Begin(next_outgoing_id=0, incoming_window=1, outgoing_window=1)
+        client.say(On(channel, begun))
+        windows.append(client.router_window)
+    assert windows == sorted(windows, reverse=True)
+    assert [windows[n] for n in (0, 1, 3, 7, 15, 19)] == [64, 32, 16, 8, 4, 4]
 
 
 def test_a_sender_that_is_gone_may_still_have_something_waiting() -> None:

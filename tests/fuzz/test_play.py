@@ -20,6 +20,7 @@ COUNTED = (
     "aborted",
     "no_destination",
     "dropped_presettled",
+    "shed",
 )
 
 

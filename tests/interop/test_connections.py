@@ -93,10 +93,10 @@ def test_a_client_may_close_without_reading_what_is_under_way(
         proton.until(lambda: open_sockets(router) == sockets + 1, "the socket is closed")
 
 
-def test_a_client_that_is_held_back_is_not_taken_for_silent(
+def test_a_client_whose_messages_wait_is_not_taken_for_silent(
     routers: StartRouter, proton: ProtonPeers, address: str
 ) -> None:
-    """While the router does not read from it, it cannot know that the client speaks."""
+    """Its window is closed, and all that it says is that it is there."""
     router = routers(
         "[[listener]]\nport = 0\nidleTimeoutSeconds = 0.5\nconnectionBufferBytes = 65536\n"
     )

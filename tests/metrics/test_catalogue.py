@@ -28,6 +28,7 @@ COUNTED = {
     "expired": 111,
     "aborted": 112,
     "no_destination": 113,
+    "shed": 114,
 }
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from structlog.testing import capture_logs
 
 from router.amqp.message import Header, Message, encode_message
-from router.amqp.performatives import Close, Disposition, Rejected
+from router.amqp.performatives import Close, Disposition, Rejected, Released
 from router.core.table import AddressTable
 from router.net import exchange
 from router.net.exchange import STUCK_S, TICK_S, Exchange, Hub
@@ -23,7 +24,6 @@ class FakeOwner:
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.sends = 0
-        self.read_again_count = 0
         self.then: list[Any] = []
 
     def send(self) -> None:
@@ -31,10 +31,6 @@ class FakeOwner:
         self.sends += 1
         if self.then:
             self.connection.turn.touched.append(self.then.pop())
-
-    def read_again(self) -> None:
-        """Count."""
-        self.read_again_count += 1
 
 
 class FakeConnection:
@@ -83,15 +79,6 @@ def test_a_turn_sends_what_sending_made_others_say() -> None:
     hub.finish_turn()
     assert (one.owner.sends, other.owner.sends) == (2, 1)
     assert hub.turn.touched == []
-
-
-def test_whoever_is_resumed_is_told_once_a_turn() -> None:
-    hub = Hub(512)
-    one = FakeConnection(hub)
-    hub.turn.resumed.append(one)
-    hub.finish_turn()
-    hub.finish_turn()
-    assert one.owner.read_again_count == 1
 
 
 def test_what_was_put_off_is_done_before_and_after_sending() -> None:
@@ -160,6 +147,28 @@ async def test_what_waits_expires_when_its_time_has_come(
         assert isinstance(told.state, Rejected)
         assert 1.1 <= trio.current_time() - started < 1.1 + TICK_S
         await sender.say(Close())
+
+
+async def test_what_is_too_much_is_given_up_at_the_end_of_the_turn() -> None:
+    with capture_logs() as logs:
+        async with (
+            running_node() as running,
+            dialled(running.address) as receiver,
+            dialled(running.address) as sender,
+        ):
+            running.node.exchange.forwarder.backlog.limit_bytes = 1000
+            await receiver.begin()
+            await receiver.attach_receiver("q", credit=10)
+            await receiver.allow(0)
+            await sender.begin()
+            await sender.attach_sender("q")
+            await sender.transfer(0, bytes(600))
+            await sender.transfer(1, bytes(600))
+            told = await sender.hear_until(Disposition)
+            assert (told.first, told.state) == (1, Released())
+            assert running.node.exchange.forwarder.backlog.held_bytes == 600
+    warnings = [line for line in logs if line["event"].startswith("more waits than")]
+    assert [line["given_up"] for line in warnings] == [1]
 
 
 async def test_connections_have_numbers_of_their_own() -> None:

@@ -167,7 +167,7 @@ async def test_a_reset_in_the_middle_of_a_send_ends_that_connection_alone() -> N
         await sender.hear_until(Close)
 
 
-async def test_a_connection_that_was_held_back_is_read_on() -> None:
+async def test_a_connection_whose_messages_wait_is_read_on() -> None:
     async with (
         running_node(listening(connection_buffer_bytes=65536)) as running,
         dialled(running.address) as peer,
@@ -184,11 +184,11 @@ async def test_a_connection_that_was_held_back_is_read_on() -> None:
             await sender.transfer(number, bytes(50_000), settled=True)
         await running.until(lambda: held.held_back)
         await sender.say(Close())
+        await sender.hear_until(Close)
         await peer.message()
         await peer.say(window(1, WIDE))
         await peer.message()
         await peer.message()
-        await sender.hear_until(Close)
 
 
 # What is answered without being read.

@@ -36,6 +36,7 @@ from router.amqp.performatives import (
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.redirects import Redirects
+from router.core.shedding import shed
 from router.core.table import AddressTable
 from router.engine import serial
 from router.engine.connection import Connection
@@ -64,6 +65,8 @@ class Router:
         self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes)
         self.clients: list[Client] = []
         self.events: list[Any] = []
+        # deliveries that were too much
+        self.given_up = 0
         self.buffer = memoryview(bytearray(b"\xff" * _BUFFER_BYTES))
 
     def _dynamic_name(self) -> str:
@@ -83,15 +86,18 @@ class Router:
 
     def finish_turn(self) -> None:
         """Grant credit and carry all that there is to say, as the exchange does."""
-        self.forwarder.finish_turn()
+        self._before_sending()
         while self.turn.touched:
             touched, self.turn.touched = self.turn.touched, []
             for connection in touched:
                 connection.owner.carry()
-            self.forwarder.finish_turn()
-        resumed, self.turn.resumed = self.turn.resumed, []
-        for connection in resumed:
-            connection.owner.read_again()
+            self._before_sending()
+
+    def _before_sending(self) -> None:
+        backlog = self.forwarder.backlog
+        if backlog.held_bytes > backlog.limit_bytes:
+            self.given_up += shed(self.forwarder)
+        self.forwarder.finish_turn()
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and expire what has expired, as the exchange does."""
@@ -122,7 +128,6 @@ class Client:
         self.heard: list[Any] = []
         self.links: list[SendingLink | ReceivingLink] = []
         self._unread = b""
-        self._pending: list[bytes] = []
         # our side of the session's flow state (section 2.5.6)
         self.window = window
         self.window_left = window
@@ -173,21 +178,12 @@ class Client:
     def give(self, *things: Any) -> None:
         """Have the router read this, and leave the turn open."""
         octets = b"".join(wire(thing) for thing in things)
-        if self.connection.held_back:
-            self._pending.append(octets)
-            return
         buffer = self.router.buffer
         kept = self.connection.prepare(buffer)
         end = kept + len(octets)
         buffer[kept:end] = octets
         self.connection.receive(buffer, end)
         buffer[:end] = b"\xff" * end
-
-    def read_again(self) -> None:
-        """The router reads from us again."""
-        pending, self._pending = self._pending, []
-        for octets in pending:
-            self.say(octets)
 
     def flow(self, **fields: Any) -> Flow:
         """Tell the session's windows, and what else is given."""

@@ -1,0 +1,109 @@
+"""When more waits than the router may hold: whoever has most waiting loses what came last.
+
+Windows see to it that this is rare (docs/decisions/0004): it takes many peers at once, or some that
+turn from small frames to large ones, while nobody takes what they send. Nobody is kept from saying
+what could let something leave, so what is too much is given up instead, honestly: what has not been
+sent is released, and what was half sent is aborted and modified with delivery-failed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.core import linking, verdicts
+from router.core.address import MULTICAST, Address
+from router.core.forward import Forwarder
+
+RELEASED = int(Descriptor.RELEASED)
+MODIFIED = int(Descriptor.MODIFIED)
+# This part of the limit is freed at once: the queues are not walked for each message too many.
+PART_FREED = 8
+
+
+def shed(forwarder: Forwarder) -> int:
+    """Give up deliveries until less waits than may; called when it is more. Returns how many."""
+    limit = forwarder.backlog.limit_bytes
+    addresses = list(forwarder.table.addresses())
+    holdings = {
+        id(connection): int(connection.held_bytes)
+        for address in addresses
+        for connection in _connections(address)
+    }
+    level = fair_level(list(holdings.values()), limit - limit // PART_FREED)
+    count = 0
+    for address in addresses:
+        for waiting in _queues(address):
+            count += _shed_queue(forwarder, waiting, level)
+    for address in addresses:
+        for consumer in address.consumers:
+            delivery = consumer.link.current
+            if delivery is not None and _is_too_much(delivery, level):
+                delivery.address.counters.shed += 1
+                linking.abort(forwarder, delivery)
+                forwarder.settle(delivery, MODIFIED, verdicts.DELIVERY_FAILED)
+                count += 1
+    return count
+
+
+def fair_level(holdings: list[int], room: int) -> int:
+    """How much each may keep, so that all together keep no more than `room`.
+
+    Who has less than that keeps all of it, and what it leaves over is the others'.
+    """
+    left = room
+    ascending = sorted(holdings)
+    for at, held in enumerate(ascending):
+        fair = left // (len(ascending) - at)
+        if held > fair:
+            return fair
+        left -= held
+    return room
+
+
+def _queues(address: Address) -> list[deque[Any]]:
+    if address.treatment == MULTICAST:
+        return [consumer.waiting for consumer in address.consumers]
+    return [address.waiting]
+
+
+def _connections(address: Address) -> list[Any]:
+    """Those that brought something which waits at the address or is half sent from it."""
+    found = [each.incoming.session.connection for queue in _queues(address) for each in queue]
+    for consumer in address.consumers:
+        delivery = consumer.link.current
+        if delivery is not None:
+            found.append(delivery.incoming.session.connection)
+    return found
+
+
+def _is_too_much(delivery: Any, level: int) -> bool:
+    return bool(delivery.held_bytes and delivery.incoming.session.connection.held_bytes > level)
+
+
+def _shed_queue(forwarder: Forwarder, waiting: deque[Any], level: int) -> int:
+    """Release what came last, as long as its connection has too much."""
+    kept = []
+    count = 0
+    while waiting:
+        delivery = waiting.pop()
+        if _is_too_much(delivery, level):
+            _release(forwarder, delivery)
+            count += 1
+        else:
+            kept.append(delivery)
+    waiting.extend(reversed(kept))
+    return count
+
+
+def _release(forwarder: Forwarder, delivery: Any) -> None:
+    address = delivery.address
+    address.counters.shed += 1
+    if delivery.settled:
+        address.counters.dropped_presettled += 1
+    forwarder.count_out(delivery)
+    forwarder.note_credit(address, None)
+    forwarder.backlog.drop(delivery)
+    delivery.discarded = True
+    forwarder.settle(delivery, RELEASED, b"")

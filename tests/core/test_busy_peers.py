@@ -1,0 +1,86 @@
+"""Peers that send and receive: whatever waits of theirs, their flows and outcomes are heard."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.in_memory import Client, ReceivingLink, Router, SendingLink
+
+# two of the messages below are more than a peer's buffer
+BUFFER_BYTES = 1000
+BODY = b"x" * 600
+
+
+def full(sender: SendingLink) -> int:
+    """Send until nothing more may be sent; how many messages that were."""
+    count = 0
+    while sender.can_send():
+        sender.send(BODY)
+        count += 1
+    return count
+
+
+def narrow(router: Router) -> Client:
+    """A peer with a small buffer in the router, and a window of a single frame."""
+    return router.client(held_limit_bytes=BUFFER_BYTES, window=1)
+
+
+def take_all(receiver: ReceivingLink, count: int) -> None:
+    """Open the window frame by frame, and settle, until so many messages have come."""
+    for _ in range(count):
+        receiver.client.open_window(1)
+        receiver.settle()
+    assert len(receiver.received) == count
+
+
+def test_two_peers_that_send_to_each_other() -> None:
+    router = Router()
+    one, other = narrow(router), narrow(router)
+    to_one, to_other = one.receiver("one", 1000), other.receiver("other", 1000)
+    from_one, from_other = one.sender("other"), other.sender("one")
+    sent_by_one, sent_by_other = full(from_one), full(from_other)
+    assert one.connection.held_bytes > BUFFER_BYTES
+    assert other.connection.held_bytes > BUFFER_BYTES
+    take_all(to_one, sent_by_other)
+    take_all(to_other, sent_by_one)
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+@pytest.mark.parametrize("limit_bytes", [1 << 30, 2 * BUFFER_BYTES])
+def test_a_peer_that_sends_to_itself(limit_bytes: int) -> None:
+    """Neither its own buffer's end nor that of the router's memory makes the router deaf."""
+    router = Router(limit_bytes=limit_bytes)
+    peer = router.client(held_limit_bytes=BUFFER_BYTES, window=1)
+    receiver = peer.receiver("loop", 1000)
+    sender = peer.sender("loop")
+    count = 0
+    for _ in range(5):
+        count += full(sender)
+        take_all(receiver, count)
+    assert router.forwarder.backlog.held_bytes == 0
+    assert all(each.is_over for each in peer.sent.values())
+
+
+def test_a_ring_of_peers() -> None:
+    router = Router()
+    peers = [narrow(router) for _ in range(5)]
+    receivers = [peer.receiver(f"{n}", 1000) for n, peer in enumerate(peers)]
+    senders = [peer.sender(f"{(n + 1) % 5}") for n, peer in enumerate(peers)]
+    counts = [full(sender) for sender in senders]
+    assert router.forwarder.backlog.held_bytes > 5 * BUFFER_BYTES
+    for n, receiver in enumerate(receivers):
+        take_all(receiver, counts[n - 1])
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+def test_one_that_is_full_may_still_attach_and_end() -> None:
+    router = Router()
+    one, other = narrow(router), narrow(router)
+    other.receiver("other", 1000)
+    sender = one.sender("other")
+    full(sender)
+    late = one.receiver("late", 5)
+    router.client().sender("late").send(b"heard")
+    assert late.take() == b"heard"
+    sender.detach()
+    assert sender.detached is not None
