@@ -166,6 +166,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
         if not current.outgoing_open:
             # sent as settled, and yet not taken
             forwarder.settle(current, MODIFIED, verdicts.DELIVERY_FAILED)
+    session.connection.count_work(session.outgoing.span)
     for delivery in session.outgoing.of_link(link):
         session.close_outgoing(delivery)
         address.counters.count_outcome(MODIFIED)
@@ -186,6 +187,7 @@ def _producer_lost(forwarder: Any, producer: Producer) -> None:
     if producer.address is not None:
         producer.address.producers.remove(producer)
     current = link.current
+    session.connection.count_work(session.incoming.span)
     for delivery in session.incoming.of_link(link):
         session.close_incoming(delivery)
     if current is not None:
@@ -201,6 +203,7 @@ def abort(forwarder: Any, delivery: Any) -> None:
     if link is None:
         address = delivery.address
         if address is not None:
+            delivery.incoming.session.connection.count_work(len(address.waiting))
             for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
                 if delivery in waiting:
                     waiting.remove(delivery)
@@ -231,6 +234,7 @@ def serve_connection(forwarder: Any, connection: Any) -> None:
     ]
     if not consumers:
         return
+    connection.count_work(len(consumers))
     start = connection.rotation % len(consumers)
     connection.rotation = start + 1
     for consumer in consumers[start:] + consumers[:start]:

@@ -16,6 +16,8 @@ cdef int OVER
 cdef int MAPPED
 cdef Py_ssize_t FRAME_HEADER_BYTES
 cdef Py_ssize_t SASL_MAX_FRAME_BYTES
+cdef long long TURN_WORK
+cdef long long TABLED_WORK
 
 @cython.final
 cdef class Connection:
@@ -30,6 +32,8 @@ cdef class Connection:
     cdef public int state
     cdef public int phase
     cdef public bint paused
+    cdef public bint is_behind
+    cdef public long long turn_end
     cdef public Py_ssize_t held_bytes
     cdef public bint held_back
     cdef public bint finished
@@ -67,5 +71,6 @@ cdef class Connection:
     cdef Session _mapped_session(self, unsigned int channel)
     @cython.locals(session=Session)
     cpdef void write_due(self) except *
+    cpdef int count_work(self, long long count) except -1
     cpdef Py_ssize_t window_share(self, bint holds) except -1
     cpdef void sent(self, Py_ssize_t count) except *

@@ -35,6 +35,12 @@ MAPPED = int(SessionState.MAPPED)
 FRAME_HEADER_BYTES = 8
 SASL_MAX_FRAME_BYTES = 4096
 
+# What is done of one read before others have their turn, counted in frames that come once a
+# message. A read brings no more of those, but a disposition of thirty octets can name thousands of
+# deliveries, each of which counts as one; and a frame that tables decode as so many.
+TURN_WORK = 32768
+TABLED_WORK = 256
+
 
 class Connection:
     """One connection endpoint (section 2.4), for either role."""
@@ -56,6 +62,10 @@ class Connection:
         self.phase = HEADER
         # what came after a SASL init waits until its outcome is decided
         self.paused = False
+        # what came is so much work that others have their turn before the rest of it
+        self.is_behind = False
+        # where in the count of frames the work of this turn is done
+        self.turn_end = 0
         # octets of its deliveries that could not be sent on; whether they were more than may be,
         # and half of that has not left since
         self.held_bytes = 0
@@ -106,11 +116,13 @@ class Connection:
         self.last_received = self.turn.now
         # `view` begins with it now
         self.kept = b""
+        self.is_behind = False
+        self.turn_end = self.frames_received + TURN_WORK
         self.cursor.octets = view
         self.transfer.octets = view
         self.disposition.octets = view
         at = 0
-        while at < end and not self.paused and self.phase != OVER:
+        while at < end and not (self.paused or self.is_behind) and self.phase != OVER:
             try:
                 following = self._read(view, at, end)
             except AmqpError as error:
@@ -124,7 +136,7 @@ class Connection:
             self.kept = bytes(memoryview(view)[at:end])
 
     def resume(self) -> None:
-        """Go on with octets that were kept while the connection was paused."""
+        """Go on with octets that were kept: a pause is over, or others have had their turn."""
         self.paused = False
         if self.kept:
             kept = self.kept
@@ -174,6 +186,9 @@ class Connection:
             else:
                 opening.sasl_frame_received(self, bytes(memoryview(view)[at + doff : at + size]))
             at += size
+            if self.frames_received >= self.turn_end:
+                self.is_behind = at < end
+                break
             if self.phase != phase or self.paused:
                 break
         return at
@@ -203,6 +218,7 @@ class Connection:
                 session.flow_received(self.flow)
         else:
             self.failing = None
+            self.turn_end -= TABLED_WORK
             body = bytes(memoryview(cursor.octets)[at:end])
             performative, _ = decode_frame_body(body, 0, end - at)
             opening.frame_received(self, channel, performative)
@@ -228,6 +244,10 @@ class Connection:
             attaching.end(session, error)
         else:
             opening.close(self, error)
+
+    def count_work(self, count: int) -> None:
+        """Something took as long as `count` frames that come once a message."""
+        self.turn_end -= count
 
     def fail_link(self, link: Any, error: AmqpError) -> None:
         """Detach one link with an error; its session and the others go on."""

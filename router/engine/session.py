@@ -150,19 +150,19 @@ class Session:
 
     def disposition_received(self, frame: DispositionFrame) -> None:
         """Hand the state of each delivery named on to the core; unknown ids are ignored."""
+        if not frame.settled and frame.state_code == codes.NO_STATE:
+            return  # says nothing, be it of thousands
         unsettled = self.outgoing if frame.from_receiver else self.incoming
         if frame.first == frame.last:
             self._state_received(unsettled.find(frame.first), frame)
             return
         if serial.distance(frame.first, frame.last) < 0:
             raise violations.backward_range(frame.first, frame.last)
-        if unsettled.stragglers:
-            for straggler in sorted(unsettled.stragglers_between(frame.first, frame.last)):
-                self._state_received(unsettled.find(straggler), frame)
+        self.connection.count_work(unsettled.cost_between(frame.first, frame.last))
+        for straggler in sorted(unsettled.stragglers_between(frame.first, frame.last)):
+            self._state_received(unsettled.find(straggler), frame)
         count = unsettled.count_between(frame.first, frame.last)
-        number = frame.first
-        if serial.distance(number, unsettled.base) > 0:
-            number = unsettled.base
+        number = unsettled.start_from(frame.first)
         while count > 0:
             self._state_received(unsettled.find(number), frame)
             number = serial.add(number, 1)
@@ -333,8 +333,8 @@ class Session:
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
     ) -> None:
-        """Tell the receiver of an outgoing delivery what its sender said of it."""
-        if not delivery.outgoing_open:
+        """Tell the receiver of an outgoing delivery what its sender said; news if there is room."""
+        if not delivery.outgoing_open or (self.outbox.congested and not settled):
             return
         if settled:
             self.close_outgoing(delivery)

@@ -22,6 +22,9 @@ cdef class Unsettled:
     cpdef list stragglers_between(self, unsigned int first, unsigned int last)
     @cython.locals(start=cython.longlong, end=cython.longlong)
     cpdef Py_ssize_t count_between(self, unsigned int first, unsigned int last) except -1
+    cpdef unsigned int start_from(self, unsigned int first) except? 0
+    @cython.locals(width=cython.longlong)
+    cpdef Py_ssize_t cost_between(self, unsigned int first, unsigned int last) except -1
     @cython.locals(ahead=cython.longlong, number=cython.uint, delivery=Delivery)
     cpdef void thin(self) except *
     @cython.locals(ahead=cython.longlong, delivery=Delivery)

@@ -89,12 +89,21 @@ class Unsettled:
     def count_between(self, first: int, last: int) -> int:
         """How many ids of the ring lie from first to last, settled or not, however wide that is.
 
-        They begin at `first`, or at `base` where that comes later.
+        They begin at `start_from(first)`.
         """
         start = serial.distance(self.base, first)
         end = min(self.span - 1, start + serial.distance(first, last))
         start = max(0, start)
         return end - start + 1 if end >= start else 0
+
+    def start_from(self, first: int) -> int:
+        """The first id that may be in the ring, of those from `first` on."""
+        return self.base if serial.distance(first, self.base) > 0 else first
+
+    def cost_between(self, first: int, last: int) -> int:
+        """How many ids are looked at where a disposition names those from first to last."""
+        width = serial.distance(first, last) + 1
+        return self.count_between(first, last) + min(width, len(self.stragglers))
 
     def thin(self) -> None:
         """Empty a ring that holds little: its few deliveries become stragglers.

@@ -99,6 +99,13 @@ class Pump:
                 self._may_read = trio.Event()
                 await self._may_read.wait()
                 continue
+            if connection.is_behind:
+                # whoever else has something to say comes first
+                await trio.lowlevel.checkpoint()
+                exchange.begin_turn()
+                connection.resume()
+                exchange.finish_turn()
+                continue
             await trio.lowlevel.wait_readable(sock)
             if self._has_to_wait():
                 continue

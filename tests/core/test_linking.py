@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from router.amqp.performatives import Accepted, Attach, Coordinator, Modified, Source, Target
@@ -208,3 +209,18 @@ def test_before_a_shutdown_what_receivers_have_is_resolved() -> None:
         for link in session.local_links.values()
         if isinstance(link, OutgoingLink)
     ]
+
+
+def test_a_flow_that_makes_room_for_many_links_is_much_work() -> None:
+    client = Router().client()
+    for number in range(500):
+        client.receiver(f"{number}", 1)
+    opened = client.flow()
+    shut = attrs.evolve(opened, incoming_window=0)
+    client.give(*[shut, opened] * 100)
+    turns = 1
+    while client.connection.is_behind:
+        client.connection.resume()
+        turns += 1
+    # 32768 for each
+    assert turns == 2

@@ -143,3 +143,19 @@ def test_the_strongest_outcome_of_a_multicast_speaks(
         assert each.unsettled == {}
     assert sending.outcome == merged
     assert len(sending.states) == 1
+
+
+def test_news_of_a_sender_goes_no_further_than_a_full_socket() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 1000)
+    sender = router.client().sender("q")
+    for _ in range(1000):
+        sender.send(b"x")
+    receiver.client.read(reads=False)
+    told = Disposition(False, 0, 999, False, Accepted())
+    sender.client.say(*[told] * 100)
+    assert receiver.client.connection.outbox.output.size() < 1 << 20
+    receiver.client.read()
+    # what it settles is no news, and is told
+    sender.client.say(Disposition(False, 0, 999, True, Accepted()))
+    assert receiver.unsettled == {}

@@ -9,8 +9,19 @@ from hypothesis import example, given, strategies as st
 
 from router.amqp.composite import encode_composite
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
-from router.amqp.performatives import Attach, Begin, Close, Flow, Open
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Disposition,
+    Flow,
+    Open,
+    Received,
+)
+from router.engine.delivery import Delivery
 from router.engine.events import ConnectionClosed
+from router.errors import AmqpError
 
 from support.examples import examples
 from support.transcripts import (
@@ -263,3 +274,115 @@ def test_a_damaged_conversation_is_answered_with_frames(data: st.DataObject) -> 
     talk = Talk(sasl_mechanisms=()) >> bytes(octets) << AMQP_HEADER
     talk.frames()
     assert len(talk.recorder.of(ConnectionClosed)) <= 1
+
+
+# Much work in few octets.
+
+# What `connection` says; a compiled module does not show its constants.
+TURN_WORK = 32768
+
+
+def give(talk: Talk, octets: bytes) -> None:
+    """Have the connection read octets, and do what it does of them in one turn."""
+    talk.connection.receive(memoryview(bytearray(octets)), len(octets))
+
+
+def unsettled(count: int) -> Talk:
+    """A peer with so many deliveries that it has not settled."""
+    talk = linked()
+    talk >> Flow(
+        next_incoming_id=0, incoming_window=2**31 - 1, next_outgoing_id=0, outgoing_window=1,
+        handle=1, delivery_count=0, link_credit=count,
+    )  # fmt: skip
+    link = talk.recorder.links["receiver-1"]
+    for _ in range(count):
+        delivery = Delivery()
+        link.session.begin_outgoing(link, delivery)
+        assert link.session.send(delivery, memoryview(b"x"), 0, 1, False) == 1
+    return talk.skip()
+
+
+def about(last: int, state: Any, *, settled: bool = False) -> Disposition:
+    return Disposition(True, 0, last, settled, state)
+
+
+def outcomes(talk: Talk) -> int:
+    return len(talk.recorder.told("outcome"))
+
+
+def test_others_have_their_turn_when_a_read_is_much_work() -> None:
+    talk = unsettled(1000)
+    said = wire(about(999, Received(0, 0)))
+    a_turn = TURN_WORK // 1000 + 1
+    give(talk, said * 100)
+    turns = [outcomes(talk)]
+    while talk.connection.is_behind:
+        assert len(talk.connection.kept) == len(said) * (100 - sum(turns) // 1000)
+        talk.connection.resume()
+        turns.append(outcomes(talk) - sum(turns))
+    # dispositions are frames as well, so that the last of a turn may be one less
+    assert max(turns) <= a_turn * 1000
+    assert len(turns) == -(-100 // (a_turn - 1))
+    assert sum(turns) == 100_000
+    assert talk.connection.kept == b""
+
+
+def test_what_comes_after_much_work_comes_after_it() -> None:
+    talk = unsettled(1000)
+    said = wire([about(999, Received(0, 0))] * 40 + [about(999, Accepted(), settled=True), Close()])
+    give(talk, said[:-1])
+    assert bool(talk.connection.is_behind) is True
+    talk << NOTHING
+    talk.connection.resume()
+    # half a frame is left, and nothing to go on with
+    assert bool(talk.connection.is_behind) is False
+    assert outcomes(talk) == 41_000
+    talk.read(said[-1:])
+    talk << Close() << OVER
+
+
+def test_a_read_that_ends_with_much_work_leaves_nothing_behind() -> None:
+    talk = unsettled(1000)
+    give(talk, wire([about(999, Received(0, 0))] * (TURN_WORK // 1000 + 1)))
+    assert bool(talk.connection.is_behind) is False
+    assert talk.connection.kept == b""
+
+
+def test_ordinary_reads_are_done_in_one_turn() -> None:
+    talk = linked(link_capacity=10_000)
+    talk.recorder.links["sender-0"].session.grant(talk.recorder.links["sender-0"], 10_000, False)
+    talk.skip()
+    # as many as a read of 256 KiB can bring
+    for first in range(0, 6000, 1000):
+        talk.skip()
+        give(talk, wire([message(n, b"") for n in range(first, first + 1000)]))
+        assert bool(talk.connection.is_behind) is False
+    give(talk, frame(8, 2, 0, b"") * (TURN_WORK - 1))
+    assert bool(talk.connection.is_behind) is False
+
+
+def test_frames_that_tables_decode_count_for_more() -> None:
+    talk = begun()
+    links = [attach_receiver(n) for n in range(200)]
+    give(talk, wire(links))
+    assert bool(talk.connection.is_behind) is True
+    some = len(talk.recorder.links)
+    assert 100 < some < 200
+    talk.connection.resume()
+    assert len(talk.recorder.links) == 200
+
+
+def test_a_word_that_says_nothing_costs_nothing() -> None:
+    talk = unsettled(1000)
+    give(talk, wire([about(999, None)] * 1000))
+    assert bool(talk.connection.is_behind) is False
+    assert outcomes(talk) == 0
+
+
+def test_much_work_and_a_close_in_the_middle_of_it() -> None:
+    talk = unsettled(1000)
+    give(talk, wire([about(999, Received(0, 0))] * 40 + [Close()]))
+    talk.connection.close(AmqpError("amqp:internal-error", "meanwhile"))
+    talk.connection.resume()
+    assert bool(talk.connection.is_behind) is False
+    assert talk.connection.kept == b""

@@ -28,8 +28,10 @@ def filled(numbers: list[int]) -> tuple[Unsettled, dict[int, Delivery]]:
 
 def between(unsettled: Unsettled, first: int, last: int) -> list[int]:
     """The unsettled ids of a range, found as a disposition over it finds them."""
-    start = first if serial.distance(first, unsettled.base) <= 0 else unsettled.base
-    ring = (serial.add(start, n) for n in range(unsettled.count_between(first, last)))
+    ring = (
+        serial.add(unsettled.start_from(first), n)
+        for n in range(unsettled.count_between(first, last))
+    )
     return [
         *sorted(unsettled.stragglers_between(first, last), key=lambda n: serial.distance(first, n)),
         *(number for number in ring if unsettled.find(number) is not None),
@@ -39,6 +41,16 @@ def between(unsettled: Unsettled, first: int, last: int) -> list[int]:
 def within(first: int, number: int, last: int) -> bool:
     width = serial.distance(first, last)
     return 0 <= (number - first) % 2**32 <= width
+
+
+def test_what_a_range_costs_is_what_is_looked_at() -> None:
+    unsettled, _ = filled(list(range(100, 120)))
+    assert unsettled.cost_between(0, 99) == 0
+    assert unsettled.cost_between(0, 2**31 - 1) == 20
+    assert unsettled.cost_between(110, 112) == 3
+    unsettled.stragglers = {number: Delivery() for number in range(10)}
+    assert unsettled.cost_between(0, 2**31 - 1) == 30
+    assert unsettled.cost_between(3, 4) == 2
 
 
 @pytest.mark.parametrize("start", STARTS)

@@ -270,6 +270,10 @@ class Peer:
         connection = self.connection
         if self.over or connection.finished or connection.paused:
             return
+        if connection.is_behind:
+            # nothing is read before the rest of what was
+            connection.resume()
+            return
         octets, self.said = self.said[:most], self.said[most:]
         self.given += len(octets)
         buffer = self.router.buffer
@@ -287,7 +291,7 @@ class Peer:
             before = len(self.said)
             self.give(READ_BYTES)
             self.router.finish_turn()
-            if len(self.said) == before:
+            if len(self.said) == before and not self.connection.is_behind:
                 return
 
     def step(self) -> None:

@@ -14,7 +14,16 @@ from structlog.testing import capture_logs
 
 from router.amqp.constants import Condition
 from router.amqp.framing import AMQP_HEADER, encode_frame
-from router.amqp.performatives import Attach, Begin, Close, Detach, Disposition, Flow, Open
+from router.amqp.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    Flow,
+    Open,
+    Received,
+)
 from router.core import linking
 from router.engine import opening
 from router.net import exchange, pump
@@ -22,7 +31,7 @@ from router.net.endpoints import UNSENT_LIMIT_BYTES
 from router.net.pump import Pump
 
 from support.loopback import WIDE, Peer, Running, dialled, listening, running_node
-from support.transcripts import attach_receiver, attach_sender, begin, wire
+from support.transcripts import attach_receiver, attach_sender, begin, message, wire
 
 # Small buffers fill after a few messages.
 SMALL = 4096
@@ -189,6 +198,42 @@ async def test_a_connection_whose_messages_wait_is_read_on() -> None:
         await peer.say(window(1, WIDE))
         await peer.message()
         await peer.message()
+
+
+async def test_much_work_for_one_does_not_keep_the_others_waiting() -> None:
+    many = 1000
+    async with (
+        running_node() as running,
+        dialled(running.address) as busy,
+        dialled(running.address) as sender,
+        dialled(running.address) as receiver,
+    ):
+        await busy.begin()
+        await busy.attach_receiver("q", credit=many)
+        found = (await running.pump_of(busy)).connection
+        for peer in (sender, receiver):
+            await peer.begin()
+        await receiver.attach_receiver("other", credit=many)
+        await sender.attach_sender("q")
+        await sender.attach_sender("other", handle=1)
+        transfers = [message(n, b"x") for n in range(many)]
+        for at in range(0, many, 50):
+            await sender.say(wire(transfers[at : at + 50]))
+            for _ in range(50):
+                await busy.message()
+        # of all of them, again and again, in one read
+        news = wire(Disposition(True, 0, many - 1, False, Received(0, 0)))
+        await busy.say(news * 500)
+        await running.until(lambda: found.is_behind)
+        before = len(found.kept)
+        assert before > 400 * len(news)
+        for number in range(many, many + 3):
+            await sender.say(message(number, b"in between", handle=1))
+            assert (await receiver.message())[1] == b"in between"
+        # the work went on, and had not come far
+        assert before / 2 < len(found.kept) < before
+        await busy.say(Close())
+        await busy.hear_until(Close)
 
 
 # What is answered without being read.

@@ -174,6 +174,9 @@ class Client:
         """Have the router read this with one read, and end its turn."""
         self.give(*things)
         self.router.finish_turn()
+        while self.connection.is_behind:
+            self.connection.resume()
+            self.router.finish_turn()
 
     def give(self, *things: Any) -> None:
         """Have the router read this, and leave the turn open."""

@@ -236,6 +236,8 @@ class Talk:
         self._buffer[kept:end] = octets
         self.connection.receive(self._buffer, end)
         self._buffer[:end] = b"\xff" * end
+        while self.connection.is_behind:
+            self.connection.resume()
 
     # What comes out.
 
