@@ -176,6 +176,7 @@ def lose_sessions(connection: Any, error: Error | None, by_peer: bool) -> None:
             session.state = int(SessionState.UNMAPPED)
             connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
     connection.sessions.clear()
+    connection.recent_session = None
     connection.local_sessions.clear()
     connection.sessions_due.clear()
 
@@ -211,6 +212,7 @@ def _lose_links(session: Any, error: Error | None, by_peer: bool) -> None:
             )
         link.drop()
     session.links.clear()
+    session.recent_link = None
     session.local_links.clear()
     session.links_due.clear()
     session.unanswered.clear()
