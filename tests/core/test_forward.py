@@ -108,6 +108,7 @@ def test_a_message_that_resumes_is_ignored() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 400, 441, 5000, 100_000])
 @pytest.mark.parametrize("limits", [(512, 1000), (65536, 1), (512, 1), (512, 3), (4096, 2)])
+@pytest.mark.spec("2.4.1-4", "2.5.6-2", "2.7.1-4")
 def test_any_frame_size_and_window_lets_any_message_through(
     size: int, limits: tuple[int, int]
 ) -> None:

@@ -560,7 +560,6 @@ def test_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 439, 440, 441, 880, 881, 5000])
-@pytest.mark.spec("2.4.1-4", "2.7.1-4")
 def test_a_message_is_cut_to_the_peer_s_frames(size: int) -> None:
     talk = linked(remote=Open("peer", max_frame_size=512)) >> credit(1)
     payload = bytes(n % 251 for n in range(size))

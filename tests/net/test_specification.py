@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from router.amqp.framing import AMQP_HEADER
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER
+from router.amqp.performatives import SaslMechanisms
 
 from support.loopback import dialled, running_node
 
@@ -19,3 +20,11 @@ async def test_what_follows_a_strange_header_is_read_to_its_end() -> None:
         await peer.say(bytes(500_000))
         await peer.stream.aclose()
         await running.until_empty()
+
+
+@pytest.mark.spec("5.3.2-1", "5.3.3.1-2")
+async def test_a_listener_that_asks_for_nothing_offers_anonymous_alone() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.say(SASL_HEADER)
+        assert await peer.octets(8) == SASL_HEADER
+        assert (await peer.hear(SaslMechanisms)).sasl_server_mechanisms == ("ANONYMOUS",)

@@ -129,6 +129,7 @@ def test_how_the_page_reads(tmp_path: Path) -> None:
         statement("2.6.7-5", level="normative", no="not here"),
         statement("B2.3-1", untested="nobody sees it"),
     )
+    assert "\n**gap**: 2.6.7-3.\n" in protocol.format_page(tree)
     rows = [line for line in protocol.format_page(tree).splitlines() if line.startswith("| ")]
     test = "[a/test_x](../tests/a/test_x.py): `test_one`"
     said = "| MUST | sender | Do it. |"

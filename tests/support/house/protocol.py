@@ -274,6 +274,11 @@ def _summary(catalogue: Catalogue, tests: Mapping[str, list[str]]) -> Iterator[s
     totals = [sum(counts[stands, weight] for stands in STANDS) for weight in weights]
     yield f"| all | {' | '.join(str(number) for number in [*totals, sum(totals)])} |"
     yield ""
+    for stands in (GAP, PARTLY, UNTESTED):
+        listed = [each.id for each in catalogue.statements if each.stands(tests) == stands]
+        if listed:
+            yield f"**{stands}**: {', '.join(listed)}."
+            yield ""
 
 
 def _weight(statement: Statement) -> str:
