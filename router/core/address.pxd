@@ -13,6 +13,7 @@ cdef class Address:
     cdef public Py_ssize_t rotation
     cdef public bint credit_due
     cdef public bint is_dynamic
+    cdef public object creator
 
 @cython.final
 cdef class Producer:

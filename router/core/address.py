@@ -34,8 +34,9 @@ class Address:
         self.rotation = 0
         # its producers' credit is to be looked at, at the end of the turn
         self.credit_due = False
-        # made for one link, and gone with it
+        # made for one link, and gone with it: with the one that has its name by then
         self.is_dynamic = False
+        self.creator: Any = None
 
 
 class Producer:

@@ -16,6 +16,7 @@ cdef bytes EMPTY
 
 cdef class Forwarder(Settler):
     cdef public object table
+    cdef public object link_names
     cdef public Turn turn
     cdef public object observer
     cdef public Backlog backlog

@@ -20,6 +20,7 @@ from router.core import linking, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
+from router.core.link_names import LinkNames
 from router.core.settlement import Settler
 from router.core.table import AddressTable
 from router.engine.delivery import Delivery
@@ -35,9 +36,17 @@ EMPTY = b""
 class Forwarder(Settler):
     """The core of one router, shared by all its connections."""
 
-    def __init__(self, table: AddressTable, turn: Turn, observer: Any, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        table: AddressTable,
+        turn: Turn,
+        observer: Any,
+        limit_bytes: int,
+        link_names: LinkNames | None = None,
+    ) -> None:
         super().__init__()
         self.table = table
+        self.link_names = LinkNames() if link_names is None else link_names
         self.turn = turn
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer

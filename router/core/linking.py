@@ -11,7 +11,7 @@ from typing import Any
 from router.amqp import constants
 from router.amqp.constants import Condition
 from router.amqp.performatives import Coordinator, Source, Target
-from router.core import verdicts
+from router.core import stealing, verdicts
 from router.core.address import MULTICAST, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import LinkAttachReceived, LinkDetached, OpenReceived
@@ -40,6 +40,7 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
 def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
     """Accept a peer's attach and put the link on its address, or refuse it."""
     try:
+        holder = stealing.holder_of(forwarder, link)
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link)
         else:
@@ -48,6 +49,8 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         if error.scope is not Scope.LINK:
             raise
         attaching.refuse(link, error)
+    else:
+        stealing.take_over(forwarder, link, holder)
 
 
 def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
@@ -56,7 +59,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
     source = remote.source
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
-    text, address = _enter(forwarder, source, is_sender=False)
+    text, address = _enter(forwarder, link, source, is_sender=False)
     consumer = Consumer(link, address)
     link.owner = consumer
     address.consumers.append(consumer)
@@ -88,7 +91,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
         producer = Producer(link, None, capacity)
         granted = Target()
     else:
-        text, address = _enter(forwarder, target, is_sender=True)
+        text, address = _enter(forwarder, link, target, is_sender=True)
         producer = Producer(link, address, capacity)
         address.producers.append(producer)
         granted = Target(address=text, dynamic=target.dynamic)
@@ -97,10 +100,14 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
     forwarder.note_credit(producer.address, producer)
 
 
-def _enter(forwarder: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
+def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:
     """The address that a terminus names or asks to be made, and the text to answer with."""
     if terminus.dynamic:
+        kept = stealing.node_kept(forwarder, link, terminus)
+        if kept is not None:
+            return terminus.address, kept
         text, address = forwarder.table.enter_dynamic()
+        address.creator = link
         return text, address
     text = terminus.address or ""
     if not text:
@@ -122,6 +129,7 @@ def link_lost(forwarder: Any, link: Any) -> None:
     owner = link.owner
     if owner is None:
         return
+    forwarder.link_names.leave(link)
     link.owner = None
     if isinstance(owner, Consumer):
         _consumer_lost(forwarder, owner)
@@ -130,21 +138,16 @@ def link_lost(forwarder: Any, link: Any) -> None:
     address = owner.address
     if address is None:
         return
-    if address.is_dynamic and _made_for(link):
+    if address.creator is link:
         _delete_node(address)
     forwarder.note_credit(address, None)
     forwarder.table.leave(address)
 
 
-def _made_for(link: Any) -> bool:
-    attach = link.remote_attach
-    terminus = attach.source if isinstance(link, OutgoingLink) else attach.target
-    return bool(terminus is not None and terminus.dynamic)
-
-
 def _delete_node(address: Any) -> None:
     """A dynamic node goes with the link that asked for it; who else uses it is told."""
     address.is_dynamic = False
+    address.creator = None
     gone = AmqpError(
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
     )
@@ -169,8 +172,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
     session.connection.count_work(session.outgoing.span)
     for delivery in session.outgoing.of_link(link):
         session.close_outgoing(delivery)
-        address.counters.count_outcome(MODIFIED)
-        forwarder.settle(delivery, MODIFIED, verdicts.DELIVERY_FAILED)
+        address.counters.count_outcome(forwarder.settle_lost(delivery))
     if address.treatment == MULTICAST or not address.consumers:
         while consumer.waiting:
             delivery = consumer.waiting.popleft()
@@ -190,6 +192,7 @@ def _producer_lost(forwarder: Any, producer: Producer) -> None:
     session.connection.count_work(session.incoming.span)
     for delivery in session.incoming.of_link(link):
         session.close_incoming(delivery)
+        forwarder.sender_lost(delivery)
     if current is not None:
         link.current = None
         forwarder.transfer_aborted(current)

@@ -7,6 +7,8 @@ from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink
 from router.engine.session cimport Session
 
+cdef bytes EMPTY
+
 cdef class Settler(Handler):
     cdef public list credit_due
 
@@ -14,10 +16,16 @@ cdef class Settler(Handler):
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(address=Address, session=Session)
     cdef void _copy_outcome_received(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except *
+    @cython.locals(address=Address, session=Session)
+    cdef int _settle_receiver(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(producer=Producer)
     cdef int note_sender(self, IncomingLink link) except -1
     @cython.locals(link=IncomingLink, session=Session)
     cpdef void settle(self, Delivery delivery, int code, bytes state) except *
+    @cython.locals(session=Session, code=int, has_fields=bint)
+    cpdef int settle_lost(self, Delivery delivery) except -1
+    @cython.locals(address=Address, session=Session)
+    cpdef int sender_lost(self, Delivery delivery) except -1
     @cython.locals(parent=Delivery)
     cpdef int merge(self, Delivery copy, int code, bytes state) except -1
     @cython.locals(copy=Delivery, session=Session, count=Py_ssize_t)

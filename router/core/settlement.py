@@ -17,6 +17,8 @@ from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
 
+EMPTY = b""
+
 
 class Settler(Handler):
     """The half of the core that works from receivers back to senders."""
@@ -37,6 +39,10 @@ class Settler(Handler):
         link = delivery.incoming
         session = link.session
         if not frame.settled:
+            if not delivery.incoming_open:
+                # its sender is lost, and will not settle
+                self._settle_receiver(delivery, frame, count)
+                return
             # An outcome is final, and what comes before it only news: twenty octets can say it of
             # every delivery there is, again and again, and each sender would be told in full.
             if codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
@@ -63,11 +69,19 @@ class Settler(Handler):
         if not frame.settled:
             if not codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
                 return
-            copy.address.counters.count_outcome(frame.state_code)
-            session = copy.outgoing.session
-            session.tell_receiver(copy, True, frame.state_code, frame.octets, frame.state_at, count)
+            self._settle_receiver(copy, frame, count)
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
         self.merge(copy, frame.state_code, state)
+
+    def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Settle with the outcome that a receiver told, if it is one."""
+        if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
+            address = delivery.address
+            address.counters.count_outcome(frame.state_code)
+            session = delivery.outgoing.session
+            session.tell_receiver(
+                delivery, True, frame.state_code, frame.octets, frame.state_at, count
+            )
 
     def note_sender(self, link: IncomingLink) -> None:
         """A sender without credit may have none because too much of it was unsettled."""
@@ -88,6 +102,33 @@ class Settler(Handler):
             session.tell_sender_code(delivery, code)
         if link.credit == 0:
             self.note_sender(link)
+
+    def settle_lost(self, delivery: Delivery) -> int:
+        """Settle a delivery that was sent, of which its sender will hear no more.
+
+        That is modified, delivery-failed, unless it was told an outcome before: another would
+        contradict it. Returns the outcome's code.
+        """
+        code = delivery.outcome
+        if delivery.parent is None and codes.ACCEPTED <= code <= codes.MODIFIED:
+            has_fields = code in (codes.REJECTED, codes.MODIFIED)
+            session = delivery.incoming.session
+            session.tell_sender_code(delivery, codes.NO_STATE if has_fields else code)
+            self.note_sender(delivery.incoming)
+            return code
+        self.settle(delivery, codes.MODIFIED, verdicts.DELIVERY_FAILED)
+        return codes.MODIFIED
+
+    def sender_lost(self, delivery: Delivery) -> None:
+        """Its sender will not settle any more: a receiver that has told its outcome is settled.
+
+        One that has not yet will be when it does.
+        """
+        if delivery.outgoing_open and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
+            address = delivery.address
+            address.counters.count_outcome(delivery.outcome)
+            session = delivery.outgoing.session
+            session.tell_receiver(delivery, True, codes.NO_STATE, EMPTY, 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
         """One copy of a multicast is settled: rejected > accepted > modified > released."""

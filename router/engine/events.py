@@ -95,6 +95,27 @@ class LinkRefused:
 
 
 @attrs.frozen
+class LinkStolen:
+    """A peer's link is attached, and takes its name from `previous`, which is about to be closed.
+
+    `LinkDetached` follows, on the connection of `previous`.
+    """
+
+    link: Link
+    previous: Link
+
+
+@attrs.frozen
+class LinkStealingRefused:
+    """A peer's attach has the name of a link, `holder`, that it may not steal; `LinkRefused`
+    follows.
+    """
+
+    link: Link
+    holder: Link
+
+
+@attrs.frozen
 class LinkAttached:
     """The peer answered our own attach; a terminus of None means that a detach follows."""
 

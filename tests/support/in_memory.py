@@ -35,6 +35,7 @@ from router.amqp.performatives import (
 )
 from router.core.expiry import expire
 from router.core.forward import Forwarder
+from router.core.link_names import LinkNames
 from router.core.redirects import Redirects
 from router.core.shedding import shed
 from router.core.table import AddressTable
@@ -57,12 +58,13 @@ class Router:
         default: str = "balanced",
         limit_bytes: int = 1 << 30,
         redirects: Redirects | None = None,
+        stealing: str = "same-user",
     ) -> None:
         self.turn = Turn()
         self.turn.now = 1000.0
         self._made = 0
         self.table = AddressTable(rules, default, self._dynamic_name, redirects)
-        self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes)
+        self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes, LinkNames(stealing))
         self.clients: list[Client] = []
         self.events: list[Any] = []
         # deliveries that were too much
@@ -109,12 +111,20 @@ class Router:
 
 
 class Client:
-    """One peer of the router, on one session."""
+    """One peer of the router, on one session; unless it is given a container-id, it has its own."""
 
     def __init__(
-        self, router: Router, *, window: int = 1000, max_frame_size: int = 65536, **settings: Any
+        self,
+        router: Router,
+        *,
+        window: int = 1000,
+        max_frame_size: int = 65536,
+        container: str | None = None,
+        user: str | None = None,
+        **settings: Any,
     ) -> None:
         self.router = router
+        self.container = f"client-{id(self)}" if container is None else container
         self.connection = Connection(
             server_settings(**{"sasl_mechanisms": (), **settings}),
             router.forwarder,
@@ -123,6 +133,7 @@ class Client:
             False,
         )
         self.connection.owner = self
+        self.connection.user = user
         self.reads = True
         self.max_frame_size = max_frame_size
         self.heard: list[Any] = []
@@ -141,7 +152,7 @@ class Client:
 
     def open(self) -> None:
         """Open the connection and begin the session."""
-        opened = Open(f"client-{id(self)}", max_frame_size=self.max_frame_size)
+        opened = Open(self.container, max_frame_size=self.max_frame_size)
         begun = Begin(next_outgoing_id=0, incoming_window=self.window, outgoing_window=2**31 - 1)
         self.say(AMQP_HEADER, opened, begun)
 
@@ -149,7 +160,7 @@ class Client:
 
     def sender(self, address: str | None, **fields: Any) -> SendingLink:
         """Attach a sending link."""
-        link = SendingLink(self, len(self.links), address)
+        link = SendingLink(self, len(self.links), address, fields.pop("name", None))
         self.links.append(link)
         target = fields.pop("target", Target(address=address))
         self.say(
@@ -160,7 +171,7 @@ class Client:
 
     def receiver(self, address: str | None, credit: int = 0, **fields: Any) -> ReceivingLink:
         """Attach a receiving link, and grant it credit."""
-        link = ReceivingLink(self, len(self.links), address)
+        link = ReceivingLink(self, len(self.links), address, fields.pop("name", None))
         self.links.append(link)
         source = fields.pop("source", Source(address=address))
         self.say(Attach(link.name, link.handle, True, source=source, target=Target(), **fields))
@@ -272,7 +283,7 @@ class Client:
             case Begin() as begun:
                 self.router_window = begun.incoming_window
             case Attach() as attach:
-                self._link_named(attach.name).attach_heard(attach)
+                self._link_answered(attach).attach_heard(attach)
             case Flow() as flow:
                 self._flow_heard(flow)
             case Disposition() as disposition:
@@ -288,8 +299,13 @@ class Client:
             case End() | Close():
                 self._forget()
 
-    def _link_named(self, name: str) -> SendingLink | ReceivingLink:
-        return next(link for link in self.links if link.name == name)
+    def _link_answered(self, attach: Attach) -> SendingLink | ReceivingLink:
+        kind = SendingLink if attach.role else ReceivingLink
+        return next(
+            link
+            for link in self.links
+            if link.attach is None and link.name == attach.name and isinstance(link, kind)
+        )
 
     def _link_of(self, handle: int) -> SendingLink | ReceivingLink:
         return next(link for link in self.links if link.router_handle == handle)
@@ -353,9 +369,9 @@ class Sending:
 class SendingLink:
     """Our sender; the router's incoming link."""
 
-    def __init__(self, client: Client, handle: int, address: str | None) -> None:
+    def __init__(self, client: Client, handle: int, address: str | None, name: str | None) -> None:
         self.client = client
-        self.name = f"link-{handle}"
+        self.name = f"link-{handle}" if name is None else name
         self.handle = handle
         self.router_handle = -1
         self.address = address
@@ -465,9 +481,9 @@ class Received:
 class ReceivingLink:
     """Our receiver; the router's outgoing link."""
 
-    def __init__(self, client: Client, handle: int, address: str | None) -> None:
+    def __init__(self, client: Client, handle: int, address: str | None, name: str | None) -> None:
         self.client = client
-        self.name = f"link-{handle}"
+        self.name = f"link-{handle}" if name is None else name
         self.handle = handle
         self.router_handle = -1
         self.address = address

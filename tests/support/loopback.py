@@ -117,9 +117,13 @@ class Peer(ServerPeer):
         return sock
 
     async def begin(self, **fields: Any) -> Open:
-        """Open the connection without SASL and begin a session; returns the router's open."""
+        """Open the connection without SASL and begin a session; returns the router's open.
+
+        The container-id is this peer's own, unless another is given.
+        """
+        fields.setdefault("container_id", f"peer-{self.raw.getsockname()[1]}")
         begin = Begin(next_outgoing_id=0, incoming_window=WIDE, outgoing_window=WIDE)
-        await self.say(AMQP_HEADER, Open("peer", **fields), begin)
+        await self.say(AMQP_HEADER, Open(**fields), begin)
         assert await self.octets(8) == AMQP_HEADER
         opened = await self.hear(Open)
         await self.hear(Begin)

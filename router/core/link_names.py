@@ -1,0 +1,73 @@
+"""Which link is attached under which name, and who may take a name over (section 2.6.1).
+
+A link is known by the containers at its ends, its name and its direction, wherever it is attached.
+Of ours there is one, so the peer's container-id, the name and the direction are the key. Half
+attached, refused and ending links are not here: a link is entered once it is attached, and leaves
+in the moment it is lost. An empty container-id identifies nobody, so that links of such peers are
+never entered (docs/decisions/0027-link-stealing.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.engine.link import Link, OutgoingLink
+
+# Who may steal a link: another connection of the same user, of any, of none (the new attach is
+# refused). With OFF names are not looked at, and links of one name stand side by side.
+SAME_USER = "same-user"
+ANY = "any"
+NEVER = "never"
+OFF = "off"
+
+ANONYMOUS = "anonymous"
+
+
+class LinkNames:
+    """The attached links of all peers, by name; `stealing` says who may take one over."""
+
+    def __init__(self, stealing: str = SAME_USER) -> None:
+        self.stealing = stealing
+        self._links: dict[tuple[str, str, bool], Link] = {}
+        # links that were stolen, and attaches that were refused because they would have
+        self.stolen = 0
+        self.refused = 0
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def holder(self, link: Link) -> Link | None:
+        """The link that is attached under the name of `link`, be it this one or another."""
+        return self._links.get(_key(link))
+
+    def may_steal(self, link: Link, holder: Link) -> bool:
+        """Whether the peer of `link` may take over from `holder`."""
+        if self.stealing == SAME_USER:
+            return _user(link.session.connection) == _user(holder.session.connection)
+        return self.stealing == ANY
+
+    def enter(self, link: Link) -> None:
+        """From now on `link` is the one of its name."""
+        key = _key(link)
+        if key[0] and self.stealing != OFF:
+            self._links[key] = link
+
+    def leave(self, link: Link) -> None:
+        """`link` is lost; its name may have another by now."""
+        key = _key(link)
+        if self._links.get(key) is link:
+            del self._links[key]
+
+
+def _key(link: Link) -> tuple[str, str, bool]:
+    container = link.session.connection.remote_open.container_id
+    return container, link.name, isinstance(link, OutgoingLink)
+
+
+def _user(connection: Any) -> tuple[bool, str]:
+    """Who is at the other end: all without a name are one user, and a connector's peer, whom the
+    configuration names, is nobody that could come in from outside.
+    """
+    return connection.is_client, connection.name if connection.is_client else (
+        connection.user or ANONYMOUS
+    )

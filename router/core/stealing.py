@@ -1,0 +1,134 @@
+"""A link attached again is taken from where it was: `amqp:link:stolen` (section 2.6.1).
+
+The new attach has been answered when the old link is closed, and everything the old one leaves
+behind is resolved before anything is said or sent on the new one. After a link error nothing may
+name its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: what
+no receiver has got whole is taken back and released, what one has got is modified, delivery-failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from router.amqp import constants
+from router.amqp.constants import Condition
+from router.core.address import Address, Consumer
+from router.engine import attaching
+from router.engine.events import LinkStealingRefused, LinkStolen
+from router.engine.link import IncomingLink, Link
+from router.errors import AmqpError, Scope
+
+RELEASED = int(constants.Descriptor.RELEASED)
+
+
+def holder_of(forwarder: Any, link: Link) -> Link | None:
+    """The link that `link`, not yet answered, is to take over from, if there is one.
+
+    Raises amqp:resource-locked where the peer may not.
+    """
+    names = forwarder.link_names
+    holder: Link | None = names.holder(link)
+    if holder is None or names.may_steal(link, holder):
+        return holder
+    names.refused += 1
+    forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
+    # no more than that: who has it is nothing that the peer may know
+    raise AmqpError(
+        Condition.RESOURCE_LOCKED, f"a link named {link.name!r} is attached elsewhere", Scope.LINK
+    )
+
+
+def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
+    """The dynamic node that `terminus` names, if it was made for the link that `link` takes over
+    from; the link has not ceased to exist, nor has the node (section 3.5.10).
+    """
+    holder = forwarder.link_names.holder(link)
+    if holder is None or not terminus.address:
+        return None
+    address: Address | None = forwarder.table.find(terminus.address)
+    return address if address is not None and address.creator is holder else None
+
+
+def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
+    """`link` is attached and in its place: close the one that had its name, if one had."""
+    names = forwarder.link_names
+    names.enter(link)
+    if holder is None:
+        return
+    names.stolen += 1
+    forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
+    if isinstance(holder, IncomingLink):
+        _settle_all(forwarder, holder)
+    else:
+        _hand_over(holder.owner, link.owner)
+    address = holder.owner.address
+    if address is not None and address.creator is holder and address is link.owner.address:
+        # the link that the node was made for is elsewhere, and the node goes with it
+        address.creator = link
+    stolen = AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
+    attaching.detach(holder, True, stolen)
+
+
+def _hand_over(old: Consumer, new: Consumer) -> None:
+    """What a multicast keeps for a receiver it keeps for whoever has its name."""
+    if old.address is new.address and old.waiting is not new.waiting:
+        new.waiting.extend(old.waiting)
+        old.waiting.clear()
+
+
+def _settle_all(forwarder: Any, link: IncomingLink) -> None:
+    """Tell a sender the outcome of all that it has sent and not settled."""
+    current = link.current
+    half_sent = []
+    waiting = []
+    for delivery in link.session.incoming.of_link(link):
+        if delivery.address is None:
+            # what it was meant to resume is unknown, and so nothing is known of it
+            continue
+        for part in _open_parts(delivery):
+            outgoing = part.outgoing
+            if outgoing is None:
+                waiting.append(part)
+            elif part.complete and outgoing.current is not part:
+                # a receiver has it whole; what it says of it from now on nobody will hear
+                forwarder.settle_lost(part)
+                forwarder.sender_lost(part)
+            else:
+                half_sent.append(part)
+    # All of it before anything else is sent: the receivers of what was half sent are served then.
+    _take_back(forwarder, waiting)
+    for part in [*waiting, *half_sent]:
+        if current is None or current not in (part, part.parent):
+            # one that has not come in whole is aborted, and counted as such
+            part.address.counters.count_outcome(RELEASED)
+            part.discarded = True
+        forwarder.settle(part, RELEASED, b"")
+    for part in half_sent:
+        forwarder.backlog.drop(part)
+        outgoing = part.outgoing
+        if part.discarded and outgoing.current is part and outgoing.owner is not None:
+            forwarder.serve(outgoing.owner)
+
+
+def _open_parts(delivery: Any) -> list[Any]:
+    """The delivery, or those copies of it whose receivers have not settled."""
+    if delivery.copies is None:
+        return [delivery]
+    return [copy for copy in delivery.copies if copy.parent is not None]
+
+
+def _take_back(forwarder: Any, deliveries: Iterable[Any]) -> None:
+    """Take deliveries out of the queues that they wait in, and what is kept of them."""
+    marked = {id(delivery) for delivery in deliveries}
+    addresses = {id(delivery.address): delivery.address for delivery in deliveries}
+    for address in addresses.values():
+        queues = [address.waiting, *(c.waiting for c in address.consumers)]
+        for queue in {id(queue): queue for queue in queues if queue}.values():
+            kept = [delivery for delivery in queue if id(delivery) not in marked]
+            queue.clear()
+            queue.extend(kept)
+        forwarder.note_credit(address, None)
+    for delivery in deliveries:
+        forwarder.count_out(delivery)
+        forwarder.backlog.drop(delivery)
