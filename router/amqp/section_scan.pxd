@@ -36,7 +36,7 @@ cdef class SectionScan:
     cpdef bint feed(self, TransferFrame frame) except -1
     cpdef bint finish(self) except -1
     cdef TransferFrame _joined(self, TransferFrame frame)
-    cdef int _note_end(self, Py_ssize_t at) except -1
+    cdef void _note_end(self, Py_ssize_t at) except *
     @cython.locals(code=int, before=int, following=Py_ssize_t)
     cdef Py_ssize_t _begin(self, TransferFrame frame, Py_ssize_t at, bint is_first) except -3
     @cython.locals(left=Py_ssize_t, constructor=int, size=Py_ssize_t)
