@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from router.config.model import Configuration, ListenerSettings
+from router.core.link_names import LinkNames
 from router.core.table import AddressTable
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
@@ -54,7 +55,9 @@ class Node:
             *(connector.max_frame_size for connector in configuration.connectors),
         ]
         largest = max(frame_sizes, default=0)
-        self.exchange = Exchange(self.table, router.memory_limit_bytes, largest)
+        self.exchange = Exchange(
+            self.table, router.memory_limit_bytes, largest, LinkNames(router.link_stealing)
+        )
         self.exposition = Exposition(self.exchange, configuration.metrics.address_label_limit)
         # why the router should not be sent new connections, if so
         self._unready: str | None = "the router is starting"

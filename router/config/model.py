@@ -22,6 +22,7 @@ from router.config.setting import checked, setting
 
 Mode = Literal["standalone"]
 Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
+LinkStealing = Literal["same-user", "any", "never", "off"]
 Role = Literal["normal", "route-container"]
 Mechanism = Literal["ANONYMOUS", "PLAIN"]
 AddressFamily = Literal["IPv4", "IPv6"]
@@ -150,6 +151,15 @@ class RouterSettings:
             "How many bytes of messages the whole router may hold. From half of it on, senders "
             "whose messages wait are let send no more; beyond it, those that have most waiting "
             "get back what they sent last.",
+        ),
+    )
+    link_stealing: LinkStealing = attrs.field(
+        default="same-user",
+        metadata=setting(
+            kinds.choice(get_args(LinkStealing)),
+            "Whether a link that is attached again elsewhere, by a container with the same "
+            "container-id, is taken from where it was: by the same user, by any, or never; "
+            "otherwise the second is refused. With off both stay attached.",
         ),
     )
 

@@ -16,6 +16,7 @@ import trio
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.shedding import shed
+from router.core.link_names import LinkNames
 from router.core.table import AddressTable
 from router.engine.outbox import Turn
 from router.net.tally import Tally
@@ -121,10 +122,14 @@ class Exchange(Hub):
     """A router's hub: its connections meet in the core."""
 
     def __init__(
-        self, table: AddressTable, memory_limit_bytes: int, largest_frame_bytes: int
+        self,
+        table: AddressTable,
+        memory_limit_bytes: int,
+        largest_frame_bytes: int,
+        link_names: LinkNames | None = None,
     ) -> None:
         super().__init__(largest_frame_bytes)
-        self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes)
+        self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes, link_names)
         self.table = table
         self.tallies: list[Tally] = []
 
