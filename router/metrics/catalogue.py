@@ -135,6 +135,21 @@ METRICS: Final = (
         lambda r: [(("in",), r.incoming.attached), (("out",), r.outgoing.attached)],
     ),
     Metric(
+        "trioute_links_stolen_total",
+        "counter",
+        "Links that were closed because their peer attached them again, elsewhere.",
+        (),
+        _one(lambda r: r.links_stolen),
+    ),
+    Metric(
+        "trioute_link_stealing_refused_total",
+        "counter",
+        "Attaches that were refused because a link of that name is attached that the peer may not "
+        "steal (linkStealing).",
+        (),
+        _one(lambda r: r.stealing_refused),
+    ),
+    Metric(
         "trioute_links_blocked",
         "gauge",
         "Links without credit: senders that were granted none (in), and receivers that have given "

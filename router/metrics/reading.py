@@ -127,6 +127,8 @@ class Reading:
     sessions: int
     incoming: LinkReading
     outgoing: LinkReading
+    links_stolen: int
+    stealing_refused: int
 
 
 def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> Reading:
@@ -161,6 +163,8 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
         sessions=0,
         incoming=LinkReading(),
         outgoing=LinkReading(),
+        links_stolen=observed.forwarder.link_names.stolen,
+        stealing_refused=observed.forwarder.link_names.refused,
     )
     _read_connections(observed, reading)
     return reading

@@ -37,6 +37,10 @@ def log_event(log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, events.LinkDetached):
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
         _end(log, "link detached", event, is_news=not event.lost, **facts)
+    elif isinstance(event, events.LinkStolen):
+        log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
+    elif isinstance(event, events.LinkStealingRefused):
+        log.warning("link stealing refused", **_facts(event.link), **_elsewhere(event.holder))
 
 
 def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object) -> None:
@@ -57,6 +61,12 @@ def _facts(link: Link) -> dict[str, object]:
         "direction": "out" if is_outgoing else "in",
         "address": _address(link, is_outgoing),
     }
+
+
+def _elsewhere(link: Link) -> dict[str, object]:
+    """Where the other link of the same name is, or was."""
+    connection = link.session.connection
+    return {"other_peer": connection.name, "other_user": connection.user}
 
 
 def _address(link: Link, is_outgoing: bool) -> str | None:
