@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from router.amqp.performatives import Rejected
+from router.client.failures import told_description
 
 # Latencies are kept as counts by size, each step this much larger than the one before: a day's
 # messages take no more memory than a second's, and no percentile is off by more than half a step.
@@ -86,7 +87,7 @@ class Tally:
         self.ended_s = now_s
         if isinstance(outcome, Rejected) and outcome.error is not None:
             error = outcome.error
-            reason = f"{error.condition}: {error.description or 'no description'}"
+            reason = f"{error.condition}: {told_description(error) or 'no description'}"
             if reason in self.reasons or len(self.reasons) < REASONS:
                 self.reasons[reason] += 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from router.amqp.performatives import Error
+from router.amqp.redirects import redirect_of
 from router.errors import TriouteError
 
 
@@ -37,4 +38,13 @@ def told(kind: type[ClientError], error: Error | None, otherwise: str) -> Client
     """The failure that a peer's error is; `otherwise` describes one that the peer does not."""
     if error is None:
         return kind("", otherwise)
-    return kind(str(error.condition), error.description or "")
+    return kind(str(error.condition), told_description(error))
+
+
+def told_description(error: Error) -> str:
+    """What a peer says of its error; of a redirect too where it leads, which nobody follows."""
+    description = error.description or ""
+    redirect = redirect_of(error)
+    if redirect is None or str(redirect) in description:
+        return description
+    return "; ".join(part for part in (description, f"go to {redirect}") if part)

@@ -115,7 +115,8 @@ METRICS: Final = (
     Metric(
         "trioute_connections_failed_total",
         "counter",
-        "Connections that ended with an error or without a close, or could not be made.",
+        "Connections that ended with an error or without a close, or could not be made; not those "
+        "that were redirected, unless a connector did not follow.",
         _ENDPOINT,
         lambda r: (((t.name, t.direction, t.role), t.failed) for t, _ in r.connections),
     ),
@@ -125,6 +126,21 @@ METRICS: Final = (
         "Connections that may send no more for now, because too much of what they sent waits.",
         (),
         _one(lambda r: r.connections_held_back),
+    ),
+    Metric(
+        "trioute_redirects_issued_total",
+        "counter",
+        "Peers that were told to go elsewhere, by what was redirected: a connection, a link, or a "
+        "message of an anonymous sender.",
+        ("kind",),
+        lambda r: (((kind,), count) for kind, count in r.redirects_issued.items()),
+    ),
+    Metric(
+        "trioute_redirects_followed_total",
+        "counter",
+        "Redirects that a connector has followed.",
+        _ENDPOINT,
+        lambda r: (((t.name, t.direction, t.role), t.followed) for t, _ in r.connections),
     ),
     Metric("trioute_sessions", "gauge", "Sessions there are.", (), _one(lambda r: r.sessions)),
     Metric(

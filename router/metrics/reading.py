@@ -46,6 +46,10 @@ class Tallied(Protocol):
     def failed(self) -> int:
         """Connections that failed, ever."""
 
+    @property
+    def followed(self) -> int:
+        """Redirects that were followed, ever."""
+
 
 class Carried(Protocol):
     """A connection and whose it is."""
@@ -124,6 +128,7 @@ class Reading:
     held_limit_bytes: int
     connections: list[tuple[Tallied, int]]
     connections_held_back: int
+    redirects_issued: Mapping[str, int]
     sessions: int
     incoming: LinkReading
     outgoing: LinkReading
@@ -160,6 +165,7 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
         held_limit_bytes=observed.forwarder.backlog.limit_bytes,
         connections=[],
         connections_held_back=0,
+        redirects_issued=dict(table.redirects.issued),
         sessions=0,
         incoming=LinkReading(),
         outgoing=LinkReading(),

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 import structlog
 import trio
 
+from router.amqp.constants import Condition
+from router.amqp.performatives import Error
+from router.amqp.redirects import redirect_of
 from router.config.model import ConnectorSettings
 from router.config.secret import SecretUnavailable
 from router.engine.connection import Connection
 from router.net.endpoints import connector_settings, endpoint_name
 from router.net.exchange import Exchange
+from router.net.following import Place, Trail
 from router.net.listeners import run_guarded
 from router.net.pump import Pump
 
@@ -54,24 +58,54 @@ class AmqpConnector:
         """Keep a connection open until cancelled; one that is open lives on in `connections`."""
         waits = delays()
         while True:
-            pump = await self._connect()
-            if pump is not None:
-                began = trio.current_time()
-                await self._until_over(pump, connections)
-                if pump.opened.is_set() and trio.current_time() - began >= STEADY_S:
-                    waits = delays()
+            if await self._visit(connections):
+                waits = delays()
             delay_s = next(waits)
             self.log.info("connecting again", in_s=round(delay_s, 3))
             await trio.sleep(delay_s)
 
-    async def _connect(self) -> Pump | None:
+    async def _visit(self, connections: trio.Nursery) -> bool:
+        """Connect where it is configured to, and then wherever it is sent and may go.
+
+        Returns whether any connection lasted. What fails ends it, wherever that was: the next visit
+        begins at the place that is configured.
+        """
+        trail = Trail(self.connector)
+        has_lasted = False
+        while True:
+            pump = await self._connect(trail.here)
+            if pump is None:
+                return has_lasted
+            began = trio.current_time()
+            await self._until_over(pump, connections)
+            if pump.opened.is_set() and trio.current_time() - began >= STEADY_S:
+                has_lasted = True
+                trail.settle()
+            if not self._is_sent_on(trail, pump.close_error):
+                return has_lasted
+
+    def _is_sent_on(self, trail: Trail, error: Error | None) -> bool:
+        """Whether the peer closed with a redirect that is followed."""
+        if error is None or error.condition != Condition.CONNECTION_REDIRECT:
+            return False
+        redirect = redirect_of(error)
+        assert redirect is not None
+        reason = trail.follow(redirect)
+        if reason:
+            self.tally.failed += 1
+            self.log.warning("redirect not followed", to=str(redirect), reason=reason)
+            return False
+        self.tally.followed += 1
+        self.log.info("following a redirect", to=str(redirect), hops=trail.hops)
+        return True
+
+    async def _connect(self, place: Place) -> Pump | None:
         """A connected socket's pump, or None where there is none to be had."""
-        host, port = self.connector.host, self.connector.port
-        name = endpoint_name(host, port)
+        name = endpoint_name(place.host, place.port)
         try:
-            settings = connector_settings(self.container_id, self.connector)
+            settings = connector_settings(self.container_id, self.connector, place.hostname)
             with trio.fail_after(CONNECT_TIMEOUT_S):
-                stream = await trio.open_tcp_stream(host, port)
+                stream = await trio.open_tcp_stream(place.host, place.port)
         except (OSError, UnicodeError, trio.TooSlowError, SecretUnavailable) as error:
             self.tally.failed += 1
             self.log.warning("connecting failed", peer=name, reason=_reason(error))

@@ -64,17 +64,17 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
 
 
 def connector_settings(
-    container_id: str, connector: ConnectorSettings, hostname: str | None = None
+    container_id: str, connector: ConnectorSettings, hostname: str
 ) -> ConnectionSettings:
     """What a connector's next connection is told; reads its password anew.
 
-    `hostname` is what the container is called that it was redirected to. Raises
+    `hostname` is what the container is called that it goes to. Raises
     `router.config.secret.SecretUnavailable`.
     """
     password = connector.sasl_password
     return ConnectionSettings(
         **_common_settings(container_id, connector),
-        hostname=connector.host if hostname is None else hostname,
+        hostname=hostname,
         sasl_mechanisms=connector.sasl_mechanisms,
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),

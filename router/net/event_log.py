@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.performatives import Error
+from router.amqp.redirects import REDIRECTS, read_redirect
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError
@@ -20,7 +21,11 @@ def log_event(log: Any, event: object, user: str | None) -> None:
 
     `user` is who the peer has proved to be.
     """
-    if isinstance(event, events.ConnectionOpened):
+    if isinstance(event, events.ConnectionRefused):
+        remote = event.remote_open
+        names = {"container": remote.container_id, "hostname": remote.hostname, "user": user}
+        _refused(log, "connection refused", "connection redirected", event.error, **names)
+    elif isinstance(event, events.ConnectionOpened):
         log.info("connection opened", container=event.remote_open.container_id, user=user)
     elif isinstance(event, events.ConnectionClosed):
         _end(log, "connection closed", event)
@@ -33,7 +38,7 @@ def log_event(log: Any, event: object, user: str | None) -> None:
         if event.link.is_attached():
             log.info("link attached", **_facts(event.link))
     elif isinstance(event, events.LinkRefused):
-        log.warning("link refused", by_peer=False, **_facts(event.link), **_reason(event.error))
+        _refused(log, "link refused", "link redirected", event.error, **_facts(event.link))
     elif isinstance(event, events.LinkDetached):
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
         _end(log, "link detached", event, is_news=not event.lost, **facts)
@@ -44,8 +49,18 @@ def log_event(log: Any, event: object, user: str | None) -> None:
 
 
 def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object) -> None:
-    write = log.info if event.error is None or not is_news else log.warning
+    is_wrong = event.error is not None and str(event.error.condition) not in REDIRECTS
+    write = log.warning if is_wrong and is_news else log.info
     write(what, by_peer=event.by_peer, **facts, **_reason(event.error))
+
+
+def _refused(log: Any, what: str, redirected: str, error: AmqpError, **facts: object) -> None:
+    """A link or connection was refused, or `redirected`, which is nothing wrong."""
+    redirect = read_redirect(error.condition, error.info)
+    if redirect is None:
+        log.warning(what, by_peer=False, **facts, **_reason(error))
+    else:
+        log.info(redirected, **facts, to=str(redirect))
 
 
 def _reason(error: Error | AmqpError | None) -> dict[str, object]:

@@ -17,6 +17,7 @@ import structlog
 import trio
 
 from router.amqp.constants import Condition
+from router.amqp.performatives import Error
 from router.engine import events
 from router.engine.connection import Connection
 from router.errors import AmqpError
@@ -58,6 +59,8 @@ class Pump:
         connection.owner = self
         self.log = log.bind(connection=self.number, peer=connection.name)
         self.opened = trio.Event()
+        # why the peer closed, if it did and said so
+        self.close_error: Error | None = None
         self._nursery: trio.Nursery | None = None
         self._reading = trio.CancelScope()
         self._may_read = trio.Event()
@@ -259,6 +262,8 @@ class Pump:
             self._nursery.start_soon(self._authenticate, event)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
+        elif isinstance(event, events.ConnectionClosed) and event.by_peer:
+            self.close_error = event.error
         log_event(self.log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:

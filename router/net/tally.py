@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from router.amqp.constants import Condition
 from router.engine import events
 
 
@@ -18,10 +19,15 @@ class Tally:
     opened: int = 0
     # connections that ended with an error or without a close, or could not be made
     failed: int = 0
+    # times that a connector was sent elsewhere and went there
+    followed: int = 0
 
     def count(self, event: object) -> None:
         """Count what has happened to one of its connections."""
         if isinstance(event, events.ConnectionOpened):
             self.opened += 1
         elif isinstance(event, events.ConnectionClosed) and event.error is not None:
-            self.failed += 1
+            # That we send peers elsewhere is no failure, and a connector that is sent decides.
+            is_sent = event.by_peer == (self.direction == "out")
+            if event.error.condition != Condition.CONNECTION_REDIRECT or not is_sent:
+                self.failed += 1

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.performatives import Error
+from router.amqp.redirects import Redirect
 from router.client.failures import ClientError, ConnectionLost, LinkLost, told
+
+MOVED = "amqp:link:redirect"
+THERE = Redirect("c", "h", 1, "a")
 
 
 @pytest.mark.parametrize(
@@ -14,6 +18,16 @@ from router.client.failures import ClientError, ConnectionLost, LinkLost, told
         (None, "it went away"),
         (Error("amqp:not-found"), "amqp:not-found"),
         (Error("amqp:not-found", "no node a"), "amqp:not-found: no node a"),
+        (Error(MOVED, "gone", THERE.info()), f"{MOVED}: gone; go to amqp://h:1/a (hostname c)"),
+        (Error(MOVED, None, THERE.info()), f"{MOVED}: go to amqp://h:1/a (hostname c)"),
+        (Error(MOVED, f"go to {THERE}", THERE.info()), f"{MOVED}: go to {THERE}"),
+        (Error(MOVED), f"{MOVED}: go to a place that is not named"),
+        (
+            Error("amqp:connection:redirect", "", {"port": 1}),
+            "amqp:connection:redirect: go to a place that is not named",
+        ),
+        # only a redirect leads anywhere
+        (Error("amqp:not-found", "no", THERE.info()), "amqp:not-found: no"),
     ],
 )
 def test_a_peers_error_is_told(error: Error | None, text: str) -> None:

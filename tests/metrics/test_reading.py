@@ -8,14 +8,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 import trio
 from proton import Delivery, Message
+from proton.utils import LinkDetached
 
-from router.config.model import AddressSettings
+from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.performatives import Open
+from router.config.model import AddressSettings, ConnectorSettings
+from router.config.redirects import RedirectSettings
 
 from support.blocking_proton import Peer, send, settle, threaded
 from support.scraping import RunningNode, Scrape, running_node
 
 MULTICAST = (AddressSettings(prefix="multicast", distribution="multicast"),)
 TOTAL = "trioute_deliveries_outcome_total"
+ISSUED = "trioute_redirects_issued_total"
+FOLLOWED = "trioute_redirects_followed_total"
 BY_ADDRESS = "trioute_address_deliveries_outcome_total"
 
 
@@ -143,6 +149,54 @@ async def test_a_message_without_a_destination_is_counted_among_other(to: str | 
     assert outcomes(scraped) == {"no_destination": 1}
     assert scraped("trioute_deliveries_ingress_total") == 1
     assert scraped("trioute_ingress_bytes_total") == len(message.encode())
+
+
+async def test_redirects_are_counted_by_what_was_redirected() -> None:
+    redirects = (
+        RedirectSettings(prefix="moved", to_network_host="10.0.0.2"),
+        RedirectSettings(hostname="moved.example.org", to_network_host="10.0.0.2"),
+    )
+    own = {"endpoint": "amqp", "direction": "in", "role": "normal"}
+    async with (
+        running_node(redirects=redirects) as running,
+        Peer(running.amqp_port) as peer,
+    ):
+        before = await running.scrape()
+        for _ in range(2):
+            with pytest.raises(LinkDetached):
+                await peer.receiver("moved/a")
+        with pytest.raises(LinkDetached):
+            await peer.sender("moved")
+        relay = await peer.sender(None)
+        assert await send(relay, Message(address="moved/b", body="x")) == Delivery.REJECTED
+        async with await trio.open_tcp_stream("127.0.0.1", running.amqp_port) as stream:
+            opened = encode_frame(0, Open("peer", hostname="moved.example.org"))
+            await stream.send_all(AMQP_HEADER + opened)
+            after = await running.scrape_until(lambda s: s(ISSUED, kind="connection") == 1)
+    assert before.by("kind", ISSUED) == {"connection": 0, "link": 0, "message": 0}
+    assert after.by("kind", ISSUED) == {"connection": 1, "link": 3, "message": 1}
+    assert after("trioute_connections_failed_total", **own) == 0
+    assert after(FOLLOWED, **own) == 0
+
+
+async def test_redirects_that_a_connector_has_followed_are_counted() -> None:
+    """From a host's name to an address that goes nowhere, over and over."""
+    moved = RedirectSettings(hostname="localhost", to_network_host="127.0.0.1", to_port=1)
+    async with running_node(redirects=(moved,)) as front:
+        connector = ConnectorSettings(
+            host="localhost",
+            port=front.amqp_port,
+            name="out",
+            allow_redirect=True,
+            redirect_hosts=("127.0.0.1",),
+        )
+        async with running_node(connectors=(connector,)) as running:
+            out = {"endpoint": "out", "direction": "out", "role": "normal"}
+            failed = "trioute_connections_failed_total"
+            scraped = await running.scrape_until(lambda s: s(failed, **out) >= 1)
+        issued = await front.scrape()
+    assert scraped(FOLLOWED, **out) >= 1
+    assert issued(ISSUED, kind="connection") >= scraped(FOLLOWED, **out)
 
 
 async def test_connections_sessions_and_links_are_counted_while_they_last() -> None:

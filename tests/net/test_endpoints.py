@@ -78,16 +78,16 @@ def test_a_connector_tells_all(monkeypatch: pytest.MonkeyPatch) -> None:
         sasl_password=Secret.parse("env:ROUTER_PASSWORD"),
         **COMMON,
     )
-    settings = connector_settings("router", connector)
+    settings = connector_settings("router", connector, connector.host)
     assert told(settings, TOLD) == TOLD
     assert (settings.hostname, settings.sasl_username) == ("broker", "ada")
     assert settings.sasl_password == "first"
     assert "first" not in repr(settings)
     monkeypatch.setenv("ROUTER_PASSWORD", "second")
-    assert connector_settings("router", connector).sasl_password == "second"
+    assert connector_settings("router", connector, connector.host).sasl_password == "second"
     monkeypatch.delenv("ROUTER_PASSWORD")
     with pytest.raises(SecretUnavailable):
-        connector_settings("router", connector)
+        connector_settings("router", connector, connector.host)
 
 
 def test_a_password_file_is_read_anew(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_password_file_is_read_anew(tmp_path: Path) -> None:
     connector = ConnectorSettings(sasl_username="ada", sasl_password=Secret.parse(f"file:{file}"))
     for password in ("first", "second"):
         file.write_text(f"{password}\n", encoding="utf-8")
-        assert connector_settings("router", connector).sasl_password == password
+        assert connector_settings("router", connector, connector.host).sasl_password == password
 
 
 def test_a_connector_that_was_redirected_calls_the_container_by_its_name() -> None:

@@ -8,9 +8,11 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Source
+from router.amqp.framing import AMQP_HEADER
+from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Open, Source
 from router.amqp.types import Symbol
 from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.redirects import RedirectSettings
 from router.net.endpoints import endpoint_name
 
 from support.loopback import WIDE, dialled, running_node
@@ -18,6 +20,19 @@ from support.raw_peers import RawPeer
 from support.routers import RouterProcess
 from support.transcripts import attach_receiver, attach_sender
 
+THERE: dict[str, Any] = {
+    "to_network_host": "10.0.0.2",
+    "to_port": 5673,
+    "to_hostname": "there",
+}
+CONFIGURATION = Configuration(
+    listeners=(ListenerSettings(port=0),),
+    addresses=(AddressSettings(prefix="closed", distribution="unavailable"),),
+    redirects=(
+        RedirectSettings(prefix="moved", **THERE),
+        RedirectSettings(hostname="moved.example.org", **THERE),
+    ),
+)
 REASON = Error(Symbol("x:reason"), description="for a reason")
 
 
@@ -25,12 +40,8 @@ async def logged(*said: Any, heard: type = Detach) -> list[EventDict]:
     """What is logged of a connection with an attached sender and receiver that then says this,
     until it hears what it waits for and leaves.
     """
-    configuration = Configuration(
-        listeners=(ListenerSettings(port=0),),
-        addresses=(AddressSettings(prefix="closed", distribution="unavailable"),),
-    )
     with capture_logs() as logs:
-        async with running_node(configuration) as running, dialled(running.address) as peer:
+        async with running_node(CONFIGURATION) as running, dialled(running.address) as peer:
             await peer.begin()
             await peer.attach_receiver("q", credit=1, handle=1)
             await peer.attach_sender("q", 0)
@@ -76,6 +87,52 @@ async def test_a_refused_link(
     }
     # a link that is refused was not attached
     assert len(of(lines, "link attached")) == 2
+
+
+@pytest.mark.parametrize(
+    ("attach", "direction"),
+    [(attach_sender(5, "moved/x"), "in"), (attach_receiver(5, "moved/x"), "out")],
+)
+async def test_a_redirected_link(attach: Attach, direction: str) -> None:
+    lines = await logged(attach)
+    assert of(lines, "link redirected") == [
+        {
+            "log_level": "info",
+            "link": attach.name,
+            "direction": direction,
+            "address": "moved/x",
+            "to": "amqp://10.0.0.2:5673/moved/x (hostname there)",
+        }
+    ]
+    assert of(lines, "link refused") == []
+
+
+async def test_a_redirected_connection() -> None:
+    with capture_logs() as logs:
+        async with running_node(CONFIGURATION) as running, dialled(running.address) as peer:
+            await peer.say(AMQP_HEADER, Open("ada's laptop", hostname="moved.example.org"))
+            assert await peer.octets(8) == AMQP_HEADER
+            await peer.hear(Open)
+            closed = await peer.hear(Close)
+            assert closed.error is not None
+            name = endpoint_name(*peer.stream.socket.getsockname())
+            (tally,) = running.node.exchange.tallies
+            assert (tally.opened, tally.failed) == (0, 0)
+    lines = [line for line in logs if "connection" in line]
+    assert {line["peer"] for line in lines} == {name}
+    assert of(lines, "connection redirected") == [
+        {
+            "log_level": "info",
+            "container": "ada's laptop",
+            "hostname": "moved.example.org",
+            "user": None,
+            "to": "amqp://10.0.0.2:5673 (hostname there)",
+        }
+    ]
+    (line,) = of(lines, "connection closed")
+    assert line["condition"] == "amqp:connection:redirect"
+    # nothing went wrong
+    assert (line["log_level"], line["by_peer"]) == ("info", False)
 
 
 @pytest.mark.parametrize(

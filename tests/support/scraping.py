@@ -14,7 +14,14 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from router.config.model import AddressSettings, Configuration, ListenerSettings, MetricsSettings
+from router.config.model import (
+    AddressSettings,
+    Configuration,
+    ConnectorSettings,
+    ListenerSettings,
+    MetricsSettings,
+)
+from router.config.redirects import RedirectSettings
 from router.node import Node
 
 PATIENCE_S = 30.0
@@ -98,11 +105,15 @@ async def running_node(
     address_label_limit: int = 100,
     http: ListenerSettings = HTTP,
     addresses: tuple[AddressSettings, ...] = (),
+    redirects: tuple[RedirectSettings, ...] = (),
+    connectors: tuple[ConnectorSettings, ...] = (),
 ) -> AsyncIterator[RunningNode]:
     """Run a node until the block ends, then stop it in order."""
     configuration = Configuration(
         listeners=(ListenerSettings(port=0, name="amqp"), http),
         addresses=addresses,
+        redirects=redirects,
+        connectors=connectors,
         metrics=MetricsSettings(address_label_limit=address_label_limit),
     )
     node = Node(configuration)

@@ -1,0 +1,69 @@
+"""Where a connector goes that is sent elsewhere with amqp:connection:redirect (section 2.8.16).
+
+A redirect lets the peer choose what the router connects to, and shows its user and password to. So
+none is followed that the configuration does not allow, none in a circle, and only so many in a row.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from router.amqp.redirects import Redirect
+from router.config.kinds import AMQP_PORT
+from router.config.model import ConnectorSettings
+
+# How many redirects may follow one another before a connection lasts. A front that sends to a
+# cluster, which sends to one of its members, needs two.
+MOST_HOPS = 5
+
+
+@attrs.frozen
+class Place:
+    """Where to connect to; `hostname` is what the container there is called."""
+
+    host: str
+    port: int
+    hostname: str
+
+
+class Trail:
+    """A connector's way from the place that is configured; `here` is how far it has come."""
+
+    def __init__(self, connector: ConnectorSettings) -> None:
+        self._is_allowed = connector.allow_redirect
+        self._hosts = {host.lower() for host in (connector.host, *connector.redirect_hosts)}
+        self.here = Place(connector.host, connector.port, connector.host)
+        self._seen = {_key(self.here)}
+
+    @property
+    def hops(self) -> int:
+        """How many redirects were followed since the beginning, or since a connection lasted."""
+        return len(self._seen) - 1
+
+    def settle(self) -> None:
+        """The connection has lasted: to be sent away from here, and back later, is no circle."""
+        self._seen = {_key(self.here)}
+
+    def follow(self, redirect: Redirect) -> str:
+        """Go where a redirect leads, or stay: then returns why, for people, and else nothing."""
+        host = redirect.host
+        if not self._is_allowed:
+            return "allowRedirect is off"
+        if host is None:
+            return "it names no host"
+        if host.lower() not in self._hosts:
+            return f"{host} is not among redirectHosts"
+        port = AMQP_PORT if redirect.port is None else redirect.port
+        there = Place(host, port, redirect.hostname or host)
+        if _key(there) in self._seen:
+            return "it leads in a circle"
+        if self.hops == MOST_HOPS:
+            return f"there were {MOST_HOPS} in a row before it"
+        self.here = there
+        self._seen.add(_key(there))
+        return ""
+
+
+def _key(place: Place) -> tuple[str, int, str]:
+    """What makes a place the same; hosts have no case."""
+    return place.host.lower(), place.port, place.hostname.lower()

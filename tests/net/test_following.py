@@ -1,0 +1,377 @@
+"""A connector that is sent elsewhere: where it goes, where it does not, and what it shows whom."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+from trio.testing import MockClock
+
+from router.amqp.framing import AMQP_HEADER
+from router.amqp.performatives import Close, Error, Open, SaslInit
+from router.amqp.redirects import Redirect
+from router.amqp.types import Symbol
+from router.config.model import ConnectorSettings
+from router.config.secret import Secret
+from router.net.connectors import FIRST_DELAY_S, STEADY_S
+from router.net.following import MOST_HOPS, Place, Trail
+
+from support.connecting import Waits, connecting, open_as_server
+from support.loopback import Peer, Running, running_node
+
+HERE = "127.0.0.1"
+# The same machine by another name: for the router another host.
+OTHER = "localhost"
+PASSWORD = "s3cret"
+
+
+# Deciding.
+
+
+def trail(**fields: Any) -> Trail:
+    """The way of a connector that follows redirects from a host to itself and another."""
+    every: dict[str, Any] = {"allow_redirect": True, "redirect_hosts": ("b", "::1"), **fields}
+    return Trail(ConnectorSettings(host="a", port=1, **every))
+
+
+def test_it_goes_where_it_is_sent() -> None:
+    way = trail()
+    assert way.here == Place("a", 1, "a")
+    assert way.follow(Redirect("name", "B", 2)) == ""
+    assert way.here == Place("B", 2, "name")
+    assert way.follow(Redirect(None, "::1", 3)) == ""
+    assert way.here == Place("::1", 3, "::1")
+    assert way.hops == 2
+
+
+def test_what_a_redirect_leaves_out_is_the_usual() -> None:
+    way = trail()
+    assert way.follow(Redirect("b")) == ""
+    assert way.here == Place("b", 5672, "b")
+
+
+@pytest.mark.parametrize(
+    ("redirect", "reason"),
+    [
+        (Redirect(), "it names no host"),
+        (Redirect(port=2, address="x"), "it names no host"),
+        (Redirect("a", "c", 2), "c is not among redirectHosts"),
+        # what the container is called says nothing of the machine
+        (Redirect("b", "c.b", 2), "c.b is not among redirectHosts"),
+        (Redirect("A", "A", 1), "it leads in a circle"),
+    ],
+)
+def test_it_stays_where_it_may_not_go(redirect: Redirect, reason: str) -> None:
+    way = trail()
+    assert way.follow(redirect) == reason
+    assert way.here == Place("a", 1, "a")
+
+
+def test_its_own_host_needs_no_list() -> None:
+    assert trail(redirect_hosts=()).follow(Redirect("a", "a", 2)) == ""
+    assert trail(redirect_hosts=()).follow(Redirect("a", "b", 2)) == "b is not among redirectHosts"
+
+
+def test_it_follows_nothing_unless_it_is_told_to() -> None:
+    way = trail(allow_redirect=False, redirect_hosts=())
+    assert way.follow(Redirect("a", "a", 2)) == "allowRedirect is off"
+
+
+def test_it_does_not_go_in_circles() -> None:
+    way = trail()
+    assert way.follow(Redirect("b", "b", 2)) == ""
+    assert way.follow(Redirect("a", "A", 1)) == "it leads in a circle"
+    assert way.follow(Redirect("B", "B", 2)) == "it leads in a circle"
+    # another container on the machine is another place
+    assert way.follow(Redirect("other", "b", 2)) == ""
+
+
+def test_who_has_lasted_may_be_sent_back() -> None:
+    way = trail()
+    for _ in range(3 * MOST_HOPS):
+        for host in "ba":
+            assert way.follow(Redirect(host, host, 1)) == ""
+            way.settle()
+    assert way.follow(Redirect("a", "a", 1)) == "it leads in a circle"
+
+
+def test_it_does_not_go_on_for_ever() -> None:
+    way = trail()
+    for hop in range(MOST_HOPS):
+        assert way.follow(Redirect(f"name-{hop}", "b", 2)) == ""
+    assert way.follow(Redirect("one more", "b", 2)) == f"there were {MOST_HOPS} in a row before it"
+    way.settle()
+    assert way.follow(Redirect("one more", "b", 2)) == ""
+
+
+# On the wire.
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    """Have connectors not wait."""
+    return Waits(monkeypatch)
+
+
+class Server:
+    """A server on a port of its own, for the router to come to or to stay away from."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.port: int = listener.getsockname()[1]
+
+    def at(self, host: str = HERE, name: str = "there") -> Redirect:
+        """The place, as a redirect says it."""
+        return Redirect(name, host, self.port)
+
+    @asynccontextmanager
+    async def visited(self) -> AsyncIterator[Peer]:
+        """The router comes; its connection lasts until the end of the block."""
+        await trio.lowlevel.wait_readable(self.listener)
+        sock, _ = self.listener.accept()
+        sock.setblocking(False)
+        async with trio.SocketStream(trio.socket.from_stdlib_socket(sock)) as stream:
+            yield Peer(stream)
+
+    def is_untouched(self) -> bool:
+        """Whether nobody has tried to connect since."""
+        try:
+            self.listener.accept()[0].close()
+        except BlockingIOError:
+            return True
+        return False
+
+
+@contextmanager
+def places(count: int) -> Iterator[list[Server]]:
+    """Servers that run until the block ends."""
+    listeners = [socket.create_server((HERE, 0)) for _ in range(count)]
+    for listener in listeners:
+        listener.setblocking(False)
+    try:
+        yield [Server(listener) for listener in listeners]
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+async def meet(peer: Peer) -> tuple[SaslInit, Open]:
+    """Let the router in; returns what it proved itself with, and its open."""
+    init = await peer.authenticate("PLAIN", "ANONYMOUS")
+    assert await peer.octets(8) == AMQP_HEADER
+    opened = await peer.hear(Open)
+    await peer.say(AMQP_HEADER, Open("broker"))
+    return init, opened
+
+
+async def leave(peer: Peer, to: Redirect | None, condition: str = "connection") -> None:
+    """Close, with a redirect or none."""
+    error = None
+    if to is not None:
+        error = Error(Symbol(f"amqp:{condition}:redirect"), "not here", to.info())
+    await peer.say(Close(error=error))
+    await peer.hear_until(Close)
+
+
+async def send_away(place: Server, to: Redirect | None, condition: str = "connection") -> Open:
+    """Let the router in, and close with a redirect; returns the router's open."""
+    async with place.visited() as peer:
+        _, opened = await meet(peer)
+        await leave(peer, to, condition)
+    return opened
+
+
+def of(logs: list[EventDict], event: str) -> list[EventDict]:
+    """The lines of one kind."""
+    return [line for line in logs if line["event"] == event]
+
+
+async def count_until(running: Running, is_so: Callable[[Any], bool]) -> None:
+    """Wait until the connector's tally is so."""
+    (tally,) = running.node.exchange.tallies
+    while not is_so(tally):
+        await trio.lowlevel.checkpoint()
+
+
+async def test_it_goes_there_at_once_and_calls_the_container_by_its_name(waits: Waits) -> None:
+    with places(2) as (front, there), capture_logs() as logs:
+        configuration = connecting(
+            front.port,
+            host=HERE,
+            allow_redirect=True,
+            redirect_hosts=(OTHER,),
+            sasl_username="ada",
+            sasl_password=Secret.parse(PASSWORD),
+        )
+        async with running_node(configuration) as running:
+            assert (await send_away(front, there.at(OTHER, "container-2"))).hostname == HERE
+            async with there.visited() as peer:
+                init, opened = await meet(peer)
+                # a host on the list is shown what the configured one is
+                assert init.initial_response == f"\0ada\0{PASSWORD}".encode()
+                assert init.hostname == opened.hostname == "container-2"
+                await count_until(running, lambda tally: tally.opened == 2)
+                (tally,) = running.node.exchange.tallies
+                assert (tally.followed, tally.failed) == (1, 0)
+                assert waits.asked == []
+                await leave(peer, None)
+    (line,) = of(logs, "following a redirect")
+    assert line == {
+        "event": "following a redirect",
+        "log_level": "info",
+        "connector": "out",
+        "to": f"amqp://{OTHER}:{there.port} (hostname container-2)",
+        "hops": 1,
+    }
+    # nothing went wrong
+    assert {line["log_level"] for line in logs} <= {"info", "debug"}
+    assert PASSWORD not in str(logs)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"allow_redirect": False}, "allowRedirect is off"),
+        ({"allow_redirect": True}, f"{OTHER} is not among redirectHosts"),
+        ({"allow_redirect": True, "redirect_hosts": ("10.0.0.1",)}, "is not among redirectHosts"),
+    ],
+)
+@pytest.mark.parametrize("user", [None, "ada"])
+async def test_who_is_not_allowed_for_hears_nothing_at_all(
+    waits: Waits, fields: dict[str, Any], reason: str, user: str | None
+) -> None:
+    """No password, and no connection either, with or without a user."""
+    password = None if user is None else Secret.parse(PASSWORD)
+    with places(2) as (front, there), capture_logs() as logs:
+        configuration = connecting(
+            front.port, host=HERE, sasl_username=user, sasl_password=password, **fields
+        )
+        async with running_node(configuration) as running:
+            for _ in range(3):
+                await send_away(front, there.at(OTHER))
+            await count_until(running, lambda tally: tally.failed >= 3)
+            (tally,) = running.node.exchange.tallies
+            assert (tally.followed, tally.failed) == (0, 3)
+            assert len(waits.asked) >= 2
+            assert there.is_untouched()
+    for line in of(logs, "redirect not followed"):
+        assert line["log_level"] == "warning"
+        assert reason in line["reason"]
+        assert line["to"] == f"amqp://{OTHER}:{there.port} (hostname there)"
+    assert len(of(logs, "redirect not followed")) == 3
+
+
+async def test_its_own_host_may_send_it_to_another_port(waits: Waits) -> None:
+    with places(2) as (front, there):
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            await send_away(front, there.at())
+            async with there.visited() as peer:
+                assert await open_as_server(peer) == ""
+    assert waits.asked == []
+
+
+async def test_a_circle_is_left_at_the_place_that_is_configured(waits: Waits) -> None:
+    with places(2) as (front, there), capture_logs() as logs:
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            for number in range(3):
+                await send_away(front, there.at())
+                assert len(waits.asked) == number
+                await send_away(there, front.at(name=HERE))
+            async with front.visited():
+                assert len(waits.asked) == 3
+    reasons = [line["reason"] for line in of(logs, "redirect not followed")]
+    assert reasons == ["it leads in a circle"] * 3
+    # each time it waits longer
+    assert waits.asked[2] > FIRST_DELAY_S
+
+
+async def test_too_many_in_a_row_are_too_many(waits: Waits) -> None:
+    with places(2) as (front, there), capture_logs() as logs:
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            await send_away(front, there.at(name="0"))
+            for hop in range(1, MOST_HOPS + 1):
+                opened = await send_away(there, there.at(name=str(hop)))
+                assert opened.hostname == str(hop - 1)
+                assert waits.asked == []
+            async with front.visited():
+                assert len(waits.asked) == 1
+                assert there.is_untouched()
+    assert [line["hops"] for line in of(logs, "following a redirect")] == [1, 2, 3, 4, 5]
+    (line,) = of(logs, "redirect not followed")
+    assert line["reason"] == f"there were {MOST_HOPS} in a row before it"
+
+
+@pytest.mark.parametrize("how", ["lost", "closed", "refused"])
+async def test_after_a_failure_there_it_begins_where_it_is_configured_to(
+    waits: Waits, how: str
+) -> None:
+    with places(2) as (front, there), capture_logs() as logs:
+        if how == "refused":
+            there.listener.close()
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            for number in range(4):
+                await send_away(front, there.at())
+                assert len(waits.asked) == number
+                if how != "refused":
+                    async with there.visited() as peer:
+                        await meet(peer)
+                        if how == "closed":
+                            await leave(peer, None)
+            async with front.visited():
+                assert len(waits.asked) == 4
+    assert waits.asked[3] > FIRST_DELAY_S * 2
+    peers = {line["peer"] for line in of(logs, "connecting failed")}
+    assert peers == ({f"{HERE}:{there.port}"} if how == "refused" else set())
+
+
+async def test_a_place_where_it_lasted_counts_as_a_success(
+    waits: Waits, mock_clock: MockClock
+) -> None:
+    with places(2) as (front, there):
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            for _ in range(2):
+                await send_away(front, there.at())
+                async with there.visited() as peer:
+                    await meet(peer)
+                    mock_clock.jump(STEADY_S)
+                    await leave(peer, None)
+            async with front.visited():
+                assert len(waits.asked) == 2
+    assert all(wait <= FIRST_DELAY_S for wait in waits.asked)
+
+
+async def test_who_has_lasted_may_be_sent_back_at_once(waits: Waits, mock_clock: MockClock) -> None:
+    with places(2) as (one, other), capture_logs() as logs:
+        async with running_node(connecting(one.port, host=HERE, allow_redirect=True)):
+            for place, following in ((one, other), (other, one)):
+                async with place.visited() as peer:
+                    await meet(peer)
+                    mock_clock.jump(STEADY_S)
+                    await leave(peer, following.at())
+            async with one.visited():
+                assert waits.asked == []
+    assert of(logs, "redirect not followed") == []
+
+
+async def test_a_redirect_that_names_no_host_is_said(waits: Waits) -> None:
+    with places(1) as (front,), capture_logs() as logs:
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            await send_away(front, Redirect(port=5672))
+            await send_away(front, None)
+    (line,) = of(logs, "redirect not followed")
+    assert (line["reason"], line["to"]) == ("it names no host", "a place that is not named")
+
+
+async def test_what_redirects_links_moves_no_connection(waits: Waits) -> None:
+    with places(2) as (front, there), capture_logs() as logs:
+        async with running_node(connecting(front.port, host=HERE, allow_redirect=True)):
+            await send_away(front, there.at(), "link")
+            await send_away(front, None)
+            assert there.is_untouched()
+    assert of(logs, "redirect not followed") == of(logs, "following a redirect") == []
