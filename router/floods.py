@@ -7,7 +7,8 @@ nor by connecting for ever, and what one kind of line has too many of takes noth
 Lines that name no peer, connection, listener or connector are not limited.
 
 What memory this takes is bounded: the kinds are few, and of those who cause them the ones unheard
-of for longest are forgotten.
+of for longest are forgotten; so are, whenever a summary is made, those who have all their room
+again.
 """
 
 from __future__ import annotations
@@ -49,9 +50,19 @@ class Kind:
 class _Bucket:
     """How many lines there is room for, as of `at`; and how many there was none for."""
 
+    rate: int
     room: float
     at: float
     suppressed: int = 0
+
+    def refill(self, now: float) -> None:
+        """Make the room that time has made, up to that for a burst."""
+        self.room = min(self.rate * BURST_S, self.room + (now - self.at) * self.rate)
+        self.at = now
+
+    def is_full(self, now: float) -> bool:
+        """Whether a new one would be the same."""
+        return self.room + (now - self.at) * self.rate >= self.rate * BURST_S
 
 
 @attrs.frozen
@@ -93,15 +104,14 @@ class Floods:
         now = self._now()
         bucket = self._buckets.get((kind, source))
         if bucket is None:
-            bucket = self._buckets[kind, source] = _Bucket(rate * BURST_S, now)
+            bucket = self._buckets[kind, source] = _Bucket(rate, rate * BURST_S, now)
             if len(self._buckets) > MOST_SOURCES:
                 (oldest, _), forgotten = self._buckets.popitem(last=False)
                 if forgotten.suppressed:
                     self._forgotten[oldest] += forgotten.suppressed
         else:
             self._buckets.move_to_end((kind, source))
-        bucket.room = min(rate * BURST_S, bucket.room + (now - bucket.at) * rate)
-        bucket.at = now
+        bucket.refill(now)
         if bucket.room < 1:
             bucket.suppressed += 1
             return False
@@ -128,6 +138,8 @@ class Floods:
         summaries += [_summary(kind, count, in_s, {}) for kind, count in others.most_common()]
         for _, bucket in found:
             bucket.suppressed = 0
+        for key in [key for key, bucket in self._buckets.items() if bucket.is_full(now)]:
+            del self._buckets[key]
         self._forgotten = Counter()
         return summaries
 

@@ -167,6 +167,22 @@ def test_memory_is_bounded_and_nothing_is_lost_from_the_count(clock: Clock) -> N
     assert floods.take_summaries() == []
 
 
+def test_who_has_all_room_again_is_forgotten_with_a_summary(floods: Floods, clock: Clock) -> None:
+    passed(floods, 2 * BURST, **of(1))
+    passed(floods, 1, **of(2, "10.0.0.2"))
+    clock.now += 1
+    floods.take_summaries()
+    # the second connection, its host and all hosts; what the first used of its room takes longer
+    assert {source for _, source in floods._buckets} == {
+        (("connection", 1), ("peer", "10.0.0.1:5001")),
+        (("peer", "10.0.0.1"),),
+    }
+    clock.now += BURST_S
+    floods.take_summaries()
+    assert not floods._buckets
+    assert passed(floods, 2 * BURST, **of(1)) == BURST
+
+
 def test_the_largest_floods_are_told_first(floods: Floods) -> None:
     for number in range(MOST_SUMMARIES * 2):
         passed(floods, BURST + 1 + number, f"e{number}", **of(number, f"host-{number}"))
