@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import shutil
 import signal
 import sys
@@ -47,6 +48,11 @@ def run(file: Path | None) -> None:
         sys.exit(EXIT_CONFIGURATION)
     floods = configure_logs(configuration.log)
     gc.set_threshold(COLLECT_EVERY, 10, 10)
+    # What there is by now stays to the end, and no collection needs to walk over it again. But the
+    # sources of generated code need not stay: where they were is room among what does.
+    linecache.clearcache()
+    gc.collect()
+    gc.freeze()
     try:
         trio.run(_run, configuration, file, floods)
     except* (OSError, ConfigurationError) as failures:
@@ -70,13 +76,30 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
 
 async def _run(configuration: Configuration, file: Path | None, floods: Floods) -> None:
     node = Node(configuration)
+    node.exchange.chores.append(Reports(floods).look)
     stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_watch_signals, stop, nursery.cancel_scope)
-        nursery.start_soon(_report_suppressed, floods)
-        listening = await nursery.start(_run_node, node, stop, nursery.cancel_scope)
-        for line in announcement(node.container_id, listening, file):
-            click.echo(line)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_watch_signals, stop, nursery.cancel_scope)
+            listening = await nursery.start(_run_node, node, stop, nursery.cancel_scope)
+            for line in announcement(node.container_id, listening, file):
+                click.echo(line)
+    finally:
+        report_suppressed(floods)
+
+
+class Reports:
+    """Says now and then how many lines were left out of the log."""
+
+    def __init__(self, floods: Floods) -> None:
+        self._floods = floods
+        self._next_at = 0.0
+
+    def look(self, now: float) -> None:
+        """Report if it is time; `now` is in seconds."""
+        if now >= self._next_at:
+            self._next_at = now + REPORT_EVERY_S
+            report_suppressed(self._floods)
 
 
 async def _run_node(
@@ -88,16 +111,6 @@ async def _run_node(
     """Run the node to its end, and everything else with it."""
     await node.run(stop, task_status)
     whole.cancel()
-
-
-async def _report_suppressed(floods: Floods) -> None:
-    """Say how many lines were left out of the log, now and then and at the end."""
-    try:
-        while True:
-            await trio.sleep(REPORT_EVERY_S)
-            report_suppressed(floods)
-    finally:
-        report_suppressed(floods)
 
 
 async def _watch_signals(stop: trio.Event, whole: trio.CancelScope) -> None:

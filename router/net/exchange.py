@@ -8,6 +8,7 @@ has the whole router to itself.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,10 +16,11 @@ import trio
 
 from router.core.expiry import expire
 from router.core.forward import Forwarder
-from router.core.shedding import shed
 from router.core.link_names import LinkNames
+from router.core.shedding import shed
 from router.core.table import AddressTable
 from router.engine.outbox import Turn
+from router.net.memory import Reclaimer
 from router.net.tally import Tally
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ class Hub:
         for pump in list(self.pumps.values()):
             pump.tick()
         self.finish_turn()
+        self.tidy()
 
     async def round_trip(self) -> str | None:
         """Go once round the loop and take a turn; what is wrong, or None when all is well."""
@@ -117,6 +120,9 @@ class Hub:
     def expire(self) -> None:
         """Give up what has expired by now; overridden by who holds what can expire."""
 
+    def tidy(self) -> None:
+        """Do what can wait for the clocks to be looked at; overridden by who has such things."""
+
 
 class Exchange(Hub):
     """A router's hub: its connections meet in the core."""
@@ -132,6 +138,10 @@ class Exchange(Hub):
         self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes, link_names)
         self.table = table
         self.tallies: list[Tally] = []
+        # What else wants doing about as often as clocks are looked at, given the time. A task of
+        # its own for each would cost more: what a waiting task is made of is made anew each time.
+        self.chores: list[Callable[[float], None]] = []
+        self._reclaimer = Reclaimer()
 
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
         """A tally for a listener or connector."""
@@ -162,3 +172,10 @@ class Exchange(Hub):
         expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
+
+    def tidy(self) -> None:
+        """Do the chores, and give memory back that connections have left behind."""
+        now = self.turn.now
+        for chore in self.chores:
+            chore(now)
+        self._reclaimer.look(now, self._next_number, len(self.pumps))

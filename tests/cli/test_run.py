@@ -6,14 +6,25 @@ import json
 import signal
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import structlog
+import structlog.testing
 from click.testing import CliRunner
 
 from router.amqp.performatives import Detach, End
-from router.cli.run import EXIT_CONFIGURATION, EXIT_RUNTIME, announcement, run
+from router.cli.run import (
+    EXIT_CONFIGURATION,
+    EXIT_RUNTIME,
+    REPORT_EVERY_S,
+    Reports,
+    announcement,
+    run,
+)
 from router.config.model import ListenerSettings
+from router.floods import Floods
 from router.node import Listening
 
 from support.raw_peers import RawPeer
@@ -87,6 +98,22 @@ def test_a_flood_of_attaches_leaves_a_short_log(start_router: StartRouter) -> No
     assert refused + sum(line["count"] for line in left_out) == flood
     (ended,) = (line for line in lines if line["event"] == "session ended")
     assert ended["condition"] == "amqp:session:unattached-handle"
+
+
+def test_what_was_left_out_is_said_now_and_then() -> None:
+    floods = Floods(1)
+    reports = Reports(floods)
+    with structlog.testing.capture_logs() as lines:
+        reports.look(1000.0)
+        for now in (1001.0, 1000.0 + REPORT_EVERY_S, 1001.0 + REPORT_EVERY_S):
+            for _ in range(100):
+                with suppress(structlog.DropEvent):
+                    floods(None, "warning", {"event": "link refused", "connection": 1})
+            reports.look(now)
+    # the second look was due, and told of two hundred but for a burst
+    (line,) = lines
+    assert (line["event"], line["like"]) == ("lines suppressed", "link refused")
+    assert 100 < line["count"] < 200
 
 
 def test_a_port_in_use_is_said(router_process: RouterProcess, tmp_path: Path) -> None:

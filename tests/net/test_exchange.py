@@ -105,6 +105,18 @@ def test_tallies_are_kept() -> None:
     assert hub.tallies == [tally]
 
 
+async def test_chores_are_done_whenever_clocks_are_looked_at(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    hub = make_exchange()
+    started = hub.turn.now
+    looks: list[float] = []
+    hub.chores.append(looks.append)
+    with trio.move_on_after(3.5 * TICK_S):
+        await hub.watch_clock()
+    assert looks == pytest.approx([started + TICK_S * number for number in (1, 2, 3)])
+
+
 def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> None:
     hub = make_exchange()
     backlog = hub.forwarder.backlog
