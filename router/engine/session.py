@@ -198,12 +198,12 @@ class Session:
                 raise violations.unattached(frame.handle)
             if not link.is_attached():
                 link = None
-        if was_closed and self.remote_incoming_window > 0:
-            self.handler.room_made(self.connection)
         if isinstance(link, OutgoingLink):
             self._credit_received(link, frame)
         elif isinstance(link, IncomingLink):
             self._sender_state_received(link, frame)
+        if was_closed and self.remote_incoming_window > 0:
+            self.handler.room_made(self.connection)
         if frame.echo:
             if link is not None:
                 self.note_link(link)

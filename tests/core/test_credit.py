@@ -209,3 +209,17 @@ def test_no_more_is_granted_than_backs_it(default: str, steps: list[Any]) -> Non
         waiting = len(address.waiting) if not multicast else 0
         if backed(receivers) > waiting and not multicast:
             assert max(held(senders)) > 0, "nobody may send, although somebody takes"
+
+
+def test_a_flow_that_opens_the_window_and_takes_the_credit_back_does_both() -> None:
+    router = Router()
+    client = router.client(window=1)
+    receiver = client.receiver("q", 5)
+    sender = router.client().sender("q")
+    for _ in range(3):
+        sender.send(b"x")
+    client.window = 10
+    receiver.grant(0)
+    assert len(receiver.received) == 1
+    receiver.grant(2)
+    assert len(receiver.received) == 3
