@@ -36,6 +36,7 @@ NOW_AND_THEN = [
     "attach_receiver",
     "attach_anonymous",
     "attach_settled_receiver",
+    "steal",
 ]
 RARELY = ["detach", "detach", "close", "lose", "end"]
 STEPS = [*OFTEN * 6, *NOW_AND_THEN * 2, *RARELY]
@@ -53,6 +54,8 @@ class Play:
             for size, window in ((65536, 1000), (512, 1000), (512, 3), (4096, 1))
         ]
         self.sendings: list[Sending] = []
+        # what senders had sent when they were stolen
+        self.owed: list[Sending] = []
         for number, name in enumerate(ADDRESSES[:3]):
             self.clients[number % 4].receiver(name, credit=3)
             self.clients[(number + 1) % 4].receiver(name, credit=2)
@@ -128,6 +131,9 @@ class Play:
             case "detach" if sender or receiver:
                 links: list[SendingLink | ReceivingLink] = [*senders, *receivers]
                 links[other % len(links)].detach(closed=bool(one % 2))
+            case "steal" if sender or receiver:
+                links = [*senders, *receivers]
+                self.steal(links[other % len(links)], one)
             case "close" | "lose" | "end":
                 self.replace(client, what)
             case "stop_reading" | "read" if not client.over:
@@ -156,6 +162,22 @@ class Play:
         if sender.address is None:
             payload = to_section(ADDRESSES[size % len(ADDRESSES)]) + payload
         self.sendings.append(sender.send(payload, settled=settled, more=more))
+
+    def steal(self, link: SendingLink | ReceivingLink, how: int) -> None:
+        """Attach a link again, on the same session or on another connection, as often as not to
+        the same address.
+        """
+        self.owed += [each for each in self.sendings if each.link is link and not each.settled]
+        client = link.client
+        if how % 3 and len(self.clients) < 16:
+            sizes = {"max_frame_size": client.max_frame_size, "window": 1 + how * how}
+            client = self.router.client(container=client.container, **sizes)
+            self.clients.append(client)
+        address = ADDRESSES[how % len(ADDRESSES)] if how % 4 == 0 else link.address
+        if isinstance(link, SendingLink):
+            client.sender(address, name=link.name)
+        else:
+            client.receiver(address, credit=how % 5, name=link.name)
 
     def replace(self, client: Client, how: str) -> None:
         """Have a client go, in one of three ways, and another come."""
@@ -196,6 +218,8 @@ class Play:
         for sending in self.sendings:
             if sending.link.attached and sending.complete and not sending.settled:
                 assert sending.is_over, f"{sending} has no outcome"
+        for sending in self.owed:
+            assert sending.is_over or sending.link.client.over, f"{sending} was stolen untold"
         seen: Counter[tuple[bytes, str]] = Counter()
         for client in self.clients:
             for link in client.links:
@@ -235,6 +259,7 @@ class Play:
             if not client.over:
                 client.close()
         assert len(self.router.table) == 0
+        assert len(forwarder.link_names) == 0
         assert forwarder.backlog.held_bytes == 0
 
 
