@@ -54,6 +54,7 @@ def led(link: SendingLink | ReceivingLink) -> Redirect:
 # Links (section 2.8.18).
 
 
+@pytest.mark.spec("2.8.18-2")
 @pytest.mark.parametrize("kind", ["sender", "receiver"])
 @pytest.mark.parametrize(
     ("asked", "place"),
@@ -234,6 +235,7 @@ class Watched(Router):
         return Talk(self.forwarder, turn=self.turn, **settings)
 
 
+@pytest.mark.spec("2.8.16-3")
 @pytest.mark.parametrize("hostname", ["old.example.org", "OLD.example.ORG"])
 def test_a_connection_is_answered_and_closed_and_told_where_to_go(hostname: str) -> None:
     router = Watched(redirects=redirecting())

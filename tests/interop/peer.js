@@ -25,7 +25,7 @@ function tell(event) {
 }
 
 function error_of(error) {
-    return error ? { condition: error.condition, description: error.description } : null;
+    return error ? { condition: error.condition, description: error.description, info: plain(error.info) } : null;
 }
 
 function plain(value) {

@@ -199,6 +199,7 @@ async def count_until(running: Running, is_so: Callable[[Any], bool]) -> None:
         await trio.lowlevel.checkpoint()
 
 
+@pytest.mark.spec("2.8.16-1", "2.8.16-2")
 async def test_it_goes_there_at_once_and_calls_the_container_by_its_name(waits: Waits) -> None:
     with places(2) as (front, there), capture_logs() as logs:
         configuration = connecting(
