@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -124,3 +125,16 @@ async def test_it_says_how_many_connections_its_end_concerns() -> None:
             await peer.rest()
     (line,) = (line for line in logs if line["event"] == "shutting down")
     assert line["connections"] == 1
+
+
+@pytest.mark.parametrize("stealing", ["same-user", "off"])
+async def test_links_are_stolen_as_configured(stealing: Any) -> None:
+    configuration = Configuration(
+        router=RouterSettings(link_stealing=stealing), listeners=(ListenerSettings(port=0),)
+    )
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        await peer.begin()
+        for handle in range(2):
+            await peer.say(attach_receiver(handle, name="l"))
+            await peer.hear_until(Attach)
+        assert running.node.exchange.forwarder.link_names.stolen == (stealing == "same-user")

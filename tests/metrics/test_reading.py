@@ -11,12 +11,14 @@ from proton import Delivery, Message
 from proton.utils import LinkDetached
 
 from router.amqp.framing import AMQP_HEADER, encode_frame
-from router.amqp.performatives import Open
+from router.amqp.performatives import Attach, Open
 from router.config.model import AddressSettings, ConnectorSettings
 from router.config.redirects import RedirectSettings
 
 from support.blocking_proton import Peer, send, settle, threaded
+from support.loopback import dialled
 from support.scraping import RunningNode, Scrape, running_node
+from support.transcripts import attach_receiver
 
 MULTICAST = (AddressSettings(prefix="multicast", distribution="multicast"),)
 TOTAL = "trioute_deliveries_outcome_total"
@@ -254,3 +256,18 @@ async def test_without_labels_there_is_nothing_by_address() -> None:
         scraped = await running.scrape()
     assert scraped("trioute_links", direction="out") == 1
     assert not [name for name in scraped.families if name.startswith("trioute_address_")]
+
+
+async def test_stolen_links_and_refusals_are_counted() -> None:
+    async with running_node() as running, dialled(("127.0.0.1", running.amqp_port)) as peer:
+        await peer.begin()
+        # links of one name, one after the other
+        for handle in range(3):
+            await peer.say(attach_receiver(handle, name="same"))
+            await peer.hear_until(Attach)
+        running.node.exchange.forwarder.link_names.stealing = "never"
+        await peer.say(attach_receiver(3, name="same"))
+        await peer.hear_until(Attach)
+        scraped = await running.scrape()
+    assert scraped("trioute_links_stolen_total") == 2
+    assert scraped("trioute_link_stealing_refused_total") == 1

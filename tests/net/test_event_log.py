@@ -11,7 +11,12 @@ from structlog.typing import EventDict
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Open, Source
 from router.amqp.types import Symbol
-from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.model import (
+    AddressSettings,
+    Configuration,
+    ListenerSettings,
+    RouterSettings,
+)
 from router.config.redirects import RedirectSettings
 from router.net.endpoints import endpoint_name
 
@@ -219,3 +224,53 @@ def test_a_running_router_says_why_it_refused(router_process: RouterProcess) -> 
         f"peer={name}",
     ):
         assert fact in line
+
+
+async def test_a_stolen_link_is_told_with_both_peers() -> None:
+    with capture_logs() as logs:
+        async with (
+            running_node() as running,
+            dialled(running.address) as old,
+            dialled(running.address) as new,
+        ):
+            names = []
+            for peer in (old, new):
+                await peer.begin(container_id="same")
+                await peer.attach_receiver("q")
+                names.append(endpoint_name(*peer.stream.socket.getsockname()))
+            await old.hear_until(Detach)
+    lines = [line for line in logs if line["event"].startswith("link ")]
+    facts = {"link": "receiver-1", "direction": "out", "address": "q"}
+    (stolen,) = of(lines, "link stolen")
+    assert stolen == {"log_level": "info", "other_peer": names[0], "other_user": None, **facts}
+    at = [line["event"] for line in lines].index("link stolen")
+    assert lines[at]["peer"] == names[1]
+    detached, attached = lines[at + 1], lines[at + 2]
+    assert (detached["event"], detached["peer"]) == ("link detached", names[0])
+    assert detached["log_level"] == "warning"
+    assert detached["condition"] == "amqp:link:stolen"
+    assert (attached["event"], attached["peer"]) == ("link attached", names[1])
+
+
+async def test_a_link_that_may_not_be_stolen_is_told_with_both_peers() -> None:
+    configuration = Configuration(
+        router=RouterSettings(link_stealing="never"), listeners=(ListenerSettings(port=0),)
+    )
+    with capture_logs() as logs:
+        async with (
+            running_node(configuration) as running,
+            dialled(running.address) as old,
+            dialled(running.address) as new,
+        ):
+            for peer in (old, new):
+                await peer.begin(container_id="same")
+                await peer.attach_receiver("q")
+            await new.hear_until(Detach)
+            names = [endpoint_name(*each.stream.socket.getsockname()) for each in (old, new)]
+    lines = [line for line in logs if line["event"] in {"link stealing refused", "link refused"}]
+    assert {line["peer"] for line in lines} == {names[1]}
+    facts = {"link": "receiver-1", "direction": "out", "address": "q"}
+    (held,) = of(lines, "link stealing refused")
+    assert held == {"log_level": "warning", "other_peer": names[0], "other_user": None, **facts}
+    (refused,) = of(lines, "link refused")
+    assert refused["condition"] == "amqp:resource-locked"
