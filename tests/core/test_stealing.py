@@ -69,6 +69,7 @@ places = pytest.mark.parametrize("where", [elsewhere, here])
 
 
 @places
+@pytest.mark.spec("2.6.1-2")
 def test_a_receiver_attached_again_is_taken_from_where_it_was(where: Where) -> None:
     router = Router()
     old = router.client().receiver("q", 5, name="r")
@@ -215,6 +216,7 @@ def test_an_outcome_that_was_told_is_not_contradicted() -> None:
 
 
 @places
+@pytest.mark.spec("2.6.1-2")
 def test_a_sender_attached_again_is_taken_from_where_it_was(where: Where) -> None:
     router = Router()
     receiver = router.client().receiver("q", 5)
@@ -544,6 +546,7 @@ def credit(handle: int, count: int) -> Flow:
 
 
 @pytest.mark.parametrize("channel", [0, 1])
+@pytest.mark.spec("2.5-1", "2.6.1-2")
 def test_a_receiver_on_another_session_or_handle(channel: int) -> None:
     router = Router()
     sender = router.client()
@@ -574,6 +577,7 @@ def test_a_receiver_on_another_session_or_handle(channel: int) -> None:
 
 
 @pytest.mark.parametrize("channel", [0, 1])
+@pytest.mark.spec("2.5-1", "2.6.1-2")
 def test_a_sender_on_another_session_or_handle(channel: int) -> None:
     router = Router()
     receiver = router.client().receiver("q", 5)
