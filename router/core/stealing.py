@@ -96,19 +96,15 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
                 forwarder.sender_lost(part)
             else:
                 half_sent.append(part)
-    # All of it before anything else is sent: the receivers of what was half sent are served then.
     _take_back(forwarder, waiting)
     for part in [*waiting, *half_sent]:
+        # Whoever has got a part is told that it is aborted once there is room; it waits for that.
+        forwarder.backlog.drop(part)
         if current is None or current not in (part, part.parent):
             # one that has not come in whole is aborted, and counted as such
             part.address.counters.count_outcome(RELEASED)
             part.discarded = True
         forwarder.settle(part, RELEASED, b"")
-    for part in half_sent:
-        forwarder.backlog.drop(part)
-        outgoing = part.outgoing
-        if part.discarded and outgoing.current is part and outgoing.owner is not None:
-            forwarder.serve(outgoing.owner)
 
 
 def _open_parts(delivery: Any) -> list[Any]:
@@ -119,7 +115,7 @@ def _open_parts(delivery: Any) -> list[Any]:
 
 
 def _take_back(forwarder: Any, deliveries: Iterable[Any]) -> None:
-    """Take deliveries out of the queues that they wait in, and what is kept of them."""
+    """Take deliveries out of the queues that they wait in."""
     marked = {id(delivery) for delivery in deliveries}
     addresses = {id(delivery.address): delivery.address for delivery in deliveries}
     for address in addresses.values():
@@ -129,6 +125,3 @@ def _take_back(forwarder: Any, deliveries: Iterable[Any]) -> None:
             queue.clear()
             queue.extend(kept)
         forwarder.note_credit(address, None)
-    for delivery in deliveries:
-        forwarder.count_out(delivery)
-        forwarder.backlog.drop(delivery)

@@ -374,6 +374,22 @@ def test_an_anonymous_sender_is_stolen() -> None:
     assert router.forwarder.backlog.held_bytes == 0
 
 
+def test_what_a_stolen_sender_had_waiting_makes_room_for_others() -> None:
+    """It was anonymous, and so no sender of that address."""
+    router = Router()
+    receiver = router.client(window=1).receiver("q", 5)
+    old = router.client().sender(None, name="s")
+    for _ in range(5):
+        old.send(to_section("q") + b"x")
+    other = router.client().sender("q")
+    assert other.credit == 0
+    elsewhere(router, old.client).sender(None, name="s")
+    assert other.credit == 4
+    other.send(b"y")
+    receiver.client.open_window(10)
+    assert [each.payload[-1:] for each in receiver.received] == [b"x", b"y"]
+
+
 def test_receivers_that_await_settlement_of_a_stolen_sender_get_it() -> None:
     """Whether they told their outcome before it was stolen or after (rcv-settle-mode second)."""
     router = Router()
