@@ -65,6 +65,8 @@ cdef class TransferFrame:
 
     @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
+    @cython.locals(other=TransferFrame)
+    cpdef TransferFrame with_payload(self, bytes payload)
 
 @cython.final
 cdef class DispositionFrame:

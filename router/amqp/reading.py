@@ -330,6 +330,23 @@ class TransferFrame:
         self.end = frame_end
         cursor.end = frame_end
 
+    def with_payload(self, payload: bytes) -> TransferFrame:
+        """Return the same frame with another payload; its tag and state are left behind."""
+        other = TransferFrame()
+        other.octets = payload
+        other.end = len(payload)
+        other.handle = self.handle
+        other.has_delivery_id = self.has_delivery_id
+        other.delivery_id = self.delivery_id
+        other.message_format = self.message_format
+        other.settled = self.settled
+        other.more = self.more
+        other.rcv_settle_mode = self.rcv_settle_mode
+        other.resume = self.resume
+        other.aborted = self.aborted
+        other.batchable = self.batchable
+        return other
+
 
 class DispositionFrame:
     """The fields of the last disposition read (section 2.7.6).

@@ -22,26 +22,34 @@ cdef class SectionScan:
     cdef public bytes pending
     cdef public str problem
     cdef public Py_ssize_t frames
+    cdef public bint is_first
+    cdef public TransferFrame frame
     cdef public int long_code
     cdef public Py_ssize_t header_at
     cdef public Py_ssize_t header_end
-    cdef public Py_ssize_t delivery_annotations_at
-    cdef public Py_ssize_t delivery_annotations_end
+    cdef public Py_ssize_t cut_at
+    cdef public Py_ssize_t cut_end
     cdef public Py_ssize_t message_annotations_at
     cdef public Py_ssize_t message_annotations_end
     cdef public Py_ssize_t bare_at
 
     cpdef int start(self) except -1
-    @cython.locals(at=Py_ssize_t, end=Py_ssize_t, following=Py_ssize_t, is_first=bint)
+    @cython.locals(at=Py_ssize_t, end=Py_ssize_t, following=Py_ssize_t)
     cpdef bint feed(self, TransferFrame frame) except -1
     cpdef bint finish(self) except -1
+    cdef int _await(self, TransferFrame frame, Py_ssize_t at) except -1
     cdef TransferFrame _joined(self, TransferFrame frame)
-    cdef void _note_end(self, Py_ssize_t at) except *
+    cdef int _note_end(self, Py_ssize_t at) except -1
+    @cython.locals(moved=Py_ssize_t)
+    cdef int _leave_out(self) except -1
     @cython.locals(code=int, before=int, following=Py_ssize_t)
-    cdef Py_ssize_t _begin(self, TransferFrame frame, Py_ssize_t at, bint is_first) except -3
+    cdef Py_ssize_t _begin(self, TransferFrame frame, Py_ssize_t at) except -3
     @cython.locals(left=Py_ssize_t, constructor=int, size=Py_ssize_t)
     cdef Py_ssize_t _long_descriptor(self, TransferFrame frame, Py_ssize_t at) except -3
     @cython.locals(section=int, constructor=int, category=int)
     cdef Py_ssize_t _begin_value(self, TransferFrame frame, Py_ssize_t at) except -3
+
+@cython.locals(at=Py_ssize_t, end=Py_ssize_t, before=int, code=int, constructor=int, category=int)
+cpdef bint is_plain(TransferFrame frame) except -1
 
 cdef bint _is_allowed(int section, int constructor) except -1

@@ -37,6 +37,8 @@ class SectionScan:
     """
 
     def __init__(self) -> None:
+        # what is to be sent on of the last frame
+        self.frame = TransferFrame()
         self.start()
 
     def start(self) -> None:
@@ -51,47 +53,61 @@ class SectionScan:
         # what is wrong with the message, for people; empty as long as nothing is
         self.problem = ""
         self.frames = 0
+        self.is_first = True
         self.long_code = 0
-        # where in the first frame the header and the annotations lie; 0 where there are none, and
-        # their ends 0 where they reach into the next
+        # where in the first frame header and message annotations lie; an end is 0 where there are
+        # none, or where they reach into the next frame
         self.header_at = self.header_end = 0
-        self.delivery_annotations_at = self.delivery_annotations_end = 0
+        self.cut_at = self.cut_end = 0
         self.message_annotations_at = self.message_annotations_end = 0
-        # where the first section behind them begins in the first frame
+        # where what follows them begins there
         self.bare_at = 0
 
     def feed(self, frame: TransferFrame) -> bool:
-        """Follow the message through a frame's payload; False when `problem` says what is wrong."""
+        """Follow the message through a frame's payload; False when `problem` says what is wrong.
+
+        Afterwards `frame` is what is to be sent on, without the delivery annotations: the frame
+        given, with its bounds moved, or another.
+        """
         if self.problem:
             return False
         self.frames += 1
-        is_first = self.frames == 1
+        self.is_first = self.frames == 1
+        self.frame = frame
         if self.pending:
             frame = self._joined(frame)
         at = frame.payload_at
         end = frame.end
-        if is_first:
+        if self.is_first:
             self.bare_at = at
+        # delivery annotations are for us alone: what of them lies in this frame is left out
+        self.cut_at = self.cut_end = 0
+        if self.section == DELIVERY_ANNOTATIONS and (self.skip or self.values):
+            self.cut_at = at
+            self.cut_end = end
         while True:
             if self.skip > end - at:
                 self.skip -= end - at
-                return True
+                break
             at += self.skip
             self.skip = 0
-            if is_first and self.values == 0:
+            if self.values == 0 and self.section < PROPERTIES:
                 self._note_end(at)
             if at == end:
-                return True
+                break
             if self.values == 0:
-                following = self._begin(frame, at, is_first)
+                following = self._begin(frame, at)
             else:
                 following = self._begin_value(frame, at)
             if following == WRONG:
                 return False
             if following == INCOMPLETE:
-                self.pending = bytes(memoryview(frame.octets)[at:end])
-                return True
+                self._await(frame, at)
+                break
             at = following
+        if self.cut_end:
+            self._leave_out()
+        return True
 
     def finish(self) -> bool:
         """The last frame has come; False when the message ends inside of a section."""
@@ -99,27 +115,55 @@ class SectionScan:
             self.problem = f"the message ends inside of {_name(self.section)}"
         return not self.problem
 
+    def _await(self, frame: TransferFrame, at: int) -> None:
+        """A frame ends within the first octets of a section or value; keep them for the next."""
+        self.pending = bytes(memoryview(frame.octets)[at : frame.end])
+        if self.section < PROPERTIES:
+            # whether they are sent on depends on what they turn out to be
+            self.frame.end = at
+            self.cut_end = min(self.cut_end, at)
+
     def _joined(self, frame: TransferFrame) -> TransferFrame:
         """The frame with what was pending before it; rare, and never more than a few octets."""
-        joined = TransferFrame()
-        joined.octets = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
-        joined.end = len(joined.octets)
+        octets_joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+        joined = frame.with_payload(octets_joined)
         self.pending = b""
+        if self.section < PROPERTIES:
+            self.frame = joined
         return joined
 
     def _note_end(self, at: int) -> None:
         """Note where a section ends that the router may have to change, or leave out."""
-        if self.section == HEADER:
-            self.header_end = at
-        elif self.section == DELIVERY_ANNOTATIONS:
-            self.delivery_annotations_end = at
-        elif self.section == MESSAGE_ANNOTATIONS:
-            self.message_annotations_end = at
-        else:
-            return
-        self.bare_at = at
+        if self.section == DELIVERY_ANNOTATIONS and self.cut_end:
+            self.cut_end = at
+        if self.is_first:
+            if self.section == HEADER:
+                self.header_end = at
+            elif self.section == MESSAGE_ANNOTATIONS:
+                self.message_annotations_end = at
+            self.bare_at = at
 
-    def _begin(self, frame: TransferFrame, at: int, is_first: bool) -> int:
+    def _leave_out(self) -> None:
+        """Leave the delivery annotations out of the frame that is sent on (section 3.2.2)."""
+        frame = self.frame
+        if self.cut_at == frame.payload_at:
+            frame.payload_at = self.cut_end
+        elif self.cut_end == frame.end:
+            frame.end = self.cut_at
+        else:
+            view = memoryview(frame.octets)
+            head = bytes(view[frame.payload_at : self.cut_at])
+            self.frame = frame.with_payload(head + bytes(view[self.cut_end : frame.end]))
+            moved = len(head) - self.cut_end
+            self.header_at -= frame.payload_at
+            self.header_end -= frame.payload_at
+            self.bare_at += moved
+            if self.message_annotations_at:
+                self.message_annotations_at += moved
+            if self.message_annotations_end:
+                self.message_annotations_end += moved
+
+    def _begin(self, frame: TransferFrame, at: int) -> int:
         """Begin the section at `at`; returns where its value is, INCOMPLETE or WRONG."""
         if frame.octets[at] != 0x00:
             self.problem = f"octet 0x{frame.octets[at]:02x} where a section begins"
@@ -146,11 +190,12 @@ class SectionScan:
             return WRONG
         self.section = code
         self.values = 1
-        if is_first:
+        if code == DELIVERY_ANNOTATIONS:
+            self.cut_at = at
+            self.cut_end = frame.end
+        elif self.is_first:
             if code == HEADER:
                 self.header_at = at
-            elif code == DELIVERY_ANNOTATIONS:
-                self.delivery_annotations_at = at
             elif code == MESSAGE_ANNOTATIONS:
                 self.message_annotations_at = at
         return following
@@ -214,6 +259,37 @@ class SectionScan:
             at += 2
         self.values -= 1
         return at
+
+
+def is_plain(frame: TransferFrame) -> bool:
+    """Whether a frame is a whole message with nothing to find fault with, or to leave out.
+
+    This is for most messages, and quick. What it does not know it denies, and a scan tells: long
+    descriptors, delivery annotations, a body of several sections.
+    """
+    at = frame.payload_at
+    end = frame.end
+    before = HEADER - 1
+    while at < end:
+        if end - at < 5 or frame.octets[at] != 0x00 or frame.octets[at + 1] != 0x53:
+            return False
+        code = frame.octets[at + 2]
+        if code <= before or code > FOOTER or code == DELIVERY_ANNOTATIONS:
+            return False
+        if before >= DATA and code != FOOTER:
+            return False
+        constructor = frame.octets[at + 3]
+        if not _is_allowed(code, constructor):
+            return False
+        category = constructor >> 4
+        if category == 0xA or category == 0xC:
+            at += 5 + frame.octets[at + 4]
+        elif (category == 0xB or category == 0xD) and end - at >= 8:
+            at += 8 + octets.read_u32(frame.octets, at + 4)
+        else:
+            return False
+        before = code
+    return at == end
 
 
 def _is_allowed(section: int, constructor: int) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from router.amqp.constants import Descriptor
 from router.amqp.message import encode_message, section_spans
 from router.amqp.reading import TransferFrame
-from router.amqp.section_scan import SectionScan
+from router.amqp.section_scan import SectionScan, is_plain
 
 from support.examples import examples
 from support.wire import messages
@@ -175,14 +175,48 @@ def test_a_nested_value_costs_no_memory() -> None:
 
 
 def test_what_the_router_may_change_is_noted() -> None:
-    scan = scanned(HEADER + DELIVERY + MESSAGE + PROPERTIES + DATA)
+    scan = scanned(HEADER + MESSAGE + PROPERTIES + DATA)
     at = len(BEFORE)
     assert (scan.header_at, scan.header_end) == (at, at + len(HEADER))
-    at += len(HEADER)
-    assert scan.delivery_annotations_at == at
-    at += len(DELIVERY)
-    assert (scan.delivery_annotations_end, scan.message_annotations_at) == (at, at)
-    assert scan.message_annotations_end == scan.bare_at == at + len(MESSAGE)
+    assert scan.message_annotations_at == at + len(HEADER)
+    assert scan.message_annotations_end == scan.bare_at == at + len(HEADER + MESSAGE)
+
+
+def sent_on(*payloads: bytes) -> tuple[bytes, SectionScan]:
+    """What is sent on of a message, and what was noted of it."""
+    scan = SectionScan()
+    sent = b""
+    for payload in payloads:
+        assert scan.feed(frame_of(payload)), scan.problem
+        assert scan.frame.payload_at <= scan.frame.end
+        sent += bytes(memoryview(scan.frame.octets)[scan.frame.payload_at : scan.frame.end])
+    assert scan.finish()
+    return sent, scan
+
+
+@pytest.mark.parametrize("before", [b"", HEADER])
+@pytest.mark.parametrize("behind", [b"", PROPERTIES, MESSAGE + PROPERTIES, DATA, MESSAGE])
+@pytest.mark.parametrize(
+    "annotations", [DELIVERY, bytes.fromhex("005371d10000001000000002a3037a61 7aa10568656c6c6f")]
+)
+def test_delivery_annotations_go_no_further(
+    before: bytes, annotations: bytes, behind: bytes
+) -> None:
+    whole = before + annotations + behind
+    assert sent_on(whole)[0] == before + behind
+    for one in range(len(whole) + 1):
+        for two in range(one, len(whole) + 1):
+            assert sent_on(whole[:one], whole[one:two], whole[two:])[0] == before + behind
+    assert sent_on(*(whole[at : at + 1] for at in range(len(whole))))[0] == before + behind
+
+
+def test_what_is_noted_lies_where_it_is_sent_from() -> None:
+    _, scan = sent_on(HEADER + DELIVERY + MESSAGE + PROPERTIES + DATA)
+    frame = scan.frame
+    view = bytes(frame.octets)
+    assert view[scan.header_at : scan.header_end] == HEADER
+    assert view[scan.message_annotations_at : scan.message_annotations_end] == MESSAGE
+    assert view[scan.bare_at : frame.end] == PROPERTIES + DATA
 
 
 def test_a_new_message_begins_with_nothing() -> None:
@@ -190,7 +224,7 @@ def test_a_new_message_begins_with_nothing() -> None:
     assert scan.problem
     scan.start()
     assert scan.feed(frame_of(DATA))
-    assert (scan.header_end, scan.delivery_annotations_end) == (0, 0)
+    assert (scan.header_end, scan.cut_end) == (0, 0)
     assert scan.bare_at == len(BEFORE)
     assert scan.finish()
 
@@ -206,4 +240,36 @@ def test_any_message_in_any_pieces(message: object, data: st.DataObject) -> None
     scan = scanned(octets)
     spans = {span.descriptor: span for span in section_spans(octets)}
     header = spans.get(Descriptor.HEADER)
-    assert scan.header_end == (len(BEFORE) + header.end if header else 0)
+    noted = bytes(memoryview(scan.frame.octets)[scan.header_at : scan.header_end])
+    assert noted == (octets[header.begin : header.end] if header else b"")
+
+
+@given(messages())
+@examples(200)
+def test_what_is_plain_is_sound_and_left_as_it_is(message: object) -> None:
+    octets = encode_message(message)  # type: ignore[arg-type]
+    assert scanned(octets).problem == ""
+    if is_plain(frame_of(octets)):
+        assert sent_on(octets)[0] == octets
+
+
+@pytest.mark.parametrize("sections", ["", "H", "HMPAB", "MPAB", "PAB", "BF", "HPSF", "B"])
+def test_most_messages_are_plain(sections: str) -> None:
+    octets = octets_of(sections).replace(PROPERTIES, bytes.fromhex("005373c00100"))
+    assert is_plain(frame_of(octets))
+    for at in range(1, len(octets)):
+        assert not is_plain(frame_of(octets[:at])) or not scanned(octets[:at]).problem
+
+
+@pytest.mark.parametrize("sections", ["HH", "DB", "BB", "SS", "V", "BV", "FB", "PMB", "SB"])
+def test_what_is_out_of_the_ordinary_is_not_plain(sections: str) -> None:
+    assert not is_plain(frame_of(octets_of(sections)))
+
+
+@given(st.integers(0, 40), st.integers(0, 255))
+@examples(500)
+def test_no_changed_octet_makes_a_fault_plain(at: int, octet: int) -> None:
+    whole = bytearray(HEADER + MESSAGE + APPLICATION + DATA + FOOTER)
+    whole[at % len(whole)] = octet
+    if is_plain(frame_of(bytes(whole))):
+        assert scanned(bytes(whole)).problem == ""
