@@ -17,6 +17,7 @@ cdef class Counters:
     cdef public unsigned long long aborted
     cdef public unsigned long long no_destination
     cdef public unsigned long long shed
+    cdef public unsigned long long malformed
 
     cpdef int count_outcome(self, int code) except -1
     cpdef int add(self, Counters other) except -1

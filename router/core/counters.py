@@ -27,6 +27,7 @@ class Counters:
         self.aborted = 0
         self.no_destination = 0
         self.shed = 0
+        self.malformed = 0
 
     def count_outcome(self, code: int) -> None:
         """Count a settled delivery by its outcome."""
@@ -55,3 +56,4 @@ class Counters:
         self.aborted += other.aborted
         self.no_destination += other.no_destination
         self.shed += other.shed
+        self.malformed += other.malformed

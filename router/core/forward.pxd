@@ -4,6 +4,7 @@ from router.amqp.reading cimport TransferFrame
 from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog
 from router.core.credit cimport replenish, replenish_anonymous
+from router.core.intake cimport Intake
 from router.core.settlement cimport Settler
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
@@ -20,10 +21,11 @@ cdef class Forwarder(Settler):
     cdef public Turn turn
     cdef public object observer
     cdef public Backlog backlog
+    cdef public Intake intake
 
-    @cython.locals(address=Address, copy=Delivery)
+    @cython.locals(address=Address, copy=Delivery, sound=TransferFrame)
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
-    @cython.locals(link=IncomingLink, producer=Producer, address=Address, consumer=Consumer)
+    @cython.locals(link=IncomingLink, producer=Producer, address=Address, consumer=Consumer, sound=TransferFrame)
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=OutgoingLink, session=Session)
     cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
@@ -38,6 +40,7 @@ cdef class Forwarder(Settler):
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
     cdef int _refuse(self, Delivery delivery, bytes verdict) except -1
+    cdef int _refuse_malformed(self, Address address, Delivery delivery) except -1
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery)
     cpdef void serve(self, Consumer consumer) except *

@@ -14,12 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import codes
+from router.amqp.constants import Condition
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
 from router.core import linking, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
+from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.settlement import Settler
 from router.core.table import AddressTable
@@ -27,6 +29,7 @@ from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
+from router.errors import AmqpError, Scope
 
 MULTICAST = 2
 CLOSEST = 0
@@ -51,6 +54,7 @@ class Forwarder(Settler):
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
         self.backlog = Backlog(turn, limit_bytes)
+        self.intake = Intake()
 
     # Deliveries on their way to a receiver.
 
@@ -63,6 +67,12 @@ class Forwarder(Settler):
             self._begin(delivery, frame)
             return
         address.counters.bytes_in += frame.end - frame.payload_at
+        if delivery.scan is not None:
+            sound = self.intake.follow(delivery, frame)
+            if sound is None:
+                self._refuse_malformed(address, delivery)
+                return
+            frame = sound
         if delivery.copies is not None:
             for copy in delivery.copies:
                 copy.complete = delivery.complete
@@ -95,6 +105,11 @@ class Forwarder(Settler):
             address.counters.presettled += 1
         if link.credit <= producer.low_mark:
             self.note_credit(address, producer)
+        sound = self.intake.begin(delivery, frame)
+        if sound is None:
+            self._refuse_malformed(address, delivery)
+            return
+        frame = sound
         if address.treatment == MULTICAST:
             self._fan_out(address, delivery, frame)
             return
@@ -246,6 +261,24 @@ class Forwarder(Settler):
             counters.dropped_presettled += 1
         delivery.discarded = True
         self.settle(delivery, codes.REJECTED, verdict)
+
+    def _refuse_malformed(self, address: Address, delivery: Delivery) -> None:
+        """A message that is none: its sender is told, its receivers see it aborted."""
+        problem = self.intake.problem
+        address.counters.malformed += 1
+        delivery.discarded = True
+        copies = delivery.copies if delivery.copies is not None else [delivery]
+        for copy in copies:
+            linking.abort(self, copy)
+        if delivery.settled:
+            # there is no outcome to tell it by
+            link = delivery.incoming
+            error = AmqpError(Condition.DECODE_ERROR, problem, Scope.LINK)
+            link.session.connection.fail_link(link, error)
+        else:
+            self.settle(
+                delivery, codes.REJECTED, verdicts.rejected(Condition.DECODE_ERROR, problem)
+            )
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Nobody receives from the address: the message is the sender's again."""

@@ -8,7 +8,8 @@ from router.amqp.performatives import Error, Modified, Rejected
 from router.amqp.types import Symbol
 
 
-def _rejected(condition: str, description: str) -> bytes:
+def rejected(condition: str, description: str) -> bytes:
+    """The octets of a rejected outcome with this error."""
     error = Error(condition=Symbol(condition), description=description)
     return encode_composite(Rejected(error=error))
 
@@ -16,11 +17,11 @@ def _rejected(condition: str, description: str) -> bytes:
 # Sent, and its receiver lost before it said anything (the contract's mapping of lost links).
 DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
-NO_TO = _rejected(
+NO_TO = rejected(
     Condition.PRECONDITION_FAILED, "a message on an anonymous link needs a `to` in its properties"
 )
-NOT_FOUND = _rejected(Condition.NOT_FOUND, "the message's `to` is no address of this router")
-EXPIRED = _rejected("trioute:expired", "the message's ttl ended before a receiver took it")
+NOT_FOUND = rejected(Condition.NOT_FOUND, "the message's `to` is no address of this router")
+EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver took it")
 
 # Which outcome speaks for all receivers of a multicast. An outcome without a rank of its own, such
 # as an extension, counts as accepted: some receiver has taken the message in its own way.

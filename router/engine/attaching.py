@@ -162,6 +162,7 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
         session.state = int(next_session_state(session.state, Act.SEND_END))
         _write(session, End())
         connection.handler.event_received(connection, SessionEnded(session, remote.error, True))
+    connection.recent_session = connection.failing = None
     connection.sessions.remove(channel)
     connection.local_sessions.pop(session.channel, None)
 
@@ -175,8 +176,8 @@ def lose_sessions(connection: Any, error: Error | None, by_peer: bool) -> None:
             _lose_links(session, error, by_peer)
             session.state = int(SessionState.UNMAPPED)
             connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
+    connection.recent_session = connection.failing = None
     connection.sessions.clear()
-    connection.recent_session = None
     connection.local_sessions.clear()
     connection.sessions_due.clear()
 
@@ -211,8 +212,8 @@ def _lose_links(session: Any, error: Error | None, by_peer: bool) -> None:
                 session.connection, LinkDetached(link, False, error, lost=True, by_peer=by_peer)
             )
         link.drop()
-    session.links.clear()
     session.recent_link = None
+    session.links.clear()
     session.local_links.clear()
     session.links_due.clear()
     session.unanswered.clear()
@@ -364,6 +365,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         link.state = int(next_link_state(link.state, Act.SEND_DETACH))
         _write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
         link.drop()
+    session.recent_link = None
     session.links.remove(handle)
     session.local_links.pop(link.handle, None)
 

@@ -1,4 +1,5 @@
 cimport cython
+from router.amqp.section_scan cimport SectionScan
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 @cython.final
@@ -15,6 +16,7 @@ cdef class Delivery:
     cdef public bint discarded
     cdef public unsigned long long size
     cdef public bint started
+    cdef public SectionScan scan
     cdef public object chunks
     cdef public Py_ssize_t held_bytes
     cdef public Delivery parent

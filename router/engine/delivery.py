@@ -39,6 +39,8 @@ class Delivery:
     size: int
     # the first frame has gone out
     started: bool
+    # where in its sections a message of several frames is
+    scan: Any
     # octets that came in and could not be sent on yet, in order; None when nothing waits
     chunks: Any
     held_bytes: int
@@ -70,6 +72,7 @@ DEFAULTS: dict[str, Any] = {
     "discarded": False,
     "size": 0,
     "started": False,
+    "scan": None,
     "chunks": None,
     "held_bytes": 0,
     "parent": None,

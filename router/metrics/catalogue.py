@@ -46,12 +46,14 @@ OUTCOMES: Final = (
     "aborted",
     "no_destination",
     "shed",
+    "malformed",
 )
 _OUTCOME_MEANING: Final = (
     "accepted, rejected, released and modified by what the receiver said (or, its link lost, what "
     "that means to the sender); expired when the ttl ended in the router; aborted when the sender "
     "gave up half way; no_destination when nobody received from the address, or there was none; "
-    "shed when more waited than memoryLimitBytes allows, and the sender got it back"
+    "shed when more waited than memoryLimitBytes allows, and the sender got it back; "
+    "malformed when its sections could not be those of a message"
 )
 
 

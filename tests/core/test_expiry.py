@@ -14,6 +14,9 @@ from router.amqp.performatives import (
 from support.in_memory import ReceivingLink, Router, SendingLink
 from support.pairs import pair, rejected, several
 
+# another section of a body
+MORE = b"\0\x53\x75\xa0\x01+"
+
 
 def with_ttl(ttl: int | None, body: bytes = b"x") -> bytes:
     return encode_message(Message(header=Header(ttl=ttl), body=(Data(body),)))
@@ -26,7 +29,7 @@ def waiting(ttl: int, frames: int = 1) -> tuple[Router, SendingLink, ReceivingLi
     octets = with_ttl(ttl)
     sending = sender.send(octets, more=frames > 1)
     for n in range(1, frames):
-        sender.go_on(b"+", more=n < frames - 1)
+        sender.go_on(MORE, more=n < frames - 1)
     assert len(receiver.received) == 1
     return router, sender, receiver, sending
 
@@ -71,7 +74,7 @@ def test_a_message_that_has_expired_is_not_sent_although_nobody_looked() -> None
 def test_a_message_of_which_a_part_was_sent_does_not_expire() -> None:
     router, sender, receiver = pair(10, window=1)
     sending = sender.send(with_ttl(100), more=True)
-    sender.go_on(b"+")
+    sender.go_on(MORE)
     router.wait(10)
     receiver.client.open_window()
     assert receiver.received[0].complete

@@ -135,7 +135,7 @@ def test_an_anonymous_sender_may_send_on() -> None:
     sending = router.client(link_capacity=20).sender(None)
     to = bytes.fromhex("005373c00603 40 40 a101 71")
     for _ in range(11):
-        sending.send(to + b"x" * 10_000)
+        sending.send(to + b"\0\x53\x75\xb0" + (10_000).to_bytes(4, "big") + b"x" * 10_000)
     assert router.given_up == 2
     receiver.client.open_window(1000)
     for _ in range(40):

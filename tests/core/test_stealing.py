@@ -28,6 +28,7 @@ from router.engine.events import LinkAttachReceived, LinkDetached, LinkStealingR
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.schedules import to_section
 from support.transcripts import (
+    OPAQUE,
     On,
     attach_receiver,
     attach_sender,
@@ -363,13 +364,13 @@ def test_an_anonymous_sender_is_stolen() -> None:
     router = Router()
     receivers = {name: router.client().receiver(name, 1) for name in "ab"}
     old = router.client().sender(None, name="s")
-    sent = [old.send(to_section(name) + name.encode()) for name in "aabb"]
+    sent = [old.send(to_section(name) + b"\0\x53\x75\xa0\x01" + name.encode()) for name in "aabb"]
     new = elsewhere(router, old.client).sender(None, name="s")
     assert [s.outcome for s in sent] == [FAILED, Released(), FAILED, Released()]
     for name, receiver in receivers.items():
         receiver.grant(5)
         assert len(receiver.received) == 1
-        new.send(to_section(name) + b"again")
+        new.send(to_section(name) + b"\0\x53\x75\xa0\x05again")
         assert len(receiver.received) == 2
     assert router.forwarder.backlog.held_bytes == 0
 
@@ -380,7 +381,7 @@ def test_what_a_stolen_sender_had_waiting_makes_room_for_others() -> None:
     receiver = router.client(window=1).receiver("q", 5)
     old = router.client().sender(None, name="s")
     for _ in range(5):
-        old.send(to_section("q") + b"x")
+        old.send(to_section("q") + b"\0\x53\x75\xa0\x01x")
     other = router.client().sender("q")
     assert other.credit == 0
     elsewhere(router, old.client).sender(None, name="s")
@@ -602,7 +603,7 @@ def test_a_sender_on_another_session_or_handle(channel: int) -> None:
     for number in range(3):
         if number == 2:
             receiver.grant(0)
-        peer.say(On(0, Transfer(0, number, b"t", 0), b"%d" % number))
+        peer.say(On(0, Transfer(0, number, b"t", OPAQUE), b"%d" % number))
     receiver.client.dispose([0])
     peer.heard.clear()
     peer.say(On(channel, attach_sender(7, name="l", initial_delivery_count=41)))
@@ -621,9 +622,9 @@ def test_a_sender_on_another_session_or_handle(channel: int) -> None:
     assert {each.channel for each in flows} == {channel}
     assert {each.performative.delivery_count for each in flows} == {41}
     # what was on its way on the old one is ignored
-    peer.say(On(0, Transfer(0, 3, b"t", 0), b"late"))
+    peer.say(On(0, Transfer(0, 3, b"t", OPAQUE), b"late"))
     number = 4 if channel == 0 else 0
-    peer.say(On(channel, Transfer(7, number, b"t", 0), b"new"))
+    peer.say(On(channel, Transfer(7, number, b"t", OPAQUE), b"new"))
     assert [each.payload for each in receiver.received] == [b"0", b"1", b"new"]
     assert peer.connection.is_open()
 

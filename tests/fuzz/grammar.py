@@ -30,7 +30,7 @@ from router.amqp.transactions import Coordinator, Declared, TransactionalState
 from router.amqp.types import Symbol
 
 from fuzz.choices import Choices
-from support.transcripts import On, wire
+from support.transcripts import OPAQUE, On, wire
 
 ADDRESSES = ("other", "unavailable", "$cbs", "")
 
@@ -40,7 +40,7 @@ SECTIONS = (
     bytes.fromhex("005370c0050340405264"),
     bytes.fromhex("005370c00803404070 00000064"),
     bytes.fromhex("005370c0020340"),
-    bytes.fromhex("005373c00c034040a10862616c616e636564"),
+    bytes.fromhex("005373c00d034040a10862616c616e636564"),
     bytes.fromhex("005373d0000000100000000340 40b1000000056f74686572"),
     bytes.fromhex("005375a003616263"),
 )
@@ -65,7 +65,8 @@ def state(choices: Choices) -> Any:
 def opening(choices: Choices) -> Open:
     """An open, as a rule with a small frame size, so that messages are cut."""
     return Open(
-        "peer",
+        # rarely the same as another's, or they would steal each other's links all the time
+        f"peer {choices.below(40)}",
         max_frame_size=511 if choices.wild() else choices.of((512, 600, 4096, 65536, 2**32 - 1)),
         channel_max=choices.mostly(65535, (1, 0)),
         idle_time_out=choices.mostly(None, (0, 1, 1000)),
@@ -107,9 +108,14 @@ def attach(choices: Choices, handle: int, *, receives: bool) -> Attach:
     )
 
 
-def payload(choices: Choices) -> bytes:
-    """Some octets of a message: a few sections, and a body of up to some kilooctets."""
-    return choices.of(SECTIONS) + choices.of(SECTIONS) + b"x" * choices.of((0, 10, 100, 700, 3000))
+def payload(choices: Choices, *, first: bool) -> bytes:
+    """Some octets of a message: at first a few sections, and a body of up to some kilooctets."""
+    sections = {each[:3]: each for each in (choices.of(SECTIONS), choices.of(SECTIONS))}
+    head = b"".join(sections[each] for each in sorted(sections)) if first else b""
+    size = choices.of((0, 10, 100, 700, 3000))
+    if choices.wild():
+        return head + choices.of(SECTIONS) + b"x" * size
+    return head + (b"\0\x53\x75\xb0" + size.to_bytes(4, "big") + b"x" * size if size else b"")
 
 
 def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: bool) -> On:
@@ -118,7 +124,7 @@ def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: b
         choices.near(handle),
         delivery_id=choices.near(number) if first or choices.wild() else None,
         delivery_tag=b"%d" % number if first or choices.wild() else None,
-        message_format=choices.mostly(0, (None, 2**32 - 1)),
+        message_format=choices.mostly(0, (OPAQUE, None, 2**32 - 1)),
         settled=choices.mostly(False, (None, True)),
         more=more,
         rcv_settle_mode=choices.mostly(None, tuple(ReceiverSettleMode)),
@@ -127,7 +133,7 @@ def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: b
         aborted=choices.mostly(False, (False, True)),
         batchable=choices.wild(),
     )
-    return On(0, frame, payload(choices))
+    return On(0, frame, payload(choices, first=first))
 
 
 def disposition(choices: Choices, first: int, last: int, *, receives: bool) -> Disposition:
@@ -137,7 +143,7 @@ def disposition(choices: Choices, first: int, last: int, *, receives: bool) -> D
         choices.near(first),
         choices.near(last),
         settled=choices.mostly(True, (False,)),
-        state=choices.mostly(Accepted(), (state(choices),)),
+        state=choices.of((Accepted(), state(choices))),
         batchable=choices.wild(),
     )
 

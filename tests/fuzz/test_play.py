@@ -21,6 +21,7 @@ COUNTED = (
     "no_destination",
     "dropped_presettled",
     "shed",
+    "malformed",
 )
 
 

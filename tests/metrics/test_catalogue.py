@@ -29,6 +29,7 @@ COUNTED = {
     "aborted": 112,
     "no_destination": 113,
     "shed": 114,
+    "malformed": 115,
 }
 
 

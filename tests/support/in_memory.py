@@ -43,7 +43,7 @@ from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
 
-from support.transcripts import On, read_frame, server_settings, wire
+from support.transcripts import On, message_format, read_frame, server_settings, wire
 
 _BUFFER_BYTES = 1 << 20
 ROUTER_CHANNEL = 0
@@ -408,8 +408,12 @@ class SendingLink:
     def send(
         self, payload: bytes, *, more: bool = False, settled: bool = False, **fields: Any
     ) -> Sending:
-        """Send a delivery, or with `more` its first frame."""
+        """Send a delivery, or with `more` its first frame.
+
+        What is no message of AMQP's own format is sent as one of another.
+        """
         client = self.client
+        its_format = fields.pop("message_format", message_format(payload))
         assert self.can_send(), f"credit {self.credit}, window {client.router_window}"
         number = client.next_delivery_id
         client.next_delivery_id = serial.add(number, 1)
@@ -417,7 +421,13 @@ class SendingLink:
         self.delivery_count = serial.add(self.delivery_count, 1)
         sending = client.sent[number] = Sending(self, number, settled)
         transfer = Transfer(
-            self.handle, number, b"%d" % number, 0, settled=settled, more=more, **fields
+            self.handle,
+            number,
+            b"%d" % number,
+            its_format,
+            settled=settled,
+            more=more,
+            **fields,
         )
         self._frame(sending, transfer, payload, more)
         return sending

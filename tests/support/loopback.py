@@ -27,7 +27,7 @@ from router.net.pump import Pump
 from router.node import Node
 
 from support.scripted_server import ServerPeer
-from support.transcripts import On, attach_receiver, attach_sender
+from support.transcripts import On, attach_receiver, attach_sender, message_format
 
 PATIENCE_S = 30.0
 WIDE = 2**31 - 1
@@ -156,8 +156,9 @@ class Peer(ServerPeer):
 
     async def transfer(self, number: int, payload: bytes = b"x", **fields: Any) -> None:
         """Send a delivery."""
-        every: dict[str, Any] = {"delivery_tag": b"%d" % number, "message_format": 0, **fields}
-        await self.say(On(0, Transfer(0, delivery_id=number, **every), payload))
+        every: dict[str, Any] = {"delivery_tag": b"%d" % number}
+        every["message_format"] = message_format(payload)
+        await self.say(On(0, Transfer(0, delivery_id=number, **{**every, **fields}), payload))
 
     async def rest(self) -> bytes:
         """All that comes until the router closes its side; a reset fails the test."""

@@ -69,6 +69,8 @@ class _Mark:
         return self.name
 
 
+OPAQUE: Final = 0x7E57
+"""A message-format of our own: a router passes on whatever octets are said to be of it."""
 NOTHING: Final = _Mark("NOTHING")
 """Expected where the connection has no more to say, and goes on."""
 
@@ -110,9 +112,14 @@ def attach_receiver(handle: int = 1, address: str | None = "q", **fields: Any) -
     return Attach(**{**every, **fields})
 
 
+def message_format(payload: bytes) -> int:
+    """0 for what may be a message of AMQP's own, another for octets that say nothing."""
+    return 0 if payload[:2] == b"\0\x53" else OPAQUE
+
+
 def message(delivery_id: int, payload: bytes = b"x", handle: int = 0, **fields: Any) -> On:
     """Send a frame of a delivery on channel 0."""
-    every: dict[str, Any] = {"delivery_tag": b"%d" % delivery_id, "message_format": 0}
+    every = {"delivery_tag": b"%d" % delivery_id, "message_format": message_format(payload)}
     return On(0, Transfer(handle, delivery_id=delivery_id, **{**every, **fields}), payload)
 
 
