@@ -102,13 +102,14 @@ bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passe
 	    --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin $(ARGS)
 
 # Python itself is not built with the sanitizers, so their run-time libraries go in first. The leak check
-# would only report Python's own arenas; PYTHONMALLOC=malloc lets every allocation be watched.
+# would only report Python's own arenas; PYTHONMALLOC=malloc lets every allocation be watched. All of it takes
+# ten times as long and more, so a test may, too.
 ASAN = ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
        PYTHONMALLOC=malloc TRIOUTE_EXPECT_BUILD=compiled \
        LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
 
 sanitize: env-asan ## the data plane's tests under the address and undefined-behaviour sanitizers
-	@$(ASAN) .venv-asan/bin/pytest -p no:cacheprovider $(FUZZ_TESTS) $(PYTEST_ARGS)
+	@$(ASAN) .venv-asan/bin/pytest -p no:cacheprovider --timeout 900 $(FUZZ_TESTS) $(PYTEST_ARGS)
 
 fuzz: env-asan ## fuzz under the sanitizers, each target for SECONDS; ARGS are passed on
 	@$(ASAN) .venv-asan/bin/python tests/fuzz/run.py --seconds $(SECONDS) $(ARGS)
