@@ -36,7 +36,7 @@ class Backlog:
         chunk: Any = bytes(memoryview(view)[start:end])
         if delivery.chunks is None:
             delivery.chunks = deque()
-            if not delivery.started:
+            if not delivery.started and delivery.message_format == 0:
                 ttl = find_ttl(view, start, end)
                 if ttl is not None:
                     # what is left is written over it when it leaves

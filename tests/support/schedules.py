@@ -112,7 +112,9 @@ class Play:
                 )
             case "go_on" if sender and (sending := sender.current):
                 more = other % 3 != 0
-                sender.go_on(b"+" * (other * 40), more=more, settled=sending.settled or None)
+                sender.go_on(
+                    data_section(b"+" * (other * 40)), more=more, settled=sending.settled or None
+                )
             case "abort" if sender:
                 sender.abort()
             case "grant" | "drain" if receiver:
@@ -158,9 +160,10 @@ class Play:
         header: bytes = b"",
     ) -> None:
         mark = b"<%06d>" % len(self.sendings)
-        payload = header + mark + b"." * size
+        head = header
         if sender.address is None:
-            payload = to_section(ADDRESSES[size % len(ADDRESSES)]) + payload
+            head += to_section(ADDRESSES[size % len(ADDRESSES)])
+        payload = head + data_section(mark + b"." * size)
         self.sendings.append(sender.send(payload, settled=settled, more=more))
 
     def steal(self, link: SendingLink | ReceivingLink, how: int) -> None:
@@ -199,7 +202,7 @@ class Play:
             before = self.snapshot()
             for sender in self.senders():
                 if sender.current is not None and sender.client.router_window > 0:
-                    sender.go_on(b"=", settled=sender.current.settled or None)
+                    sender.go_on(data_section(b"="), settled=sender.current.settled or None)
                 if sender.drain and sender.credit > 0:
                     sender.give_back()
             for receiver in self.receivers():
@@ -268,6 +271,11 @@ def to_section(address: str) -> bytes:
     to = address.encode()
     items = b"\x40\x40\xa1" + bytes((len(to),)) + to
     return b"\x00\x53\x73\xc0" + bytes((len(items) + 1, 3)) + items
+
+
+def data_section(octets: bytes) -> bytes:
+    """A body, or a part of one."""
+    return b"\x00\x53\x75\xb0" + len(octets).to_bytes(4, "big") + octets
 
 
 def play(schedule: list[tuple[str, int, int]]) -> None:
