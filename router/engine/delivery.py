@@ -24,6 +24,8 @@ class Delivery:
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
+    # the tag of one that comes in several frames: each may repeat it
+    incoming_tag: bytes | None
     # the OutgoingLink it goes by, None until one is found; outgoing_open while the receiver's
     # settlement is awaited
     outgoing: Any
@@ -63,6 +65,7 @@ DEFAULTS: dict[str, Any] = {
     "incoming": None,
     "incoming_id": 0,
     "incoming_open": False,
+    "incoming_tag": None,
     "outgoing": None,
     "outgoing_id": 0,
     "outgoing_open": False,

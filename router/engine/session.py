@@ -90,8 +90,8 @@ class Session:
             delivery = self._begin_incoming(link, frame)
             if delivery is None:
                 return
-        elif frame.has_delivery_id and frame.delivery_id != delivery.incoming_id:
-            raise violations.interleaved(frame.delivery_id, delivery.incoming_id)
+        elif frame.has_delivery_id or frame.has_delivery_tag or frame.message_format:
+            violations.check_continuation(delivery, frame)
         if frame.settled and not delivery.settled:
             # Settling on a later frame settles the whole delivery (section 2.7.5).
             delivery.settled = True
@@ -107,11 +107,8 @@ class Session:
             error = violations.message_too_large(delivery.size, link.max_message_size)
             self.connection.fail_link(link, error)
             return
-        if frame.more:
-            link.current = delivery
-        else:
-            delivery.complete = True
-            link.current = None
+        delivery.complete = not frame.more
+        link.current = delivery if frame.more else None
         self.handler.transfer_received(delivery, frame)
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
@@ -125,8 +122,8 @@ class Session:
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
         """The delivery that a first frame begins, or None when the link had to be detached."""
-        if not frame.has_delivery_id:
-            raise violations.no_delivery_id()
+        if not (frame.has_delivery_id and frame.has_delivery_tag):
+            raise violations.incomplete(frame.has_delivery_id)
         number = frame.delivery_id
         if self.expected_delivery_id >= 0 and number != self.expected_delivery_id:
             raise violations.out_of_order(number, self.expected_delivery_id)
@@ -140,6 +137,8 @@ class Session:
         delivery.incoming = link
         delivery.incoming_id = number
         delivery.message_format = frame.message_format
+        if frame.more:
+            delivery.incoming_tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
         if frame.settled:
             delivery.settled = True
         else:

@@ -6,6 +6,8 @@ Each function makes the error; the data plane raises it, or detaches the link wi
 from __future__ import annotations
 
 from router.amqp.constants import Condition
+from router.amqp.reading import TransferFrame
+from router.engine.delivery import Delivery
 from router.errors import AmqpError, Scope
 
 
@@ -30,19 +32,27 @@ def wrong_direction(handle: int) -> AmqpError:
     )
 
 
-def interleaved(begun: int, incomplete: int) -> AmqpError:
-    """A delivery began on a link before the one before it was complete (section 2.6.14)."""
-    return AmqpError(
-        Condition.NOT_ALLOWED,
-        f"delivery {begun} begins before {incomplete} is complete",
-        Scope.SESSION,
-    )
+def check_continuation(delivery: Delivery, frame: TransferFrame) -> None:
+    """Raise if a later transfer says that it is of another delivery than the first (2.7.5)."""
+    begun, number = delivery.incoming_id, frame.delivery_id
+    if frame.has_delivery_id and number != begun:
+        problem = f"delivery {number} begins before {begun} is complete"
+        raise AmqpError(Condition.NOT_ALLOWED, problem, Scope.SESSION)
+    if frame.has_delivery_tag:
+        tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
+        if tag != delivery.incoming_tag:
+            problem = f"delivery {begun} goes on with another delivery-tag than it began with"
+            raise AmqpError(Condition.INVALID_FIELD, problem, Scope.SESSION)
+    if frame.message_format and frame.message_format != delivery.message_format:
+        problem = f"delivery {begun} goes on with another message-format than it began with"
+        raise AmqpError(Condition.INVALID_FIELD, problem, Scope.SESSION)
 
 
-def no_delivery_id() -> AmqpError:
-    """A delivery's first transfer must carry its id (section 2.7.5)."""
+def incomplete(has_delivery_id: bool) -> AmqpError:
+    """A delivery's first transfer must carry its id and its tag (section 2.7.5)."""
+    what = "delivery-tag" if has_delivery_id else "delivery-id"
     return AmqpError(
-        Condition.INVALID_FIELD, "a delivery's first transfer has no delivery-id", Scope.SESSION
+        Condition.INVALID_FIELD, f"a delivery's first transfer has no {what}", Scope.SESSION
     )
 
 

@@ -185,7 +185,9 @@ async def test_a_message_in_many_frames() -> None:
         await attached(peer)
         parts = [whole[at : at + 40] for at in range(0, len(whole), 40)]
         last = len(parts) - 1
-        await peer.say(*[message(0, part, more=at < last) for at, part in enumerate(parts)])
+        await peer.say(
+            *[message(0, part, more=at < last, message_format=0) for at, part in enumerate(parts)]
+        )
 
     async with receiving(script) as receiver:
         received = await receiver.receive()
