@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from router.amqp.message import Data, Message, encode_message
 from router.amqp.performatives import Flow, Transfer
 
 from support.raw_peers import RawPeer
@@ -9,7 +10,7 @@ from support.routers import StartRouter
 
 WIDE = 2**31 - 1
 # two of these are more than a connection's buffer
-BODY = bytes(50_000)
+BODY = encode_message(Message(body=(Data(bytes(50_000)),)))
 
 
 def window(peer: RawPeer, received: int, frames: int) -> None:

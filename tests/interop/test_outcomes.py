@@ -165,7 +165,10 @@ def test_what_a_proton_receiver_says_reaches_a_rhea_sender(
     rhea.wait("settled", len(SAYINGS))
     assert [each["number"] for each in rhea.find("accepted")] == [0]
     (rejected,) = rhea.find("rejected")
-    assert rejected["error"] == {"condition": "example:bad", "description": "no good"}
+    assert (rejected["error"]["condition"], rejected["error"]["description"]) == (
+        "example:bad",
+        "no good",
+    )
     assert [each["number"] for each in rhea.find("released")] == [2]
     full, empty = rhea.find("modified")
     assert (full["failed"], full["undeliverable"]) == (True, True)
