@@ -51,6 +51,8 @@ class Pump:
         tally: Tally | None = None,
     ) -> None:
         self.sock = sock
+        # for a peer's host that has gone without a word, where there is no idle time-out (2.4.5)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
         self.exchange = exchange
         self.authenticator = authenticator

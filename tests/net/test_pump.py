@@ -90,6 +90,14 @@ async def test_a_whole_life() -> None:
     assert facts[-1] == ("connection closed", "info")
 
 
+@pytest.mark.spec("2.4.5-5")
+async def test_the_kernel_looks_after_a_peer_that_went_without_a_word() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        (pump,) = running.node.exchange.pumps.values()
+        assert pump.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
 async def test_frames_may_come_octet_by_octet() -> None:
     said = wire([AMQP_HEADER, Open("slow"), begin(), attach_receiver(1, "q"), Close()])
     async with running_node() as running, dialled(running.address) as peer:
