@@ -14,6 +14,7 @@ from router.amqp.constants import Condition
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import Attach, Begin, Detach, End, Error, Source, Target
 from router.amqp.types import Symbol
+from router.engine import violations
 from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
@@ -241,9 +242,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
         return
     handle = int(remote.handle)
     if handle > session.handle_max:
-        raise AmqpError(
-            Condition.FRAMING_ERROR, f"handle {handle}; handle-max is {session.handle_max}"
-        )
+        raise violations.unattached(handle, session.handle_max)
     if session.links.find(handle) is not None:
         raise AmqpError(
             Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}", Scope.SESSION
@@ -348,9 +347,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
     handle = int(remote.handle)
     link = session.links.find(handle)
     if link is None:
-        raise AmqpError(
-            Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
-        )
+        raise violations.unattached(handle, session.handle_max)
     was_answered = link.state != LinkState.ATTACH_RCVD
     link.state = int(next_link_state(link.state, Act.RECV_DETACH))
     if link.state == LinkState.DETACH_RCVD:

@@ -196,6 +196,8 @@ class Connection:
     def _read_frame(self, channel: int, at: int, end: int) -> None:
         if at == end:
             # an empty frame: the peer is alive, and that is all it says
+            if channel > self.settings.channel_max:
+                raise attaching.unmapped(self, channel)
             return
         cursor = self.cursor
         cursor.at = at
@@ -260,6 +262,8 @@ class Connection:
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:
+                # one that is not mapped yet says it when it is
+                session.in_due = False
                 if session.state == MAPPED:
                     session.write_due()
             self.sessions_due.clear()

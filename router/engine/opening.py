@@ -265,6 +265,8 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
             )
         _open_received(connection, performative)
     elif isinstance(performative, Close):
+        if channel > connection.settings.channel_max and state is ConnectionState.OPENED:
+            raise attaching.unmapped(connection, channel)
         _close_received(connection, performative)
     elif state in (ConnectionState.DISCARDING, ConnectionState.CLOSE_SENT):
         # they were under way when our close left

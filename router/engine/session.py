@@ -115,7 +115,7 @@ class Session:
         """The link a transfer names; None when it is being detached and the frame is ignored."""
         found = self.links.find(handle)
         if found is None:
-            raise violations.unattached(handle)
+            raise violations.unattached(handle, self.handle_max)
         if not isinstance(found, IncomingLink):
             raise violations.wrong_direction(handle)
         return found if found.is_attached() else None
@@ -194,7 +194,7 @@ class Session:
         if frame.has_handle:
             link = self.links.find(frame.handle)
             if link is None:
-                raise violations.unattached(frame.handle)
+                raise violations.unattached(frame.handle, self.handle_max)
             if not link.is_attached():
                 link = None
         if isinstance(link, OutgoingLink):

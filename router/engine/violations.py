@@ -18,8 +18,11 @@ def window_exceeded() -> AmqpError:
     )
 
 
-def unattached(handle: int) -> AmqpError:
-    """A frame names a handle that no link is attached to (section 2.5.7)."""
+def unattached(handle: int, handle_max: int) -> AmqpError:
+    """A frame names a handle that no link is attached to (2.5.7), or that none can be (2.7.2)."""
+    if handle > handle_max:
+        problem = f"handle {handle}; handle-max is {handle_max}"
+        return AmqpError(Condition.FRAMING_ERROR, problem, Scope.CONNECTION)
     return AmqpError(
         Condition.UNATTACHED_HANDLE, f"no link is attached to handle {handle}", Scope.SESSION
     )

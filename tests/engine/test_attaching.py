@@ -255,7 +255,7 @@ def test_all_handles_can_be_used_in_reasonable_time() -> None:
     assert len(talk.frames()) == 1000
 
 
-@pytest.mark.parametrize("frame", [Detach(0), Detach(7), Detach(2**32 - 1)])
+@pytest.mark.parametrize("frame", [Detach(0), Detach(7), Detach(65535)])
 @pytest.mark.spec("2.8.17-2")
 def test_detaching_what_is_not_attached_ends_the_session(frame: Detach) -> None:
     begun() >> frame << failed(End, "amqp:session:unattached-handle") << NOTHING

@@ -14,10 +14,12 @@ from router.amqp.performatives import (
     Attach,
     Begin,
     Close,
+    Detach,
     Disposition,
     Flow,
     Open,
     Received,
+    Transfer,
 )
 from router.engine.delivery import Delivery
 from router.engine.events import ConnectionClosed
@@ -386,3 +388,25 @@ def test_much_work_and_a_close_in_the_middle_of_it() -> None:
     talk.connection.resume()
     assert bool(talk.connection.is_behind) is False
     assert talk.connection.kept == b""
+
+
+@pytest.mark.parametrize("frame", [encode_frame(8), encode_frame(8, Close()), On(8, begin())])
+@pytest.mark.spec("2.7.1-8")
+def test_a_channel_beyond_the_highest_ends_the_connection(frame: Any) -> None:
+    opened(channel_max=7) >> frame << failed(Close, "amqp:connection:framing-error") << OVER
+
+
+@pytest.mark.parametrize(
+    "performative",
+    [
+        Transfer(8, delivery_id=0, delivery_tag=b"t"),
+        Flow(
+            handle=8, incoming_window=1, next_outgoing_id=0, outgoing_window=1, next_incoming_id=0
+        ),
+        Detach(8),
+    ],
+)
+@pytest.mark.spec("2.7.2-4")
+def test_a_handle_beyond_the_highest_ends_the_connection(performative: Any) -> None:
+    talk = begun(handle_max=7)
+    talk >> performative << failed(Close, "amqp:connection:framing-error") << OVER

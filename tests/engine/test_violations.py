@@ -17,7 +17,8 @@ from support.transcripts import NOTHING, On, failed, linked, message
     ("error", "condition", "scope"),
     [
         (violations.window_exceeded(), "amqp:session:window-violation", Scope.SESSION),
-        (violations.unattached(7), "amqp:session:unattached-handle", Scope.SESSION),
+        (violations.unattached(7, 7), "amqp:session:unattached-handle", Scope.SESSION),
+        (violations.unattached(8, 7), "amqp:connection:framing-error", Scope.CONNECTION),
         (violations.wrong_direction(7), "amqp:not-allowed", Scope.SESSION),
         (violations.incomplete(has_delivery_id=False), "amqp:invalid-field", Scope.SESSION),
         (violations.incomplete(has_delivery_id=True), "amqp:invalid-field", Scope.SESSION),
