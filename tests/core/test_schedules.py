@@ -25,3 +25,7 @@ def test_nothing_is_lost_doubled_or_stuck(schedule: list[tuple[str, int, int]]) 
 def test_long_schedules(seed: int) -> None:
     chance = random.Random(seed)
     play([(chance.choice(STEPS), chance.randrange(41), chance.randrange(41)) for _ in range(600)])
+
+
+def test_what_is_sent_on_a_link_after_it_was_stolen_is_owed_nothing() -> None:
+    play([("stop_reading", 0, 0), ("steal", 1, 0), ("send", 0, 1), ("steal", 0, 0)])

@@ -29,8 +29,6 @@ if __name__ == "__main__":
 
 # What is fuzzed is imported in the functions: atheris instruments what is imported when it is told.
 
-CRASHES = HERE / "crashes"
-CORPUS = HERE / "corpus"
 NAMES = ("value", "body", "server", "play", "schedule")
 # What these read are decisions, so that octets without any sense are as good as others.
 SCRIPTS = ("play", "schedule")
@@ -66,32 +64,33 @@ def attempts(
     return tried
 
 
-def changed(name: str, random: Random, seconds: float) -> Iterator[bytes]:
+def changed(name: str, corpus: Path, random: Random, seconds: float) -> Iterator[bytes]:
     """What a target begins with and what coverage has found for it, then changes of these."""
     from fuzz.mutate import mutated
     from fuzz.seeds import seeds
 
-    corpus = seeds(name) + [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
-    yield from corpus
+    known = seeds(name) + [path.read_bytes() for path in sorted(corpus.glob("*"))]
+    yield from known
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if name in SCRIPTS and random.randrange(2):
             yield random.randbytes(random.choice((100, 500, 2000)))
         else:
-            yield mutated(random, corpus)
+            yield mutated(random, known)
 
 
-def plain(name: str, seconds: float, seed: int) -> None:
+def plain(name: str, folder: Path, seconds: float, seed: int) -> None:
     """Try what a plain mutator makes for one target; a finding is raised."""
     from fuzz.targets import TARGETS
 
-    finding = CRASHES / f"{name}-{seed}"
+    finding = folder / "crashes" / f"{name}-{seed}"
+    inputs = changed(name, folder / "corpus" / name, Random(seed), seconds)
     print(f"{name}: with --seed {seed}; an input that fails is left in {finding}", flush=True)
-    tried = attempts(TARGETS[name], changed(name, Random(seed), seconds), finding)
+    tried = attempts(TARGETS[name], inputs, finding)
     print(f"{name}: {tried} inputs, no finding", flush=True)
 
 
-def guided(name: str, seconds: float, seed: int) -> None:
+def guided(name: str, folder: Path, seconds: float, seed: int) -> None:
     """Let atheris search; it ends the process, with a finding or after the time."""
     import atheris
 
@@ -99,14 +98,14 @@ def guided(name: str, seconds: float, seed: int) -> None:
         from fuzz.targets import TARGETS
     from fuzz.seeds import seeds
 
-    corpus = CORPUS / name
+    corpus, crashes = folder / "corpus" / name, folder / "crashes"
     corpus.mkdir(parents=True, exist_ok=True)
-    CRASHES.mkdir(exist_ok=True)
+    crashes.mkdir(exist_ok=True)
     for number, octets in enumerate(seeds(name)):
         (corpus / f"seed-{number}").write_bytes(octets)
     options = [
         f"-max_total_time={seconds:.0f}", f"-seed={seed}", "-max_len=8192",
-        f"-timeout={TOO_LONG_S:.0f}", f"-artifact_prefix={CRASHES}/{name}-",
+        f"-timeout={TOO_LONG_S:.0f}", f"-artifact_prefix={crashes}/{name}-",
         "-print_final_stats=1", str(corpus),
     ]  # fmt: skip
     atheris.Setup([sys.argv[0], *options], TARGETS[name])
@@ -118,7 +117,10 @@ def replay(names: list[str], files: list[Path]) -> None:
     from fuzz.targets import TARGETS
 
     for file in files:
-        for name in names or [file.name.partition("-")[0]]:
+        named = [name for name in NAMES if file.name.startswith(f"{name}-")]
+        if not names and not named:
+            raise SystemExit(f"which target is {file} for? Name it before --replay")
+        for name in names or named:
             print(f"{name}: {file}", flush=True)
             TARGETS[name](file.read_bytes())
 
@@ -134,6 +136,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60, help="for each target")
     parser.add_argument("--seed", type=int, help="to do the same again (default: another one)")
     parser.add_argument("--atheris", action="store_true", help="search where coverage leads")
+    parser.add_argument("--folder", type=Path, default=HERE, help="of corpus and crashes")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="what once failed")
     chosen = parser.parse_args(arguments)
     names = chosen.targets or list(NAMES)
@@ -148,16 +151,17 @@ def main(arguments: list[str]) -> int:
     # libFuzzer takes 0 for "any"
     seed = Random().randrange(1, 2**31) if chosen.seed is None else chosen.seed
     if chosen.atheris and len(names) == 1:
-        guided(names[0], chosen.seconds, seed)
+        guided(names[0], chosen.folder, chosen.seconds, seed)
     print(builds.header(installed), flush=True)
     status = 0
     for name in names:
         if not chosen.atheris:
-            plain(name, chosen.seconds, seed)
+            plain(name, chosen.folder, chosen.seconds, seed)
             continue
         # atheris instruments once and ends its process, so each target has one of its own
         again = [sys.executable, __file__, "--atheris", name, "--seed", str(seed)]
-        done = subprocess.run([*again, "--seconds", str(chosen.seconds)], check=False)
+        limits = ["--seconds", str(chosen.seconds), "--folder", str(chosen.folder)]
+        done = subprocess.run([*again, *limits], check=False)
         status = status or done.returncode
     return status
 

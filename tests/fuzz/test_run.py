@@ -26,14 +26,15 @@ def test_every_target_can_be_named() -> None:
     assert tuple(targets.TARGETS) == run.NAMES
 
 
-def test_each_target_has_its_time() -> None:
-    done = fuzz("value", "schedule", "--seconds", "0.1", "--seed", "1")
+def test_each_target_has_its_time(tmp_path: Path) -> None:
+    folder = ["--folder", str(tmp_path)]
+    done = fuzz("value", "schedule", "--seconds", "0.1", "--seed", "1", *folder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("data plane: ")
     assert [line.split(":")[0] for line in lines[1:]] == ["value", "value", "schedule", "schedule"]
     assert [line.endswith(" inputs, no finding") for line in lines[1:]] == [False, True] * 2
-    assert not (run.CRASHES / "value-1").exists()
+    assert list((tmp_path / "crashes").iterdir()) == []
 
 
 def test_what_target_there_is_not() -> None:
@@ -73,13 +74,9 @@ assert attempts(target, [b"good, but longer", b"bad", b""], Path(sys.argv[1]), 0
         assert "in target" in done.stderr
 
 
-def test_what_coverage_found_is_tried_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run, "CORPUS", tmp_path)
-    (tmp_path / "play").mkdir()
-    (tmp_path / "play" / "found").write_bytes(b"far")
-    assert list(run.changed("play", Random(1), 0)) == [*seeds("play"), b"far"]
+def test_what_coverage_found_is_tried_first(tmp_path: Path) -> None:
+    (tmp_path / "found").write_bytes(b"far")
+    assert list(run.changed("play", tmp_path, Random(1), 0)) == [*seeds("play"), b"far"]
 
 
 def test_findings_are_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +91,5 @@ def test_findings_are_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (value, body) == ([b"value-7"], [b"body-crash-ab0"])
     assert run.main(["body", "--replay", str(files[0])]) == 0
     assert (value, body) == ([b"value-7"], [b"body-crash-ab0", b"value-7"])
+    with pytest.raises(SystemExit, match="which target"):
+        run.main(["--replay", str(tmp_path)])

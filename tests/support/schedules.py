@@ -56,6 +56,7 @@ class Play:
         self.sendings: list[Sending] = []
         # what senders had sent when they were stolen
         self.owed: list[Sending] = []
+        self.stolen: set[SendingLink | ReceivingLink] = set()
         for number, name in enumerate(ADDRESSES[:3]):
             self.clients[number % 4].receiver(name, credit=3)
             self.clients[(number + 1) % 4].receiver(name, credit=2)
@@ -170,7 +171,10 @@ class Play:
         """Attach a link again, on the same session or on another connection, as often as not to
         the same address.
         """
-        self.owed += [each for each in self.sendings if each.link is link and not each.settled]
+        # a peer that does not read may send on a link that was stolen before; that is ignored
+        if link not in self.stolen:
+            self.owed += [each for each in self.sendings if each.link is link and not each.settled]
+        self.stolen.add(link)
         client = link.client
         if how % 3 and len(self.clients) < 16:
             sizes = {"max_frame_size": client.max_frame_size, "window": 1 + how * how}
