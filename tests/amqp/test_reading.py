@@ -471,7 +471,8 @@ def test_an_object_read_into_again_keeps_nothing() -> None:
             frame.read(cursor)
         fresh = KINDS[kind]()
         fresh.read(cursor_at(octets))
-        names = [name for name in dir(fresh) if not name.startswith(("_", "octets", "read"))]
+        fields = [name for name in dir(fresh) if not name.startswith(("_", "octets"))]
+        names = [name for name in fields if not callable(getattr(fresh, name))]
         told = [name for name in names if getattr(fresh, f"has_{name}", True)]
         for name in set(told) - {"tag_at", "tag_end"}:
             assert getattr(frame, name) == getattr(fresh, name), (kind, name)
