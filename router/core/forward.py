@@ -33,6 +33,7 @@ from router.errors import AmqpError, Scope
 
 MULTICAST = 2
 CLOSEST = 0
+SECOND = 1
 EMPTY = b""
 
 
@@ -93,6 +94,9 @@ class Forwarder(Settler):
             # No state outlives a link here, so whatever it resumes is unknown (section 2.7.5).
             delivery.discarded = True
             self.note_credit(address, producer)
+            return
+        if frame.rcv_settle_mode == SECOND and not delivery.settled:
+            linking.refuse_second(delivery)
             return
         if address is None:
             address = self._address_of_message(delivery, producer, frame)

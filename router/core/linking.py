@@ -9,9 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import constants
-from router.amqp.constants import Condition
+from router.amqp.constants import (
+    Condition,
+    ReceiverSettleMode,
+    SenderSettleMode,
+    TerminusExpiryPolicy,
+)
 from router.amqp.performatives import Coordinator, Source, Target
-from router.core import stealing, verdicts
+from router.core import stealing, terms, verdicts
 from router.core.address import MULTICAST, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import LinkAttachReceived, LinkDetached, OpenReceived
@@ -59,20 +64,30 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
     source = remote.source
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
+    agreed = terms.agree(source)
     text, address = _enter(forwarder, link, source, is_sender=False)
     consumer = Consumer(link, address)
     link.owner = consumer
+    link.terms = agreed
     address.consumers.append(consumer)
-    # What the router does not do (filters, browsing, durable termini) is not echoed: a peer sees
-    # from the answer what it did not get (section 2.6.3).
+    # What the router does not do (filters, browsing, termini that outlive their link) is not
+    # echoed: a peer sees from the answer what it did not get (section 2.6.3). Messages that come
+    # in settled go out settled, so `unsettled` cannot be promised (section 2.8.2).
     granted = Source(
         address=text,
+        expiry_policy=TerminusExpiryPolicy.LINK_DETACH,
         dynamic=source.dynamic,
         default_outcome=source.default_outcome,
-        outcomes=source.outcomes,
+        outcomes=terms.told(agreed),
         capabilities=(),
     )
-    attaching.accept(link, granted, remote.target if remote.target is not None else Target())
+    mode = remote.snd_settle_mode
+    attaching.accept(
+        link,
+        granted,
+        remote.target if remote.target is not None else Target(),
+        snd_settle_mode=SenderSettleMode.MIXED if mode == SenderSettleMode.UNSETTLED else mode,
+    )
     forwarder.note_credit(address, None)
 
 
@@ -89,14 +104,24 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
     capacity = connection.settings.link_capacity
     if target.address is None and not target.dynamic:
         producer = Producer(link, None, capacity)
-        granted = Target()
+        granted = Target(expiry_policy=TerminusExpiryPolicy.LINK_DETACH)
     else:
         text, address = _enter(forwarder, link, target, is_sender=True)
         producer = Producer(link, address, capacity)
         address.producers.append(producer)
-        granted = Target(address=text, dynamic=target.dynamic)
+        granted = Target(
+            address=text,
+            expiry_policy=TerminusExpiryPolicy.LINK_DETACH,
+            dynamic=target.dynamic,
+        )
     link.owner = producer
-    attaching.accept(link, remote.source if remote.source is not None else Source(), granted)
+    # Settled as soon as a far receiver has settled, which nobody can promise to do `second`.
+    attaching.accept(
+        link,
+        remote.source if remote.source is not None else Source(),
+        granted,
+        rcv_settle_mode=ReceiverSettleMode.FIRST,
+    )
     forwarder.note_credit(producer.address, producer)
 
 
@@ -119,6 +144,20 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     if address is None:
         raise AmqpError(Condition.NOT_FOUND, f"node not found: {text}", Scope.LINK)
     return text, address
+
+
+def refuse_second(delivery: Any) -> None:
+    """A delivery asks for what its link was not granted (section 2.7.5)."""
+    delivery.discarded = True
+    link = delivery.incoming
+    link.session.connection.fail_link(
+        link,
+        AmqpError(
+            Condition.NOT_ALLOWED,
+            "rcv-settle-mode second in a transfer of a link whose mode is first",
+            Scope.LINK,
+        ),
+    )
 
 
 # Going.
@@ -172,7 +211,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
     session.connection.count_work(session.outgoing.span)
     for delivery in session.outgoing.of_link(link):
         session.close_outgoing(delivery)
-        address.counters.count_outcome(forwarder.settle_lost(delivery))
+        address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
     if address.treatment == MULTICAST or not address.consumers:
         while consumer.waiting:
             delivery = consumer.waiting.popleft()

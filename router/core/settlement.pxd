@@ -4,7 +4,7 @@ from router.amqp.reading cimport DispositionFrame
 from router.core.address cimport Address, Producer
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
-from router.engine.link cimport IncomingLink
+from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef bytes EMPTY
@@ -12,7 +12,7 @@ cdef bytes EMPTY
 cdef class Settler(Handler):
     cdef public list credit_due
 
-    @cython.locals(address=Address, link=IncomingLink, session=Session, count=Py_ssize_t)
+    @cython.locals(address=Address, link=IncomingLink, outgoing=OutgoingLink, session=Session, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(address=Address, session=Session)
     cdef void _copy_outcome_received(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except *

@@ -11,7 +11,7 @@ from typing import Any
 
 from router.amqp import codes
 from router.amqp.reading import DispositionFrame
-from router.core import verdicts
+from router.core import terms, verdicts
 from router.core.address import Address, Producer
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
@@ -29,6 +29,9 @@ class Settler(Handler):
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Tell the sender what the receiver said."""
+        outgoing = delivery.outgoing
+        if outgoing.terms is not None and terms.judge(self, delivery, frame):
+            return
         if frame.settled:
             address = delivery.address
             address.counters.count_outcome(frame.state_code)

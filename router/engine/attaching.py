@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, ReceiverSettleMode, SenderSettleMode
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import Attach, Begin, Detach, End, Error, Source, Target
 from router.amqp.types import Symbol
@@ -275,10 +275,13 @@ def accept(
     *,
     max_message_size: int = 0,
     offered_capabilities: tuple[str, ...] = (),
+    snd_settle_mode: SenderSettleMode | None = None,
+    rcv_settle_mode: ReceiverSettleMode | None = None,
 ) -> None:
     """Answer a peer's attach, unless the peer has given the link up by now.
 
-    Raises amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
+    The settle modes are those that the peer asked for, where no others are given. Raises
+    amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
     """
     if link.state != LinkState.ATTACH_RCVD:
         return
@@ -289,8 +292,8 @@ def accept(
         name=link.name,
         handle=link.handle,
         role=not we_send,
-        snd_settle_mode=remote.snd_settle_mode,
-        rcv_settle_mode=remote.rcv_settle_mode,
+        snd_settle_mode=remote.snd_settle_mode if snd_settle_mode is None else snd_settle_mode,
+        rcv_settle_mode=remote.rcv_settle_mode if rcv_settle_mode is None else rcv_settle_mode,
         source=source,
         target=target,
         initial_delivery_count=0 if we_send else None,

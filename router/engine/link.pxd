@@ -30,3 +30,4 @@ cdef class IncomingLink(Link):
 cdef class OutgoingLink(Link):
     cdef public bint presettles
     cdef public unsigned int available
+    cdef public object terms

@@ -65,3 +65,5 @@ class OutgoingLink(Link):
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
         self.available = 0
+        # the core's: what was agreed about outcomes, None where it is nothing but the usual
+        self.terms: Any = None

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
+from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.performatives import Accepted, Attach, Coordinator, Modified, Source, Target
 from router.core import linking
 from router.engine.link import OutgoingLink
@@ -34,8 +35,11 @@ def test_termini_are_answered_with_what_was_asked_and_can_be_had() -> None:
     )
     assert sender.attach is not None
     assert receiver.attach is not None
-    assert sender.attach.target == Target(address="amqp://host/q")
-    assert receiver.attach.source == Source(address="/q", outcomes=("amqp:accepted:list",))
+    expiry = TerminusExpiryPolicy.LINK_DETACH
+    assert sender.attach.target == Target(address="amqp://host/q", expiry_policy=expiry)
+    assert receiver.attach.source == Source(
+        address="/q", expiry_policy=expiry, outcomes=("amqp:accepted:list",)
+    )
 
 
 @pytest.mark.parametrize(

@@ -693,7 +693,9 @@ def test_a_dynamic_node_goes_with_its_link_to_where_that_names_it(is_dynamic: bo
     assert condition(old) == STOLEN
     assert pending.outcome == FAILED
     assert new.attach is not None
-    assert new.attach.source == Source(address=address, dynamic=is_dynamic)
+    granted = new.attach.source
+    assert granted is not None
+    assert (granted.address, granted.dynamic) == (address, is_dynamic)
     user.send(b"2")
     assert new.take() == b"2"
     assert condition(user) is None

@@ -1,0 +1,110 @@
+"""What was agreed with a receiver about outcomes, where it is more than the usual (section 3.5.3).
+
+A receiver that names outcomes is told those of them that AMQP defines, and is held to that list;
+one that names none may tell any. A default outcome speaks for what is settled, or lost with its
+link, without another. States that are no outcome of section 3.4 are nobody's business here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp import codes
+from router.amqp.composite import encode_composite
+from router.amqp.constants import Condition
+from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source
+from router.amqp.types import Symbol
+from router.errors import AmqpError, Scope
+
+_KINDS = (Accepted, Rejected, Released, Modified)
+_CODES: dict[str, int] = {kind.NAME: int(kind.CODE) for kind in _KINDS}
+ALL = frozenset(_CODES.values())
+EMPTY = b""
+
+
+@attrs.frozen
+class Terms:
+    """`outcomes` are the codes that may be told; `default_code` is 0 without a default outcome.
+
+    `default_state` are its octets, empty where it has no fields.
+    """
+
+    outcomes: frozenset[int] = ALL
+    default_code: int = codes.NO_STATE
+    default_state: bytes = EMPTY
+
+
+USUAL = Terms()
+
+
+def agree(source: Source) -> Terms | None:
+    """What can be agreed with a receiver; None where it is the usual: any outcome, no default.
+
+    Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define.
+    """
+    outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES) or ALL
+    default = source.default_outcome
+    if default is None:
+        agreed = Terms(outcomes)
+    elif isinstance(default, _KINDS):
+        is_plain = default == type(default)()
+        state = EMPTY if is_plain else encode_composite(default)
+        agreed = Terms(outcomes, _CODES[default.NAME], state)
+    else:
+        raise AmqpError(
+            Condition.NOT_IMPLEMENTED,
+            "the default outcome is none of accepted, rejected, released and modified",
+            Scope.LINK,
+        )
+    return None if agreed == USUAL else agreed
+
+
+def told(agreed: Terms | None) -> tuple[Symbol, ...]:
+    """The outcomes to answer with, by their symbolic descriptors."""
+    outcomes = ALL if agreed is None else agreed.outcomes
+    return tuple(Symbol(name) for name, code in _CODES.items() if code in outcomes)
+
+
+def judge(settler: Any, delivery: Any, frame: Any) -> bool:
+    """Hold what a receiver says of a delivery to the terms of its link; whether that settles it.
+
+    An outcome that was not agreed on costs it the link, and is told to nobody.
+    """
+    link = delivery.outgoing
+    agreed: Terms = link.terms
+    code = frame.state_code
+    if code in ALL and code not in agreed.outcomes:
+        if frame.settled:
+            # not the link's any more, and so not lost with it
+            delivery.address.counters.count_outcome(settle_lost(settler, delivery))
+        error = AmqpError(
+            Condition.NOT_ALLOWED, "an outcome that is not among the source's outcomes", Scope.LINK
+        )
+        link.session.connection.fail_link(link, error)
+        return True
+    if (
+        not frame.settled
+        or agreed.default_code == codes.NO_STATE
+        or code not in (codes.NO_STATE, codes.RECEIVED)
+        or delivery.outcome in ALL
+    ):
+        return False
+    delivery.address.counters.count_outcome(agreed.default_code)
+    settler.settle(delivery, agreed.default_code, agreed.default_state)
+    return True
+
+
+def settle_lost(settler: Any, delivery: Any) -> int:
+    """Settle a delivery whose receiver is lost; returns the outcome's code.
+
+    Without a default outcome, or where the receiver has not got all of the message, that is
+    modified, delivery-failed.
+    """
+    agreed: Terms | None = delivery.outgoing.terms
+    is_told = delivery.parent is None and delivery.outcome in ALL
+    if agreed is None or agreed.default_code == codes.NO_STATE or delivery.discarded or is_told:
+        return int(settler.settle_lost(delivery))
+    settler.settle(delivery, agreed.default_code, agreed.default_state)
+    return agreed.default_code
