@@ -49,7 +49,13 @@ class Node:
             for a in configuration.addresses
         ]
         redirects = configured_redirects(configuration.redirects)
-        self.table = AddressTable(rules, router.default_distribution, self._dynamic_name, redirects)
+        redelivery = [
+            (a.prefix is not None, a.prefix or a.pattern or "", a.redeliver)
+            for a in configuration.addresses
+        ]
+        self.table = AddressTable(
+            rules, router.default_distribution, self._dynamic_name, redirects, redelivery
+        )
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),

@@ -344,6 +344,14 @@ class AddressSettings:
             "(unavailable).",
         ),
     )
+    redeliver: bool = attrs.field(
+        default=True,
+        metadata=setting(
+            kinds.flag(),
+            "Whether a message that one receiver releases or modifies is offered to another, if "
+            "one has room for it, before its sender hears of it. Not with multicast.",
+        ),
+    )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

@@ -10,6 +10,8 @@ cdef class Address:
     cdef public list producers
     cdef public list consumers
     cdef public object waiting
+    cdef public bint redelivers
+    cdef public bint keeps
     cdef public Py_ssize_t rotation
     cdef public bint credit_due
     cdef public bint is_dynamic

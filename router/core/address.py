@@ -22,7 +22,7 @@ UNAVAILABLE = 3
 class Address:
     """One address in use."""
 
-    def __init__(self, name: str, treatment: int) -> None:
+    def __init__(self, name: str, treatment: int, *, redelivers: bool = True) -> None:
         self.name = name
         self.treatment = treatment
         self.counters = Counters()
@@ -30,6 +30,10 @@ class Address:
         self.consumers: list[Consumer] = []
         # deliveries that no consumer could take yet, oldest first
         self.waiting: deque[Any] = deque()
+        # what one consumer gives back may be offered to another; octets are kept for it once there
+        # are several
+        self.redelivers = redelivers
+        self.keeps = False
         # where the next search for a consumer begins
         self.rotation = 0
         # its producers' credit is to be looked at, at the end of the turn

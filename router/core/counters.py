@@ -17,6 +17,8 @@ class Counters:
         # came in settled; of these, dropped because no consumer could take them at once
         self.presettled = 0
         self.dropped_presettled = 0
+        # offered to another receiver after one gave them back
+        self.redelivered = 0
         # by what the receiver said
         self.accepted = 0
         self.rejected = 0
@@ -48,6 +50,7 @@ class Counters:
         self.bytes_out += other.bytes_out
         self.presettled += other.presettled
         self.dropped_presettled += other.dropped_presettled
+        self.redelivered += other.redelivered
         self.accepted += other.accepted
         self.rejected += other.rejected
         self.released += other.released

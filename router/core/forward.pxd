@@ -5,6 +5,7 @@ from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog
 from router.core.credit cimport replenish, replenish_anonymous
 from router.core.intake cimport Intake
+from router.core.redelivery cimport Redelivery
 from router.core.settlement cimport Settler
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
@@ -43,7 +44,7 @@ cdef class Forwarder(Settler):
     cdef int _refuse(self, Delivery delivery, bytes verdict) except -1
     cdef int _refuse_malformed(self, Address address, Delivery delivery) except -1
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
-    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery)
+    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(consumer=Consumer)
     cdef int _serve_next(self, OutgoingLink link) except -1

@@ -23,6 +23,7 @@ from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
+from router.core.redelivery import Redelivery
 from router.core.settlement import Settler
 from router.core.table import AddressTable
 from router.engine.delivery import Delivery
@@ -48,7 +49,7 @@ class Forwarder(Settler):
         limit_bytes: int,
         link_names: LinkNames | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(Redelivery(turn, limit_bytes))
         self.table = table
         self.link_names = LinkNames() if link_names is None else link_names
         self.turn = turn
@@ -130,6 +131,8 @@ class Forwarder(Settler):
                 producer.waiting += 1
             return
         self._start(consumer, delivery, frame)
+        if address.keeps and delivery.complete:
+            self.redelivery.keep(delivery, frame.octets, frame.payload_at, frame.end)
 
     def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
         """Begin a delivery on a consumer's link with the frame at hand."""
@@ -320,12 +323,17 @@ class Forwarder(Settler):
                 self.give_up_expired(delivery)
                 continue
             self.count_out(delivery)
+            whole = None
+            if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
+                whole = delivery.chunks[0]
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
             if not self.backlog.send(session, delivery) or not delivery.complete:
                 link.current = delivery
             elif link.presettles:
                 self._taken(delivery)
+            elif whole is not None:
+                self.redelivery.keep(delivery, whole, 0, len(whole))
         if link.drain and link.credit and link.current is None and not waiting:
             session.use_up_credit(link)
 

@@ -16,7 +16,7 @@ from router.amqp.constants import (
     TerminusExpiryPolicy,
 )
 from router.amqp.performatives import Coordinator, Source, Target
-from router.core import stealing, terms, verdicts
+from router.core import redelivery, stealing, terms, verdicts
 from router.core.address import MULTICAST, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import LinkAttachReceived, LinkDetached, OpenReceived
@@ -70,6 +70,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
     link.owner = consumer
     link.terms = agreed
     address.consumers.append(consumer)
+    address.keeps = redelivery.keeps(address)
     # What the router does not do (filters, browsing, termini that outlive their link) is not
     # echoed: a peer sees from the answer what it did not get (section 2.6.3). Messages that come
     # in settled go out settled, so `unsettled` cannot be promised (section 2.8.2).
@@ -199,6 +200,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
     address = consumer.address
     session = link.session
     address.consumers.remove(consumer)
+    address.keeps = redelivery.keeps(address)
     current = link.current
     if current is not None:
         # The rest of it may still come in; nobody is there to take it.

@@ -2,6 +2,7 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame
 from router.core.address cimport Address, Producer
+from router.core.redelivery cimport Redelivery
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, OutgoingLink
@@ -11,6 +12,7 @@ cdef bytes EMPTY
 
 cdef class Settler(Handler):
     cdef public list credit_due
+    cdef public Redelivery redelivery
 
     @cython.locals(address=Address, link=IncomingLink, outgoing=OutgoingLink, session=Session, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *

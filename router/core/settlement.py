@@ -13,6 +13,7 @@ from router.amqp import codes
 from router.amqp.reading import DispositionFrame
 from router.core import terms, verdicts
 from router.core.address import Address, Producer
+from router.core.redelivery import Redelivery
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
@@ -23,7 +24,8 @@ EMPTY = b""
 class Settler(Handler):
     """The half of the core that works from receivers back to senders."""
 
-    def __init__(self) -> None:
+    def __init__(self, redelivery: Redelivery) -> None:
+        self.redelivery = redelivery
         # addresses and anonymous producers whose senders' credit is to be looked at
         self.credit_due: list[Any] = []
 
@@ -31,6 +33,8 @@ class Settler(Handler):
         """Tell the sender what the receiver said."""
         outgoing = delivery.outgoing
         if outgoing.terms is not None and terms.judge(self, delivery, frame):
+            return
+        if delivery.kept is not None and self.redelivery.take_back(self, delivery, frame):
             return
         if frame.settled:
             address = delivery.address
@@ -94,6 +98,8 @@ class Settler(Handler):
 
     def settle(self, delivery: Delivery, code: int, state: bytes) -> None:
         """Tell the sender an outcome of the router's own; `state` is empty for a plain one."""
+        if delivery.kept is not None:
+            self.redelivery.drop(delivery)
         if delivery.parent is not None:
             self.merge(delivery, code, state)
             return
@@ -113,6 +119,8 @@ class Settler(Handler):
         contradict it. Returns the outcome's code.
         """
         code = delivery.outcome
+        if delivery.kept is not None:
+            self.redelivery.drop(delivery)
         if delivery.parent is None and codes.ACCEPTED <= code <= codes.MODIFIED:
             has_fields = code in (codes.REJECTED, codes.MODIFIED)
             session = delivery.incoming.session
@@ -127,6 +135,8 @@ class Settler(Handler):
 
         One that has not yet will be when it does.
         """
+        if delivery.kept is not None:
+            self.redelivery.drop(delivery)
         if delivery.outgoing_open and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
             address = delivery.address
             address.counters.count_outcome(delivery.outcome)
@@ -153,6 +163,8 @@ class Settler(Handler):
             if copy.outgoing is None:
                 copy.settled = copy.settled or frame.settled
                 continue
+            if frame.settled and copy.kept is not None:
+                self.redelivery.drop(copy)
             if frame.settled and copy.outcome:
                 copy.address.counters.count_outcome(copy.outcome)
             session = copy.outgoing.session

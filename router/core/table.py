@@ -40,8 +40,10 @@ def _path(text: str) -> str:
 class AddressTable:
     """All addresses of a router.
 
-    `rules` are (is_prefix, pattern, treatment name); `new_name` makes hard-to-guess names for
-    dynamic nodes; `redirects` are of addresses, or hosts, that are elsewhere.
+    `rules` are (is_prefix, pattern, treatment name), and `redelivery` (is_prefix, pattern, whether
+    what one receiver gives back is offered to another), which it is by default; `new_name` makes
+    hard-to-guess names for dynamic nodes; `redirects` are of addresses, or hosts, that are
+    elsewhere.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class AddressTable:
         default_treatment: str,
         new_name: Callable[[], str],
         redirects: Redirects | None = None,
+        redelivery: Iterable[tuple[bool, str, bool]] = (),
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
         self._in_use: dict[str, Address] = {}
@@ -57,6 +60,10 @@ class AddressTable:
         for is_prefix, pattern, treatment in rules:
             add = self._rules.add_prefix if is_prefix else self._rules.add
             add(pattern, TREATMENTS[treatment])
+        self._redelivers: PatternTree[bool] = PatternTree()
+        for is_prefix, pattern, redelivers in redelivery:
+            add_flag = self._redelivers.add_prefix if is_prefix else self._redelivers.add
+            add_flag(pattern, redelivers)
         self._default = TREATMENTS[default_treatment]
         self._new_name = new_name
         # what addresses counted that are no longer in use; those named in `kept` each on its own
@@ -108,7 +115,8 @@ class AddressTable:
             treatment = self.treatment(name)
             if treatment == UNAVAILABLE:
                 return None
-            address = self._in_use[name] = Address(name, treatment)
+            redelivers = self._redelivers.match(name) is not False
+            address = self._in_use[name] = Address(name, treatment, redelivers=redelivers)
         return address
 
     def enter_dynamic(self) -> tuple[str, Address]:

@@ -28,4 +28,5 @@ cdef class Delivery:
     cdef public Py_ssize_t open_copies
     cdef public int outcome
     cdef public bytes outcome_octets
+    cdef public object kept
     cdef public bytes tag

@@ -57,6 +57,8 @@ class Delivery:
     open_copies: int
     outcome: int
     outcome_octets: Any
+    # what the core keeps to offer it to another receiver; None where nothing is
+    kept: Any
     # the delivery-tag to send, where it matters; None for one made of the delivery-id
     tag: bytes | None
 
@@ -86,6 +88,7 @@ DEFAULTS: dict[str, Any] = {
     "open_copies": 0,
     "outcome": 0,
     "outcome_octets": None,
+    "kept": None,
     "tag": None,
 }
 

@@ -212,6 +212,14 @@ METRICS: Final = (
         _one(lambda r: r.counters.dropped_presettled),
     ),
     Metric(
+        "trioute_deliveries_redelivered_total",
+        "counter",
+        "Deliveries that a receiver released or modified and another one got; each counts as an "
+        "outcome besides.",
+        (),
+        _one(lambda r: r.counters.redelivered),
+    ),
+    Metric(
         "trioute_deliveries_outcome_total",
         "counter",
         f"Deliveries by how they ended: {_OUTCOME_MEANING}.",
@@ -274,6 +282,13 @@ METRICS: Final = (
         "Deliveries of an address that went out.",
         ("address",),
         _by_address(lambda a: a.counters.egress),
+    ),
+    Metric(
+        "trioute_address_deliveries_redelivered_total",
+        "counter",
+        "Deliveries of an address that one receiver gave back and another one got.",
+        ("address",),
+        _by_address(lambda a: a.counters.redelivered),
     ),
     Metric(
         "trioute_address_deliveries_outcome_total",

@@ -30,6 +30,7 @@ COUNTED = {
     "no_destination": 113,
     "shed": 114,
     "malformed": 115,
+    "redelivered": 116,
 }
 
 
@@ -67,7 +68,7 @@ def test_what_is_shown_by_address_adds_up_to_the_router() -> None:
         if name.startswith("trioute_address_") and total is not None:
             compared += 1
             assert sum(v for _, v in samples) == sum(v for _, v in total)
-    assert compared == 4
+    assert compared == 5
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

@@ -59,11 +59,12 @@ class Router:
         limit_bytes: int = 1 << 30,
         redirects: Redirects | None = None,
         stealing: str = "same-user",
+        redelivery: Iterable[tuple[bool, str, bool]] = (),
     ) -> None:
         self.turn = Turn()
         self.turn.now = 1000.0
         self._made = 0
-        self.table = AddressTable(rules, default, self._dynamic_name, redirects)
+        self.table = AddressTable(rules, default, self._dynamic_name, redirects, redelivery)
         self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes, LinkNames(stealing))
         self.clients: list[Client] = []
         self.events: list[Any] = []

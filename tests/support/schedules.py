@@ -12,11 +12,12 @@ from typing import Any
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 
-from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
+from support.in_memory import Client, Received, ReceivingLink, Router, Sending, SendingLink
 
 ADDRESSES = ["balanced", "closest", "multicast", "multicast"]
 RULES = [(False, name, name) for name in sorted(set(ADDRESSES))]
 OUTCOMES = [Accepted(), Accepted(), Released(), Rejected(), Modified(delivery_failed=True)]
+GIVES_BACK = (Released, Modified)
 OFTEN = ["send", "settle", "grant", "begin_sending", "go_on", "send_settled"]
 NOW_AND_THEN = [
     "drain",
@@ -28,6 +29,7 @@ NOW_AND_THEN = [
     "open_window",
     "sender_settles",
     "told_unsettled",
+    "given_back_unsettled",
     "abort",
     "abort_at_once",
     "send_short_lived",
@@ -45,15 +47,20 @@ TTL_100_MS = bytes.fromhex("005370c00503404052 64")
 
 
 class Play:
-    """One router, a few clients, and the ledger of what they sent and received."""
+    """One router, a few clients, and the ledger of what they sent and received.
 
-    def __init__(self) -> None:
+    Beside the usual receivers there are `crowd` more, with much credit, at the unicast addresses.
+    """
+
+    def __init__(self, crowd: int = 0) -> None:
         self.router = Router(RULES)
         self.clients = [
             self.router.client(max_frame_size=size, window=window)
             for size, window in ((65536, 1000), (512, 1000), (512, 3), (4096, 1))
         ]
         self.sendings: list[Sending] = []
+        # how often receivers gave a message back
+        self.given_back: Counter[bytes] = Counter()
         # what senders had sent when they were stolen
         self.owed: list[Sending] = []
         self.stolen: set[SendingLink | ReceivingLink] = set()
@@ -62,6 +69,8 @@ class Play:
             self.clients[(number + 1) % 4].receiver(name, credit=2)
             self.clients[(number + 2) % 4].sender(name)
         self.clients[3].sender(None)
+        for number in range(crowd):
+            self.clients[number % 4].receiver(ADDRESSES[number % 2], credit=50)
 
     def senders(self) -> list[SendingLink]:
         return [
@@ -123,9 +132,11 @@ class Play:
             case "give_back" if sender and sender.drain and sender.credit > 0:
                 sender.give_back()
             case "settle" if receiver:
-                receiver.settle(OUTCOMES[other % len(OUTCOMES)])
+                self.settle(receiver, OUTCOMES[other % len(OUTCOMES)])
             case "told_unsettled" if receiver:
                 receiver.settle(Accepted(), settled=False)
+            case "given_back_unsettled" if receiver:
+                self.settle(receiver, Released(), settled=False)
             case "sender_settles" if sender:
                 for sending in self.sendings:
                     if sending.link is sender and sending.complete and not sending.is_over:
@@ -166,6 +177,13 @@ class Play:
             head += to_section(ADDRESSES[size % len(ADDRESSES)])
         payload = head + data_section(mark + b"." * size)
         self.sendings.append(sender.send(payload, settled=settled, more=more))
+
+    def settle(self, receiver: ReceivingLink, state: Any, *, settled: bool = True) -> None:
+        """Have a receiver say this of all that it has."""
+        if isinstance(state, GIVES_BACK):
+            whole = [each for each in receiver.unsettled.values() if each.complete]
+            self.given_back.update({mark_of(each) for each in whole})
+        receiver.settle(state, settled=settled)
 
     def steal(self, link: SendingLink | ReceivingLink, how: int) -> None:
         """Attach a link again, on the same session or on another connection, as often as not to
@@ -221,21 +239,31 @@ class Play:
         return received, over, [link.credit for link in self.senders()]
 
     def check_ledger(self) -> None:
-        """Each unsettled delivery has its one outcome; no receiver has a part of anything twice."""
+        """Each unsettled delivery has its one outcome; none comes twice but to be tried again.
+
+        For each time more that it comes, a receiver gave it back; and no link has it twice.
+        """
         for sending in self.sendings:
             if sending.link.attached and sending.complete and not sending.settled:
                 assert sending.is_over, f"{sending} has no outcome"
         for sending in self.owed:
             assert sending.is_over or sending.link.client.over, f"{sending} was stolen untold"
         seen: Counter[tuple[bytes, str]] = Counter()
+        by_link: Counter[tuple[bytes, int]] = Counter()
         for client in self.clients:
             for link in client.links:
                 if isinstance(link, ReceivingLink):
                     assert link.current is None or not link.attached
                     for received in link.received:
-                        mark = received.payload[received.payload.index(b"<") :][:8]
+                        mark = mark_of(received)
+                        by_link[mark, id(link)] += 1
                         seen[mark, "" if link.address != "multicast" else str(id(link))] += 1
-        assert not [mark for mark, count in seen.items() if count > 1]
+        assert not [mark for mark, count in by_link.items() if count > 1]
+        assert not [
+            (mark, address)
+            for (mark, address), count in seen.items()
+            if count > 1 + (0 if address else self.given_back[mark])
+        ]
 
     def check_liveness(self) -> None:
         """Whoever has receivers can send, and it arrives and is settled."""
@@ -268,6 +296,12 @@ class Play:
         assert len(self.router.table) == 0
         assert len(forwarder.link_names) == 0
         assert forwarder.backlog.held_bytes == 0
+        assert forwarder.redelivery.kept_bytes == 0
+
+
+def mark_of(received: Received) -> bytes:
+    """Which message it is."""
+    return received.payload[received.payload.index(b"<") :][:8]
 
 
 def to_section(address: str) -> bytes:
@@ -282,12 +316,13 @@ def data_section(octets: bytes) -> bytes:
     return b"\x00\x53\x75\xb0" + len(octets).to_bytes(4, "big") + octets
 
 
-def play(schedule: list[tuple[str, int, int]]) -> None:
-    """Play a schedule to its end and look at what came of it."""
-    game = Play()
+def play(schedule: list[tuple[str, int, int]], crowd: int = 0) -> int:
+    """Play a schedule to its end and look at what came of it; returns how often was redelivered."""
+    game = Play(crowd)
     for what, one, other in schedule:
         game.step(what, one, other)
     game.settle_down()
     game.check_ledger()
     game.check_liveness()
     game.check_nothing_is_left()
+    return game.router.table.total().redelivered

@@ -1,0 +1,174 @@
+"""What one receiver gave back is offered to another, before its sender hears of it.
+
+Where an address has several receivers, the octets of a small message are kept until it is settled.
+If its receiver releases or modifies it, another one that has room at that moment and has not had it
+yet gets it; the last outcome is the sender's. Nothing waits for this: without room the sender is
+told at once, as with a single receiver.
+(docs/decisions/0029-redelivery.md.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import codes
+from router.amqp.composite import decode_composite
+from router.amqp.performatives import Modified
+from router.amqp.reading import DispositionFrame
+from router.amqp.revision import revise
+from router.core.address import MULTICAST, Address, Consumer
+from router.engine.delivery import Delivery
+from router.engine.outbox import Turn
+
+# Larger messages are not kept: copying them would cost more than sending them.
+MAX_BYTES = 32768
+# So many receivers may give a message back; what all of them refuse is not worth more of them.
+MAX_ATTEMPTS = 8
+# This part of what the router may hold may be kept besides.
+PART_KEPT = 8
+# What an attempt takes, in frames that come once a message (see `Connection.count_work`).
+WORK = 20
+EMPTY = b""
+
+
+class Kept:
+    """The octets of a message as it was sent last, when that was, and who has given it back.
+
+    Made by `Kept.__new__(Kept)`.
+    """
+
+    octets: bytes
+    since: float
+    had: Any
+
+
+class Redelivery:
+    """What is kept of all messages of a router."""
+
+    def __init__(self, turn: Turn, limit_bytes: int) -> None:
+        self.turn = turn
+        self.kept_bytes = 0
+        self.limit_bytes = limit_bytes // PART_KEPT
+
+    def keep(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
+        """Keep `view[start:end]`, all that there is of a delivery that has been sent whole."""
+        count = end - start
+        if (
+            not delivery.outgoing_open
+            or not delivery.incoming_open
+            or count > MAX_BYTES
+            or self.kept_bytes + count > self.limit_bytes
+        ):
+            return
+        kept = Kept.__new__(Kept)
+        kept.octets = bytes(memoryview(view)[start:end])
+        kept.since = self.turn.now
+        kept.had = None
+        delivery.kept = kept
+        self.kept_bytes += count
+
+    def drop(self, delivery: Delivery) -> None:
+        """Keep nothing of a delivery any longer: it is settled, or its outcome is known."""
+        kept = delivery.kept
+        if kept is not None:
+            delivery.kept = None
+            self.kept_bytes -= len(kept.octets)
+
+    def take_back(self, core: Any, delivery: Delivery, frame: DispositionFrame) -> bool:
+        """Look at what a receiver says of a delivery; whether it goes to another one instead."""
+        code = frame.state_code
+        if (code == codes.RELEASED or code == codes.MODIFIED) and _offer(
+            self, core, delivery, frame
+        ):
+            return True
+        if frame.settled or codes.ACCEPTED <= code <= codes.MODIFIED:
+            self.drop(delivery)
+        return False
+
+
+def keeps(address: Address) -> bool:
+    """Whether another receiver could be offered what one of this address gives back."""
+    return address.redelivers and address.treatment != MULTICAST and len(address.consumers) > 1
+
+
+def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool:
+    """Send a delivery that its receiver gives back to another one, if there is one for it."""
+    address = delivery.address
+    kept = delivery.kept
+    had = [*(kept.had or ()), delivery.outgoing]
+    if not delivery.incoming_open or delivery.chunks is not None or len(had) >= MAX_ATTEMPTS:
+        return False
+    consumer = _other(address, had)
+    if consumer is None:
+        return False
+    giver = delivery.outgoing.session
+    giver.connection.count_work(WORK)
+    octets = _revised(delivery, frame, redelivery.turn.now)
+    if octets is None:
+        return False
+    redelivery.drop(delivery)
+    address.counters.count_outcome(frame.state_code)
+    if not frame.settled:
+        # it waits for its sender to settle, who is not going to hear of it
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        giver.tell_receiver(delivery, True, frame.state_code, frame.octets, frame.state_at, count)
+    _send(redelivery, core, consumer, delivery, octets)
+    if delivery.kept is not None:
+        delivery.kept.had = had
+    core.note_credit(address, None)
+    return True
+
+
+def _other(address: Address, had: list[Any]) -> Consumer | None:
+    """Of the consumers that have room and have not had it, the one with the least to do."""
+    able = [
+        consumer
+        for consumer in address.consumers
+        if consumer.link not in had and consumer.link.session.can_send(consumer.link)
+    ]
+    return min(able, key=lambda consumer: consumer.link.unsettled, default=None)
+
+
+def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
+    """The message as it goes out next; None where it cannot."""
+    kept = delivery.kept
+    octets: bytes = kept.octets
+    modified = Modified()
+    if frame.state_code == codes.MODIFIED and not frame.plain:
+        state, _ = decode_composite(
+            bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
+        )
+        assert isinstance(state, Modified)
+        modified = state
+    if delivery.message_format:
+        # it has no header that we know of: what is to be changed cannot be
+        is_same = not modified.delivery_failed and not modified.message_annotations
+        return octets if is_same else None
+    return revise(
+        octets,
+        int((now - kept.since) * 1000),
+        failed=bool(modified.delivery_failed),
+        annotations=modified.message_annotations,
+    )
+
+
+def _send(
+    redelivery: Redelivery, core: Any, consumer: Consumer, delivery: Any, octets: bytes
+) -> None:
+    link = consumer.link
+    session = link.session
+    counters = delivery.address.counters
+    counters.redelivered += 1
+    counters.egress += 1
+    delivery.started = False
+    delivery.outcome = codes.NO_STATE
+    session.begin_outgoing(link, delivery)
+    sent = session.send(delivery, octets, 0, len(octets), False)
+    counters.bytes_out += sent
+    if sent < len(octets):
+        link.current = delivery
+        core.backlog.hold(delivery, octets, sent, len(octets))
+    elif link.presettles:
+        counters.count_outcome(codes.ACCEPTED)
+        core.settle(delivery, codes.ACCEPTED, EMPTY)
+    redelivery.keep(delivery, octets, 0, len(octets))
