@@ -1,4 +1,4 @@
-"""What the router looks at inside a message: the header's ttl and the properties' `to`.
+"""What the router looks at inside a message: the header's ttl and priority, the properties' `to`.
 
 Nothing is decoded that is not asked for; sections before the one wanted are stepped over by size.
 (Sections 3.2.1 and 3.2.4.) A message whose first frame ends before the field is treated as not
@@ -11,43 +11,87 @@ from typing import Any
 
 from router.amqp.constants import Descriptor
 from router.amqp.reading import Cursor
+from router.amqp.sections import SECTION_NAMES
 from router.errors import AmqpError
 
 HEADER = int(Descriptor.HEADER)
 PROPERTIES = int(Descriptor.PROPERTIES)
 ABSENT = 0xFFFFFFFF
+# what a cursor says where there is no descriptor
+NO_VALUE = 0xFFFFFFFFFFFFFFFF
+
+PRIORITY = 4
+HIGHEST_PRIORITY = 9
+UBYTE = 0x50
+NULL = 0x40
+SYMBOL8 = 0xA3
+SYMBOL32 = 0xB3
 
 
-class TimeToLive:
-    """A ttl and where its octets lie, so that what is left can be written over it.
+class HeaderPeek:
+    """What a header says of a message that waits.
 
-    `width` is 4 or 1; what is left always fits, because it never grows.
+    `priority` is 0 to 9, and 4 where the header has none. `ttl_at` and `width` (4, 1 or 0) tell
+    where the ttl's octets lie, counted from where the message begins, so that what is left can be
+    written over them; it always fits, because it never grows. `ttl_at` is 0 where there is no ttl.
     """
 
-    def __init__(self, ttl_ms: int, at: int, width: int) -> None:
-        self.ttl_ms = ttl_ms
-        self.at = at
-        self.width = width
+    def __init__(self) -> None:
+        self.priority = PRIORITY
+        self.ttl_ms = 0
+        self.ttl_at = 0
+        self.width = 0
 
 
-def find_ttl(view: Any, start: int, end: int) -> TimeToLive | None:
-    """The header's ttl in `view[start:end]`; its `at` counts from `start`."""
+def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
+    """What the header in `view[start:end]` says, or None where there is none.
+
+    Fields of a wrong type count as absent, and so does a list that is not all there.
+    """
     cursor = Cursor()
+    found = HeaderPeek()
     try:
         cursor.move(view, start, end)
-        if cursor.take_descriptor() != HEADER:
+        if _take_section(cursor) != HEADER:
             return None
-        if cursor.enter_list() < 3:
-            return None
+        count = cursor.enter_list()
+        # what the count promises may be more than the list holds
+        cursor.end = cursor.value_end
+        if count < 2:
+            return found
         cursor.skip()
-        cursor.skip()
+        if cursor.at < cursor.end and cursor.octets[cursor.at] == UBYTE:
+            found.priority = min(cursor.take_ubyte(PRIORITY), HIGHEST_PRIORITY)
+        else:
+            cursor.skip()
+        if count < 3:
+            return found
         at = cursor.at
         ttl_ms = cursor.take_uint(ABSENT)
+        if cursor.octets[at] != NULL:
+            found.ttl_ms = ttl_ms
+            found.ttl_at = at + 1 - start
+            found.width = cursor.at - at - 1
     except AmqpError:
-        return None
-    if ttl_ms == ABSENT:
-        return None
-    return TimeToLive(ttl_ms, at + 1 - start, cursor.at - at - 1)
+        pass
+    return found
+
+
+def _take_section(cursor: Cursor) -> int:
+    """Take a section's descriptor, a number or a name; NO_VALUE where there is neither."""
+    code: int = cursor.take_descriptor()
+    at = cursor.at
+    if code != NO_VALUE or cursor.end - at < 3 or cursor.octets[at] != 0x00:
+        return code
+    constructor = cursor.octets[at + 1]
+    if constructor not in (SYMBOL8, SYMBOL32):
+        return code
+    cursor.at = at + 2
+    size = cursor.take_u8() if constructor == SYMBOL8 else cursor.take_u32()
+    name_at = cursor.at
+    cursor.advance(size)
+    name = bytes(memoryview(cursor.octets)[name_at : cursor.at])
+    return int(SECTION_NAMES.get(name.decode("latin-1"), NO_VALUE))
 
 
 def find_to(view: Any, start: int, end: int) -> str | None:
@@ -55,10 +99,10 @@ def find_to(view: Any, start: int, end: int) -> str | None:
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
-        descriptor = cursor.take_descriptor()
+        descriptor = _take_section(cursor)
         while HEADER <= descriptor < PROPERTIES:
             cursor.skip()
-            descriptor = cursor.take_descriptor()
+            descriptor = _take_section(cursor)
         if descriptor != PROPERTIES or cursor.enter_list() < 3:
             return None
         cursor.skip()

@@ -1,5 +1,6 @@
 cimport cython
 from router.core.counters cimport Counters
+from router.core.waiting cimport WaitingQueue
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 @cython.final
@@ -9,7 +10,7 @@ cdef class Address:
     cdef public Counters counters
     cdef public list producers
     cdef public list consumers
-    cdef public object waiting
+    cdef public WaitingQueue waiting
     cdef public bint redelivers
     cdef public bint keeps
     cdef public Py_ssize_t rotation
@@ -29,4 +30,4 @@ cdef class Producer:
 cdef class Consumer:
     cdef public OutgoingLink link
     cdef public Address address
-    cdef public object waiting
+    cdef public WaitingQueue waiting

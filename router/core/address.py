@@ -6,10 +6,10 @@ list is decided by `linking`, and what an address is called and how it is treate
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 from router.core.counters import Counters
+from router.core.waiting import WaitingQueue
 from router.engine.link import IncomingLink, OutgoingLink
 
 # How deliveries are spread over an address's consumers (Dispatch's `distribution`).
@@ -28,8 +28,8 @@ class Address:
         self.counters = Counters()
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
-        # deliveries that no consumer could take yet, oldest first
-        self.waiting: deque[Any] = deque()
+        # deliveries that no consumer could take yet
+        self.waiting = WaitingQueue()
         # what one consumer gives back may be offered to another; octets are kept for it once there
         # are several
         self.redelivers = redelivers
@@ -66,4 +66,4 @@ class Consumer:
     def __init__(self, link: OutgoingLink, address: Address) -> None:
         self.link = link
         self.address = address
-        self.waiting: deque[Any] = deque() if address.treatment == MULTICAST else address.waiting
+        self.waiting = WaitingQueue() if address.treatment == MULTICAST else address.waiting

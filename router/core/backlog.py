@@ -4,7 +4,7 @@ Each octet kept counts three times: against the frames that its session may send
 its connection may have waiting, and against what the router may hold altogether. The nearer these
 limits, the less is let come after it (docs/decisions/0004); what comes all the same, beyond the
 router's limit, is given up by `shedding`. What waits of a message with a ttl loses of it as long as
-it waits.
+it waits, and its header's priority says before whom it is taken (`waiting`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from router.amqp.peek import find_ttl
+from router.amqp.peek import PRIORITY, find_header
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -36,15 +36,17 @@ class Backlog:
         chunk: Any = bytes(memoryview(view)[start:end])
         if delivery.chunks is None:
             delivery.chunks = deque()
-            if not delivery.started and delivery.message_format == 0:
-                ttl = find_ttl(view, start, end)
-                if ttl is not None:
-                    # what is left is written over it when it leaves
-                    chunk = bytearray(chunk)
-                    delivery.ttl_at = ttl.at
-                    delivery.deadline = self.turn.now + ttl.ttl_ms / 1000
-                    if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
-                        self.next_expiry = delivery.deadline
+            if not delivery.started:
+                delivery.priority = PRIORITY
+                if delivery.message_format == 0:
+                    header = find_header(view, start, end)
+                    if header is not None:
+                        delivery.priority = header.priority
+                        if header.ttl_at:
+                            # what is left is written over it when it leaves
+                            chunk = bytearray(chunk)
+                            delivery.ttl_at = header.ttl_at
+                            self._note_deadline(delivery, header.ttl_ms)
         delivery.chunks.append(chunk)
         count = len(chunk)
         delivery.held_bytes += count
@@ -56,6 +58,11 @@ class Backlog:
         if connection.held_bytes > connection.settings.held_limit_bytes:
             connection.held_back = True
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
+
+    def _note_deadline(self, delivery: Delivery, ttl_ms: int) -> None:
+        delivery.deadline = self.turn.now + ttl_ms / 1000
+        if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
+            self.next_expiry = delivery.deadline
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
         """Octets that were held have left, or are given up."""

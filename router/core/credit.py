@@ -31,12 +31,12 @@ def backing(address: Address) -> int:
             # One message ahead: it may be another link that fills the socket all the time.
             credit = 1
         total += credit
-        left = max(0, credit - len(consumer.waiting))
+        left = max(0, credit - consumer.waiting.count)
         if slowest < 0 or left < slowest:
             slowest = left
     if address.treatment == MULTICAST:
         return max(0, slowest)
-    return total - len(address.waiting)
+    return total - address.waiting.count
 
 
 def replenish(address: Address) -> None:

@@ -7,11 +7,9 @@ than that, but before this look, is found expired there (`Forwarder.serve`).
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Any
-
 from router.core.address import MULTICAST
 from router.core.forward import Forwarder
+from router.core.waiting import WaitingQueue
 
 
 def expire(forwarder: Forwarder) -> None:
@@ -24,18 +22,20 @@ def expire(forwarder: Forwarder) -> None:
                 _expire_queue(forwarder, consumer.waiting)
 
 
-def _expire_queue(forwarder: Forwarder, waiting: deque[Any]) -> None:
+def _expire_queue(forwarder: Forwarder, waiting: WaitingQueue) -> None:
     if not any(delivery.deadline for delivery in waiting):
         return
     backlog = forwarder.backlog
-    kept = []
-    while waiting:
-        delivery = waiting.popleft()
+    expired = []
+    deliveries = list(waiting)
+    waiting.clear()
+    for delivery in deliveries:
         deadline = delivery.deadline
         if deadline and deadline <= forwarder.turn.now:
-            forwarder.give_up_expired(delivery)
+            expired.append(delivery)
             continue
-        kept.append(delivery)
+        waiting.append(delivery)
         if deadline and (backlog.next_expiry == 0 or deadline < backlog.next_expiry):
             backlog.next_expiry = deadline
-    waiting.extend(kept)
+    for delivery in expired:
+        forwarder.give_up_expired(delivery)

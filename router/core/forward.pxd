@@ -7,6 +7,7 @@ from router.core.credit cimport replenish, replenish_anonymous
 from router.core.intake cimport Intake
 from router.core.redelivery cimport Redelivery
 from router.core.settlement cimport Settler
+from router.core.waiting cimport WaitingQueue
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
@@ -44,7 +45,7 @@ cdef class Forwarder(Settler):
     cdef int _refuse(self, Delivery delivery, bytes verdict) except -1
     cdef int _refuse_malformed(self, Address address, Delivery delivery) except -1
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
-    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address)
+    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(consumer=Consumer)
     cdef int _serve_next(self, OutgoingLink link) except -1

@@ -119,7 +119,7 @@ class Forwarder(Settler):
             self._fan_out(address, delivery, frame)
             return
         consumer = None
-        if not address.waiting:
+        if address.waiting.count == 0:
             consumer = self._choose(address)
         if consumer is None:
             if not address.consumers:
@@ -212,7 +212,7 @@ class Forwarder(Settler):
         for consumer in address.consumers:
             link = consumer.link
             session = link.session
-            has_room = not consumer.waiting and session.can_send(link)
+            has_room = consumer.waiting.count == 0 and session.can_send(link)
             if not has_room and delivery.settled:
                 address.counters.dropped_presettled += 1
                 continue
@@ -317,7 +317,7 @@ class Forwarder(Settler):
                     self._taken(delivery)
             link.current = None
         waiting = consumer.waiting
-        while waiting and session.can_send(link):
+        while waiting.count and session.can_send(link):
             delivery = waiting.popleft()
             if delivery.deadline and delivery.deadline <= self.turn.now:
                 self.give_up_expired(delivery)
@@ -334,12 +334,12 @@ class Forwarder(Settler):
                 self._taken(delivery)
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
-        if link.drain and link.credit and link.current is None and not waiting:
+        if link.drain and link.credit and link.current is None and waiting.count == 0:
             session.use_up_credit(link)
 
     def _serve_next(self, link: OutgoingLink) -> None:
         consumer = link.owner
-        if consumer is not None and (consumer.waiting or link.drain):
+        if consumer is not None and (consumer.waiting.count or link.drain):
             self.serve(consumer)
 
     def _taken(self, delivery: Delivery) -> None:
@@ -381,7 +381,7 @@ class Forwarder(Settler):
         """A receiver's credit changed: serve it, and let its senders know."""
         consumer = link.owner
         if consumer is not None:
-            if consumer.waiting or link.current is not None or link.drain:
+            if consumer.waiting.count or link.current is not None or link.drain:
                 self.serve(consumer)
             self.note_credit(consumer.address, None)
 

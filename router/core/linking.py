@@ -249,8 +249,7 @@ def abort(forwarder: Any, delivery: Any) -> None:
         if address is not None:
             delivery.incoming.session.connection.count_work(len(address.waiting))
             for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
-                if delivery in waiting:
-                    waiting.remove(delivery)
+                if waiting.remove(delivery):
                     forwarder.count_out(delivery)
                     forwarder.note_credit(address, None)
                     break

@@ -8,13 +8,13 @@ sent is released, and what was half sent is aborted and modified with delivery-f
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 from router.amqp.constants import Descriptor
 from router.core import linking, verdicts
 from router.core.address import MULTICAST, Address
 from router.core.forward import Forwarder
+from router.core.waiting import WaitingQueue
 
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
@@ -62,7 +62,7 @@ def fair_level(holdings: list[int], room: int) -> int:
     return room
 
 
-def _queues(address: Address) -> list[deque[Any]]:
+def _queues(address: Address) -> list[WaitingQueue]:
     if address.treatment == MULTICAST:
         return [consumer.waiting for consumer in address.consumers]
     return [address.waiting]
@@ -82,12 +82,13 @@ def _is_too_much(delivery: Any, level: int) -> bool:
     return bool(delivery.held_bytes and delivery.incoming.session.connection.held_bytes > level)
 
 
-def _shed_queue(forwarder: Forwarder, waiting: deque[Any], level: int) -> int:
-    """Release what came last, as long as its connection has too much."""
+def _shed_queue(forwarder: Forwarder, waiting: WaitingQueue, level: int) -> int:
+    """Release what is least urgent and came last, as long as its connection has too much."""
     kept = []
     count = 0
-    while waiting:
-        delivery = waiting.pop()
+    deliveries = list(waiting)
+    waiting.clear()
+    for delivery in reversed(deliveries):
         if _is_too_much(delivery, level):
             _release(forwarder, delivery)
             count += 1

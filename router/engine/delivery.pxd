@@ -17,6 +17,7 @@ cdef class Delivery:
     cdef public bint discarded
     cdef public unsigned long long size
     cdef public bint started
+    cdef public unsigned char priority
     cdef public SectionScan scan
     cdef public object chunks
     cdef public Py_ssize_t held_bytes

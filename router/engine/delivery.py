@@ -49,9 +49,11 @@ class Delivery:
     # the delivery this is a copy of, and the copies that were made of this one
     parent: Any
     copies: Any
-    # the core's: the address it was sent to, when its ttl ends (0: never) and where the ttl
-    # stands in the first chunk, how many copies are open, the outcome so far
+    # the core's: the address it was sent to, its priority (0 to 9) once it has to wait, when its
+    # ttl ends (0: never) and where the ttl stands in the first chunk, how many copies are open,
+    # the outcome so far
     address: Any
+    priority: int
     deadline: float
     ttl_at: int
     open_copies: int
@@ -83,6 +85,7 @@ DEFAULTS: dict[str, Any] = {
     "parent": None,
     "copies": None,
     "address": None,
+    "priority": 0,
     "deadline": 0.0,
     "ttl_at": 0,
     "open_copies": 0,

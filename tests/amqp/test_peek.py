@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.decode import decode_value
 from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
-from router.amqp.peek import find_to, find_ttl
+from router.amqp.peek import find_header, find_to
 from router.amqp.types import Symbol
 
 from support.wire import cut_short, messages
@@ -19,9 +19,15 @@ BEFORE = b"\xff\x00\x53"
 AFTER = b"\x00\x53\x73\xc0"
 
 
-def ttl_of(octets: bytes) -> Any:
+def header_of(octets: bytes) -> Any:
     """What is found, with other octets before and behind."""
-    return find_ttl(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
+    return find_header(memoryview(BEFORE + octets + AFTER), len(BEFORE), len(BEFORE) + len(octets))
+
+
+def ttl_of(octets: bytes) -> Any:
+    """What is found, if there is a ttl in it."""
+    found = header_of(octets)
+    return found if found is not None and found.ttl_at else None
 
 
 def to_of(octets: bytes) -> str | None:
@@ -35,8 +41,15 @@ TTLS = {
     "52ff": (255, 1),
     "7000000007": (7, 4),
     "70fffffffe": (2**32 - 2, 4),
+    "70ffffffff": (2**32 - 1, 4),
 }
-LISTS = {
+DESCRIPTORS = [
+    "005370",
+    "00800000000000000070",
+    "00a310" + b"amqp:header:list".hex(),
+    "00b300000010" + b"amqp:header:list".hex(),
+]
+LISTS: dict[str, Any] = {
     "list8": lambda items, count: bytes((0xC0, len(items) + 1, count)) + items,
     "list32": lambda items, count: (
         b"\xd0" + (len(items) + 4).to_bytes(4, "big") + count.to_bytes(4, "big") + items
@@ -46,7 +59,7 @@ LISTS = {
 
 @pytest.mark.parametrize("before", ["4040", "4140", "56015004", "425004", "405000"])
 @pytest.mark.parametrize("after", ["", "40", "4143", "427000000001"])
-@pytest.mark.parametrize("descriptor", ["005370", "00800000000000000070"])
+@pytest.mark.parametrize("descriptor", DESCRIPTORS)
 @pytest.mark.parametrize("enclose", LISTS.values(), ids=list(LISTS))
 @pytest.mark.parametrize(("ttl", "expected"), TTLS.items())
 def test_a_ttl_in_any_encoding(
@@ -57,9 +70,9 @@ def test_a_ttl_in_any_encoding(
     octets = bytes.fromhex(descriptor) + enclose(items, count) + b"\x00\x53\x75\xa0\x01x"
     found = ttl_of(octets)
     assert (found.ttl_ms, found.width) == expected
-    value = octets[found.at : found.at + found.width]
+    value = octets[found.ttl_at : found.ttl_at + found.width]
     assert int.from_bytes(value, "big") == found.ttl_ms
-    assert octets[found.at - 1 : found.at].hex() == ttl[:2]
+    assert octets[found.ttl_at - 1 : found.ttl_at].hex() == ttl[:2]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +91,12 @@ def test_a_ttl_in_any_encoding(
         "005370c00603404054ff40",
         "005375a00178",
         "005373c00403404043",
-        "00a310" + b"amqp:header:list".hex() + "c00403404043",
+        "00a310" + b"amqp:footer:list".hex() + "c00403404043",
+        "00a320" + b"amqp:header:list".hex(),
+        "00b3ffffffff" + b"amqp:header:list".hex() + "c00403404043",
+        "00a3",
+        "00a110" + b"amqp:header:list".hex() + "c00403404043",
+        "005370c0030340404043",
         "c00403404043",
         "ffffffff",
     ],
@@ -88,10 +106,50 @@ def test_no_ttl(octets: str) -> None:
 
 
 def test_a_header_cut_short_has_no_ttl() -> None:
-    octets = bytes.fromhex("005370d0000000090000000340407000000007")
+    octets = bytes.fromhex("005370d00000000b0000000340407000000007")
     assert ttl_of(octets).ttl_ms == 7
     for short in cut_short(octets):
         assert ttl_of(short) is None
+
+
+@pytest.mark.parametrize("descriptor", DESCRIPTORS)
+@pytest.mark.parametrize("durable", ["40", "41", "42", "5601"])
+@pytest.mark.parametrize(
+    ("rest", "count", "expected"),
+    [
+        ("", 1, 4),
+        ("40", 2, 4),
+        ("5000", 2, 0),
+        ("5004", 2, 4),
+        ("5009", 2, 9),
+        ("500a", 2, 9),
+        ("50ff", 2, 9),
+        ("50007000000001", 3, 0),
+        # of another type, and beyond what the list holds
+        ("5209", 2, 4),
+        ("5409", 2, 4),
+        ("a10139", 2, 4),
+        ("5009", 1, 4),
+    ],
+)
+def test_a_priority_in_any_encoding(
+    descriptor: str, durable: str, rest: str, count: int, expected: int
+) -> None:
+    items = bytes.fromhex(durable + rest)
+    for enclose in LISTS.values():
+        octets = bytes.fromhex(descriptor) + enclose(items, count) + b"\x00\x53\x75\xa0\x01x"
+        assert header_of(octets).priority == expected
+
+
+def test_a_wrong_ttl_leaves_the_priority() -> None:
+    found = header_of(bytes.fromhex("005370c00603405007a10178"))
+    assert (found.priority, found.ttl_at) == (7, 0)
+
+
+def test_without_a_header_there_is_nothing() -> None:
+    for octets in ("", "005375a00178", "005373c00403404043"):
+        assert header_of(bytes.fromhex(octets)) is None
+    assert header_of(bytes.fromhex("00537045")).priority == 4
 
 
 SECTIONS: list[dict[str, Any]] = [
@@ -121,6 +179,10 @@ def test_to_and_ttl_of_any_message(message: Message) -> None:
     ttl = message.header.ttl if message.header else None
     found = ttl_of(octets)
     assert (None if found is None else found.ttl_ms) == ttl
+    header = header_of(octets)
+    assert (header is None) == (message.header is None)
+    if message.header is not None:
+        assert header.priority == min(message.header.priority, 9)
     for short in cut_short(octets[:200]):
         assert to_of(short) in {None, expected_to}
         ttl_of(short)
@@ -139,6 +201,6 @@ def test_what_is_no_utf_8_is_no_address() -> None:
 def test_what_is_written_over_a_ttl_is_read_back() -> None:
     octets = bytearray(encode_message(Message(header=Header(ttl=70_000), body=(Data(b"x"),))))
     found = ttl_of(bytes(octets))
-    octets[found.at : found.at + found.width] = (5).to_bytes(found.width, "big")
+    octets[found.ttl_at : found.ttl_at + found.width] = (5).to_bytes(found.width, "big")
     value, _ = decode_value(bytes(octets))
     assert value.value[2] == 5

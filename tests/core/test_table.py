@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer
+from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer, Producer
 from router.core.table import TREATMENT_NAMES, TREATMENTS, AddressTable, address_name
-from router.engine.link import OutgoingLink
+from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink, OutgoingLink
 
 
 def table(*rules: tuple[bool, str, str], default: str = "balanced") -> AddressTable:
@@ -91,12 +92,17 @@ def test_an_address_goes_when_nothing_hangs_on_it() -> None:
     address = made.enter("q")
     assert address is not None
     consumer = Consumer(OutgoingLink(None, "l", 0), address)
-    queues: list[Any] = [address.consumers, address.producers, address.waiting]
-    for queue in queues:
-        queue.append(consumer)
+    delivery = Delivery.__new__(Delivery)
+    things: list[Any] = [
+        (address.consumers, consumer),
+        (address.producers, Producer(IncomingLink(None, "l", 0), address, 1)),
+        (address.waiting, delivery),
+    ]
+    for things_there, thing in things:
+        things_there.append(thing)
         made.leave(address)
         assert list(made.addresses()) == [address]
-        queue.remove(consumer)
+        things_there.remove(thing)
     made.leave(address)
     assert len(made) == 0
     # another of that name is not taken for it

@@ -17,7 +17,7 @@ from router.amqp.decode import DEFAULT_LIMITS, decode_value, skip_value
 from router.amqp.encode import encode_value
 from router.amqp.framing import AMQP_HEADER, decode_frame_body
 from router.amqp.message import bare_message, decode_message
-from router.amqp.peek import find_to, find_ttl
+from router.amqp.peek import find_header, find_to
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
@@ -54,7 +54,7 @@ def body(octets: bytes) -> None:
     for read in (decode_message, bare_message):
         with contextlib.suppress(AmqpError):
             read(octets)
-    find_ttl(octets, 0, len(octets))
+    find_header(octets, 0, len(octets))
     find_to(octets, 0, len(octets))
     performative, after = None, 0
     with contextlib.suppress(AmqpError):

@@ -1,0 +1,103 @@
+"""What waits is taken by priority, and oldest first within one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.core.waiting import WaitingQueue
+from router.engine.delivery import Delivery
+
+ORDINARY = 4
+
+
+def delivery(priority: int = ORDINARY) -> Delivery:
+    made = Delivery.__new__(Delivery)
+    made.priority = priority
+    return made
+
+
+def filled(*priorities: int) -> tuple[WaitingQueue, list[Delivery]]:
+    queue = WaitingQueue()
+    deliveries = [delivery(each) for each in priorities]
+    queue.extend(deliveries)
+    return queue, deliveries
+
+
+def taken(queue: WaitingQueue) -> list[Delivery]:
+    return [queue.popleft() for _ in range(queue.count)]
+
+
+def test_nothing_waits_at_first() -> None:
+    queue = WaitingQueue()
+    assert (queue.count, len(queue), bool(queue), list(queue)) == (0, 0, False, [])
+    with pytest.raises(IndexError):
+        queue.popleft()
+
+
+def test_the_ordinary_are_taken_in_their_order() -> None:
+    queue, deliveries = filled(4, 4, 4)
+    assert (queue.count, len(queue), bool(queue)) == (3, 3, True)
+    assert taken(queue) == deliveries
+    assert queue.count == 0
+
+
+def test_the_highest_priority_is_taken_first_and_the_oldest_of_it() -> None:
+    queue, deliveries = filled(4, 0, 9, 4, 9, 5)
+    expected = [deliveries[at] for at in (2, 4, 5, 0, 3, 1)]
+    assert list(queue) == expected
+    assert taken(queue) == expected
+    with pytest.raises(IndexError):
+        queue.popleft()
+
+
+def test_one_can_be_taken_out_wherever_it_stands() -> None:
+    queue, deliveries = filled(4, 9, 4, 9, 1)
+    assert queue.remove(delivery(9)) == 0
+    for at, left in ((3, (1, 0, 2, 4)), (0, (1, 2, 4)), (1, (2, 4)), (4, (2,)), (2, ())):
+        assert queue.remove(deliveries[at]) == 1
+        assert list(queue) == [deliveries[other] for other in left]
+        assert queue.count == len(left)
+        assert queue.remove(deliveries[at]) == 0
+
+
+def test_all_can_be_let_go_of() -> None:
+    queue, _ = filled(4, 9, 0)
+    queue.clear()
+    assert (queue.count, list(queue)) == (0, [])
+    queue.append(delivery(3))
+    assert queue.count == 1
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(0, 9)),
+        st.tuples(st.just("popleft"), st.just(0)),
+        st.tuples(st.just("remove"), st.integers(0, 100)),
+    ),
+    max_size=60,
+)
+
+
+@given(OPERATIONS, st.integers(0, 2**32))
+def test_it_is_a_list_sorted_by_priority(operations: list[tuple[str, int]], seed: int) -> None:
+    queue = WaitingQueue()
+    model: list[Any] = []
+    chance = random.Random(seed)
+    for operation, number in operations:
+        match operation:
+            case "append":
+                # most are ordinary, and then there is but one queue
+                made = delivery(chance.choice([ORDINARY, number]))
+                queue.append(made)
+                model.append(made)
+                model.sort(key=lambda each: -each.priority)
+            case "popleft" if model:
+                assert queue.popleft() is model.pop(0)
+            case "remove" if model:
+                assert queue.remove(model.pop(number % len(model))) == 1
+        assert list(queue) == model
+        assert queue.count == len(model)
