@@ -12,8 +12,9 @@ import structlog
 import trio
 
 from router.config.model import Configuration, ListenerSettings
+from router.core.dead_letters import DeadLetters
 from router.core.link_names import LinkNames
-from router.core.table import AddressTable
+from router.core.table import AddressTable, address_name
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
 from router.net.accepting import accept_connections
@@ -53,8 +54,17 @@ class Node:
             (a.prefix is not None, a.prefix or a.pattern or "", a.redeliver)
             for a in configuration.addresses
         ]
+        letters = [
+            (is_prefix, pattern, a.dead_letter_address and address_name(a.dead_letter_address))
+            for (is_prefix, pattern, _), a in zip(rules, configuration.addresses, strict=True)
+        ]
         self.table = AddressTable(
-            rules, router.default_distribution, self._dynamic_name, redirects, redelivery
+            rules,
+            router.default_distribution,
+            self._dynamic_name,
+            redirects,
+            redelivery,
+            DeadLetters(letters),
         )
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),

@@ -24,6 +24,7 @@ PRIORITY = 4
 HIGHEST_PRIORITY = 9
 UBYTE = 0x50
 NULL = 0x40
+LIST8 = 0xC0
 SYMBOL8 = 0xA3
 SYMBOL32 = 0xB3
 
@@ -75,6 +76,28 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
     except AmqpError:
         pass
     return found
+
+
+def without_ttl(octets: bytes) -> bytes:
+    """A message's first octets, in which `find_header` finds a ttl, with null in its place."""
+    found = find_header(octets, 0, len(octets))
+    if found is None or not found.ttl_at:
+        return octets
+    cursor = Cursor()
+    cursor.move(octets, 0, len(octets))
+    _take_section(cursor)
+    at = cursor.at + 1
+    end = at + (1 if octets[at - 1] == LIST8 else 4)
+    size = int.from_bytes(octets[at:end], "big") - found.width
+    return b"".join(
+        (
+            octets[:at],
+            size.to_bytes(end - at, "big"),
+            octets[end : found.ttl_at - 1],
+            bytes((NULL,)),
+            octets[found.ttl_at + found.width :],
+        )
+    )
 
 
 def _take_section(cursor: Cursor) -> int:

@@ -152,6 +152,29 @@ def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iter
         )
 
 
+def _dead_letters(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, address in enumerate(configuration.addresses):
+        if address.dead_letter_address is None:
+            continue
+        here: Path = ("address", index, "deadLetterAddress")
+        if address.distribution == "unavailable":
+            yield Finding(
+                here,
+                "has no effect, because nothing can be sent to these addresses",
+                "take it out or give another distribution",
+                shown=True,
+                concerns=(("address", index, "distribution"),),
+            )
+        elif address_tokens(address.dead_letter_address) == address_tokens(address.pattern or ""):
+            yield Finding(
+                here,
+                "is the address itself",
+                "give another address",
+                shown=True,
+                concerns=(("address", index, "pattern"),),
+            )
+
+
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
     """The tokens that an entity matches: a prefix is a pattern that ends in #."""
     if (address.prefix is None) == (address.pattern is None):
@@ -392,6 +415,7 @@ _CHECKS: Final[tuple[Callable[[Configuration, Mapping[str, Any]], Iterator[Findi
     _address_names,
     _address_forms,
     _address_repeats,
+    _dead_letters,
     _redirect_forms,
     _redirect_repeats,
     _listener_sasl,

@@ -206,8 +206,17 @@ def secret() -> Kind:
 
 def address_prefix() -> Kind:
     """Return the kind of the first tokens of an address."""
+    return _spelt_out("the first tokens of an address")
+
+
+def address() -> Kind:
+    """Return the kind of one address."""
+    return _spelt_out("the tokens of one address")
+
+
+def _spelt_out(what: str) -> Kind:
     words = (
-        f"the first tokens of an address, up to {LONGEST_ADDRESS} characters, separated by / or . "
+        f"{what}, up to {LONGEST_ADDRESS} characters, separated by / or . "
         "and without *, # or spaces"
     )
 

@@ -352,6 +352,15 @@ class AddressSettings:
             "one has room for it, before its sender hears of it. Not with multicast.",
         ),
     )
+    dead_letter_address: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address(),
+            "Where messages go whose ttl ends while they wait at these addresses. Whoever receives "
+            "there settles them; where nobody does, their senders are told that they have expired.",
+            default="none",
+        ),
+    )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

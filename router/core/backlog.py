@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from router.amqp.peek import PRIORITY, find_header
+from router.amqp.peek import PRIORITY, find_header, without_ttl
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -63,6 +63,15 @@ class Backlog:
         delivery.deadline = self.turn.now + ttl_ms / 1000
         if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
             self.next_expiry = delivery.deadline
+
+    def forget_ttl(self, delivery: Delivery) -> None:
+        """Take the ttl out of a message that waits: it waits for as long as it takes."""
+        delivery.deadline = 0.0
+        if delivery.ttl_at:
+            delivery.ttl_at = 0
+            chunk = bytes(delivery.chunks[0])
+            delivery.chunks[0] = without_ttl(chunk)
+            self._release(delivery, 0, len(chunk) - len(delivery.chunks[0]))
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
         """Octets that were held have left, or are given up."""

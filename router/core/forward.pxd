@@ -47,6 +47,8 @@ cdef class Forwarder(Settler):
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue)
     cpdef void serve(self, Consumer consumer) except *
+    @cython.locals(consumer=Consumer, other=Consumer)
+    cpdef int take_in(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer)
     cdef int _serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)

@@ -17,7 +17,7 @@ from router.amqp import codes
 from router.amqp.constants import Condition
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
-from router.core import linking, verdicts
+from router.core import dead_letters, linking, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
@@ -337,6 +337,22 @@ class Forwarder(Settler):
         if link.drain and link.credit and link.current is None and waiting.count == 0:
             session.use_up_credit(link)
 
+    def take_in(self, address: Address, delivery: Delivery) -> None:
+        """Have a delivery wait that did not come in here by a transfer, for one of the consumers.
+
+        That is one that can take it now; in a multicast, where none can, that with the least to do.
+        """
+        consumer = self._choose(address)
+        if consumer is None:
+            consumer = address.consumers[0]
+            for other in address.consumers:
+                if other.waiting.count < consumer.waiting.count:
+                    consumer = other
+            consumer.waiting.append(delivery)
+        else:
+            consumer.waiting.append(delivery)
+            self.serve(consumer)
+
     def _serve_next(self, link: OutgoingLink) -> None:
         consumer = link.owner
         if consumer is not None and (consumer.waiting.count or link.drain):
@@ -357,10 +373,12 @@ class Forwarder(Settler):
             self.note_credit(None, producer)
 
     def give_up_expired(self, delivery: Delivery) -> None:
-        """A message whose ttl ended while it waited: its sender learns it."""
-        self.count_out(delivery)
+        """A message whose ttl ended while it waited: a dead letter, or its sender learns it."""
         self.note_credit(delivery.address, None)
         delivery.address.counters.expired += 1
+        if dead_letters.take(self, delivery):
+            return
+        self.count_out(delivery)
         self.backlog.drop(delivery)
         delivery.discarded = True
         self.settle(delivery, codes.REJECTED, verdicts.EXPIRED)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
 from router.core.counters import Counters
+from router.core.dead_letters import DeadLetters
 from router.core.patterns import PatternTree
 from router.core.redirects import Redirects
 from router.errors import AmqpError
@@ -43,7 +44,7 @@ class AddressTable:
     `rules` are (is_prefix, pattern, treatment name), and `redelivery` (is_prefix, pattern, whether
     what one receiver gives back is offered to another), which it is by default; `new_name` makes
     hard-to-guess names for dynamic nodes; `redirects` are of addresses, or hosts, that are
-    elsewhere.
+    elsewhere; `dead_letters` tell where what has expired goes.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class AddressTable:
         new_name: Callable[[], str],
         redirects: Redirects | None = None,
         redelivery: Iterable[tuple[bool, str, bool]] = (),
+        dead_letters: DeadLetters | None = None,
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
+        self.dead_letters = DeadLetters() if dead_letters is None else dead_letters
         self._in_use: dict[str, Address] = {}
         self._rules: PatternTree[int] = PatternTree()
         for is_prefix, pattern, treatment in rules:
@@ -134,6 +137,10 @@ class AddressTable:
         if address is not None:
             return address
         return None if self.treatment(name) == UNAVAILABLE else self.nowhere
+
+    def in_use(self, name: str) -> Address | None:
+        """The address of this name, if it is in use."""
+        return self._in_use.get(name)
 
     def leave(self, address: Address) -> None:
         """Forget an address if nothing hangs on it any more."""

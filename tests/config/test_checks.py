@@ -175,6 +175,25 @@ BAD = {
         f:6: address[2].pattern: "a/b/#" covers what address[0] covers; give each address once
         """,
     ),
+    "dead letters of nobody, and of themselves": (
+        """\
+        [[address]]
+        prefix = "a"
+        distribution = "unavailable"
+        deadLetterAddress = "dead"
+        [[address]]
+        pattern = "b/dead"
+        deadLetterAddress = "b.dead"
+        [[address]]
+        pattern = "#"
+        deadLetterAddress = "dead"
+        """,
+        """
+        f:4: address[0].deadLetterAddress: "dead" has no effect, because nothing can be sent to
+            these addresses; take it out or give another distribution
+        f:7: address[1].deadLetterAddress: "b.dead" is the address itself; give another address
+        """,
+    ),
     "a redirect of nothing, and of two things, to nowhere": (
         """\
         [[redirect]]

@@ -82,6 +82,84 @@ def test_a_message_of_which_a_part_was_sent_does_not_expire() -> None:
     assert sending.outcome == Accepted()
 
 
+def test_a_message_that_waited_and_has_begun_does_not_expire() -> None:
+    router, _, receiver, sending = waiting(100, frames=3)
+    receiver.client.open_window(1)
+    assert [each.complete for each in receiver.received] == [True, False]
+    router.wait(10)
+    receiver.client.open_window(100)
+    assert [each.complete for each in receiver.received] == [True, True]
+    receiver.settle()
+    assert sending.outcome == Accepted()
+
+
+def test_what_is_left_is_reckoned_when_the_first_frame_leaves() -> None:
+    router, _, receiver, _ = waiting(70_000, frames=2)
+    router.wait(10)
+    receiver.client.open_window(1)
+    router.wait(10)
+    receiver.client.open_window(1)
+    header = decode_message(receiver.received[1].payload).header
+    assert header is not None
+    assert header.ttl == 60_000
+
+
+@pytest.mark.parametrize("ttl", [2**32 - 2, 2**32 - 1])
+def test_the_longest_ttl(ttl: int) -> None:
+    router, _, receiver, sending = waiting(ttl)
+    router.wait(ttl // 1000)
+    assert sending.outcome is None
+    receiver.client.open_window()
+    header = decode_message(receiver.received[1].payload).header
+    assert header is not None
+    assert header.ttl is not None
+    assert 0 <= ttl % 1000 - header.ttl <= 1
+
+
+def test_a_ttl_of_0_is_now_or_never() -> None:
+    router, sender, receiver = pair(1)
+    at_once = sender.send(with_ttl(0))
+    assert [each.payload for each in receiver.received] == [with_ttl(0)]
+    receiver.settle()
+    assert at_once.outcome == Accepted()
+    router, _, receiver, sending = waiting(0)
+    router.wait(0)
+    assert rejected("trioute:expired") == sending.outcome
+
+
+HEADERS = {
+    "a list of 32 bits": ("005370d00000000b0000000340407000000064", 0x64),
+    "a descriptor of 64 bits": ("00800000000000000070c0050340405264", 0x64),
+    "a symbol": ("00a310" + b"amqp:header:list".hex() + "c0050340405264", 0x64),
+    "a long symbol": ("00b300000010" + b"amqp:header:list".hex() + "c0050340405264", 0x64),
+    "null": ("005370c00403404040", None),
+    "a list that ends before": ("005370c003024140", None),
+    "an empty list": ("00537045", None),
+    "none at all": ("", None),
+}
+
+
+@pytest.mark.parametrize(("header", "ttl_ms"), HEADERS.values(), ids=list(HEADERS))
+@pytest.mark.spec("3.2.1-1")
+def test_a_header_of_any_form(header: str, ttl_ms: int | None) -> None:
+    octets = bytes.fromhex(header) + b"\0\x53\x75\xa0\x01x"
+    for waited_s in (0.05, 1.0):
+        router, sender, receiver = pair(10, window=1)
+        sender.send(b"first")
+        sending = sender.send(octets, message_format=0)
+        router.wait(waited_s)
+        receiver.client.open_window(10)
+        if ttl_ms is None:
+            assert receiver.received[1].payload == octets
+        elif waited_s < 1:
+            left = decode_message(receiver.received[1].payload).header
+            assert left is not None
+            assert left.ttl is not None
+            assert 49 <= left.ttl <= 50
+        else:
+            assert rejected("trioute:expired") == sending.outcome
+
+
 def test_a_copy_of_a_multicast_expires_by_itself() -> None:
     router, sender, receivers = several("multicast", [5, 5])
     receivers[1].client.open_window(1)

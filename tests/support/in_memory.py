@@ -33,6 +33,7 @@ from router.amqp.performatives import (
     Target,
     Transfer,
 )
+from router.core.dead_letters import DeadLetters
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
@@ -60,11 +61,14 @@ class Router:
         redirects: Redirects | None = None,
         stealing: str = "same-user",
         redelivery: Iterable[tuple[bool, str, bool]] = (),
+        dead_letters: DeadLetters | None = None,
     ) -> None:
         self.turn = Turn()
         self.turn.now = 1000.0
         self._made = 0
-        self.table = AddressTable(rules, default, self._dynamic_name, redirects, redelivery)
+        self.table = AddressTable(
+            rules, default, self._dynamic_name, redirects, redelivery, dead_letters
+        )
         self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes, LinkNames(stealing))
         self.clients: list[Client] = []
         self.events: list[Any] = []
