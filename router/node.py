@@ -74,6 +74,8 @@ class Node:
         self.exchange = Exchange(
             self.table, router.memory_limit_bytes, largest, LinkNames(router.link_stealing)
         )
+        if router.honour_absolute_expiry_time:
+            self.exchange.honour_absolute_expiry()
         self.exposition = Exposition(self.exchange, configuration.metrics.address_label_limit)
         # why the router should not be sent new connections, if so
         self._unready: str | None = "the router is starting"

@@ -1,8 +1,8 @@
-"""What the router looks at inside a message: the header's ttl and priority, the properties' `to`.
+"""What the router looks at inside a message.
 
-Nothing is decoded that is not asked for; sections before the one wanted are stepped over by size.
-(Sections 3.2.1 and 3.2.4.) A message whose first frame ends before the field is treated as not
-having it.
+That is the header's ttl and priority, and the properties' `to` and absolute-expiry-time (sections
+3.2.1 and 3.2.4). Nothing is decoded that is not asked for; sections before the one wanted are
+stepped over by size. A message whose first frame ends before the field is treated as not having it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ NO_VALUE = 0xFFFFFFFFFFFFFFFF
 
 PRIORITY = 4
 HIGHEST_PRIORITY = 9
+# fields of the properties, by their number
+TO = 2
+ABSOLUTE_EXPIRY_TIME = 8
+
 UBYTE = 0x50
+TIMESTAMP = 0x83
 NULL = 0x40
 LIST8 = 0xC0
 SYMBOL8 = 0xA3
@@ -100,6 +105,37 @@ def without_ttl(octets: bytes) -> bytes:
     )
 
 
+def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:
+    """The properties' absolute-expiry-time in `view[start:end]`, in milliseconds since 1970."""
+    cursor = Cursor()
+    try:
+        cursor.move(view, start, end)
+        if not _enter_properties(cursor, ABSOLUTE_EXPIRY_TIME):
+            return None
+        at = cursor.at + 1
+        if cursor.take_u8() != TIMESTAMP:
+            return None
+        cursor.advance(8)
+        return int.from_bytes(memoryview(view)[at : at + 8], "big", signed=True)
+    except AmqpError:
+        return None
+
+
+def _enter_properties(cursor: Cursor, number: int) -> bool:
+    """Move to a field of the properties, by its number; whether there is such a field."""
+    descriptor = _take_section(cursor)
+    while HEADER <= descriptor < PROPERTIES:
+        cursor.skip()
+        descriptor = _take_section(cursor)
+    if descriptor != PROPERTIES or cursor.enter_list() <= number:
+        return False
+    # what the count promises may be more than the list holds
+    cursor.end = cursor.value_end
+    for _ in range(number):
+        cursor.skip()
+    return True
+
+
 def _take_section(cursor: Cursor) -> int:
     """Take a section's descriptor, a number or a name; NO_VALUE where there is neither."""
     code: int = cursor.take_descriptor()
@@ -122,14 +158,8 @@ def find_to(view: Any, start: int, end: int) -> str | None:
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
-        descriptor = _take_section(cursor)
-        while HEADER <= descriptor < PROPERTIES:
-            cursor.skip()
-            descriptor = _take_section(cursor)
-        if descriptor != PROPERTIES or cursor.enter_list() < 3:
+        if not _enter_properties(cursor, TO):
             return None
-        cursor.skip()
-        cursor.skip()
         if not cursor.take_string():
             return None
         return bytes(memoryview(view)[cursor.value_at : cursor.value_end]).decode()

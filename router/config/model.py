@@ -153,6 +153,14 @@ class RouterSettings:
             "get back what they sent last.",
         ),
     )
+    honour_absolute_expiry_time: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether a message that waits expires at its absolute-expiry-time too, by the clock of "
+            "this host, and not only at the end of its ttl.",
+        ),
+    )
     link_stealing: LinkStealing = attrs.field(
         default="same-user",
         metadata=setting(

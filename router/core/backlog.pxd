@@ -12,10 +12,11 @@ cdef class Backlog:
     cdef public Py_ssize_t held_bytes
     cdef public Py_ssize_t limit_bytes
     cdef public double next_expiry
+    cdef public double wall_ahead_s
 
     @cython.locals(count=Py_ssize_t, session=Session)
     cpdef int hold(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1
-    cdef int _note_deadline(self, Delivery delivery, ttl_ms) except -1
+    cdef int _note_deadline(self, Delivery delivery, double deadline) except -1
     cpdef int forget_ttl(self, Delivery delivery) except -1
     @cython.locals(session=Session)
     cdef int _release(self, Delivery delivery, Py_ssize_t frames, Py_ssize_t count) except -1

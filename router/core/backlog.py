@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from router.amqp.peek import PRIORITY, find_header, without_ttl
+from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header, without_ttl
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 from router.engine.session import Session
 from router.engine.states import SessionState
 
 MAPPED = int(SessionState.MAPPED)
+LONG_AGO = 1e-9
 
 
 class Backlog:
@@ -30,6 +31,9 @@ class Backlog:
         self.limit_bytes = limit_bytes
         # the earliest moment at which something that waits expires; 0 when nothing does
         self.next_expiry = 0.0
+        # how many seconds the wall clock is ahead of `turn.now`, told by who has a clock; 0 where
+        # absolute-expiry-time is not to be looked at
+        self.wall_ahead_s = 0.0
 
     def hold(self, delivery: Delivery, view: Any, start: int, end: int) -> None:
         """Keep octets that cannot be sent now; they count against the peer that sent them."""
@@ -46,7 +50,11 @@ class Backlog:
                             # what is left is written over it when it leaves
                             chunk = bytearray(chunk)
                             delivery.ttl_at = header.ttl_at
-                            self._note_deadline(delivery, header.ttl_ms)
+                            self._note_deadline(delivery, self.turn.now + header.ttl_ms / 1000)
+                    if self.wall_ahead_s:
+                        expiry_ms = find_absolute_expiry(view, start, end)
+                        if expiry_ms is not None:
+                            self._note_deadline(delivery, expiry_ms / 1000 - self.wall_ahead_s)
         delivery.chunks.append(chunk)
         count = len(chunk)
         delivery.held_bytes += count
@@ -59,8 +67,11 @@ class Backlog:
             connection.held_back = True
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
-    def _note_deadline(self, delivery: Delivery, ttl_ms: int) -> None:
-        delivery.deadline = self.turn.now + ttl_ms / 1000
+    def _note_deadline(self, delivery: Delivery, deadline: float) -> None:
+        """A message expires at this moment, if it does not before; 0 would mean never."""
+        deadline = max(deadline, LONG_AGO)
+        if delivery.deadline == 0 or deadline < delivery.deadline:
+            delivery.deadline = deadline
         if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
             self.next_expiry = delivery.deadline
 

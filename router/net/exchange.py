@@ -142,6 +142,7 @@ class Exchange(Hub):
         # its own for each would cost more: what a waiting task is made of is made anew each time.
         self.chores: list[Callable[[float], None]] = []
         self._reclaimer = Reclaimer()
+        self._honours_absolute_expiry = False
 
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
         """A tally for a listener or connector."""
@@ -167,8 +168,20 @@ class Exchange(Hub):
             return min(TICK_S, max(0.0, expiry - time.monotonic()))
         return TICK_S
 
+    def honour_absolute_expiry(self) -> None:
+        """From now on, have messages that wait expire at their absolute-expiry-time as well."""
+        self._honours_absolute_expiry = True
+        self.begin_turn()
+        self._tell_wall_clock()
+
+    def _tell_wall_clock(self) -> None:
+        # anew at each look at the clocks: a wall clock may be set
+        self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
+
     def expire(self) -> None:
         """Give up messages whose ttl has ended."""
+        if self._honours_absolute_expiry:
+            self._tell_wall_clock()
         expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from router.amqp.decode import decode_value
 from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
-from router.amqp.peek import find_header, find_to, without_ttl
-from router.amqp.types import Symbol
+from router.amqp.peek import find_absolute_expiry, find_header, find_to, without_ttl
+from router.amqp.types import Symbol, Timestamp
 
 from support.wire import cut_short, messages
 
@@ -171,6 +171,33 @@ def test_without_a_header_there_is_nothing() -> None:
     for octets in ("", "005375a00178", "005373c00403404043"):
         assert header_of(bytes.fromhex(octets)) is None
     assert header_of(bytes.fromhex("00537045")).priority == 4
+
+
+@pytest.mark.parametrize("expiry_ms", [0, 1, -1, 2**63 - 1, -(2**63)])
+def test_an_absolute_expiry_time(expiry_ms: int) -> None:
+    properties = Properties(to="q", absolute_expiry_time=Timestamp(expiry_ms))
+    for header in (None, Header(ttl=1)):
+        octets = encode_message(Message(header=header, properties=properties, body=(Data(b"x"),)))
+        view = memoryview(BEFORE + octets + AFTER)
+        at, end = len(BEFORE), len(BEFORE) + len(octets)
+        assert find_absolute_expiry(view, at, end) == expiry_ms
+        for short in cut_short(octets):
+            assert find_absolute_expiry(short, 0, len(short)) in {None, expiry_ms}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "4040404040404040",
+        "404040404040404040",
+        "4040404040404040810000000000000001",
+        "404040404040404083000000000000",
+    ],
+)
+def test_no_absolute_expiry_time(items: str) -> None:
+    octets = bytes.fromhex("005373") + LISTS["list8"](bytes.fromhex(items), 9)
+    assert find_absolute_expiry(octets, 0, len(octets)) is None
+    assert find_absolute_expiry(b"", 0, 0) is None
 
 
 SECTIONS: list[dict[str, Any]] = [

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from router.amqp.message import Data, Header, Message, decode_message, encode_message
+from router.amqp.message import Data, Header, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import (
     Accepted,
 )
+from router.amqp.types import Timestamp
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 from support.pairs import pair, rejected, several
@@ -158,6 +159,56 @@ def test_a_header_of_any_form(header: str, ttl_ms: int | None) -> None:
             assert 49 <= left.ttl <= 50
         else:
             assert rejected("trioute:expired") == sending.outcome
+
+
+def until(expiry_ms: int, ttl: int | None = None) -> bytes:
+    return encode_message(
+        Message(
+            header=None if ttl is None else Header(ttl=ttl),
+            properties=Properties(absolute_expiry_time=Timestamp(expiry_ms)),
+            body=(Data(b"x"),),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("expiry_ms", "ttl", "lasts_s"),
+    [
+        (5_000_010_000, None, 10),
+        (5_000_010_000, 20_000, 10),
+        (5_000_010_000, 5_000, 5),
+        (4_999_999_999, None, 0),
+        (0, None, 0),
+        (-(2**63), None, 0),
+    ],
+)
+@pytest.mark.spec("3.2.4-7")
+def test_an_absolute_expiry_time_is_honoured_where_asked_for(
+    expiry_ms: int, ttl: int | None, lasts_s: int
+) -> None:
+    router, sender, receiver = pair(10, window=1)
+    # the wall clock tells 5,000,000 s since 1970
+    router.forwarder.backlog.wall_ahead_s = 5_000_000 - router.turn.now
+    sender.send(b"first")
+    sending = sender.send(until(expiry_ms, ttl))
+    if lasts_s:
+        router.wait(lasts_s - 0.01)
+        assert router.table.total().expired == 0
+        router.wait(0.011)
+    else:
+        router.wait(0)
+    assert rejected("trioute:expired") == sending.outcome
+    receiver.client.open_window(10)
+    assert len(receiver.received) == 1
+
+
+def test_an_absolute_expiry_time_is_not_looked_at_unless_asked_for() -> None:
+    router, sender, receiver = pair(10, window=1)
+    sender.send(b"first")
+    sender.send(until(1))
+    router.wait(1000)
+    receiver.client.open_window(10)
+    assert receiver.received[1].payload == until(1)
 
 
 def test_a_copy_of_a_multicast_expires_by_itself() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -97,6 +98,21 @@ def test_what_was_put_off_is_done_before_and_after_sending() -> None:
 
 def test_the_read_buffer_has_room_behind_the_largest_frame() -> None:
     assert len(Hub(1 << 20).buffer) == exchange.READ_BYTES + (1 << 20)
+
+
+def test_the_core_is_told_of_the_wall_clock_where_it_is_asked_for() -> None:
+    hub = make_exchange()
+    backlog = hub.forwarder.backlog
+    hub.expire()
+    assert backlog.wall_ahead_s == 0
+    hub.honour_absolute_expiry()
+    told = backlog.wall_ahead_s
+    assert abs(hub.turn.now + told - time.time()) < 5
+    # as if the clock had been set
+    backlog.wall_ahead_s = 1.0
+    hub.begin_turn()
+    hub.expire()
+    assert abs(backlog.wall_ahead_s - told) < 5
 
 
 def test_tallies_are_kept() -> None:
