@@ -11,9 +11,8 @@ from typing import Any
 
 import attrs
 
-from router.amqp import codes
 from router.amqp.composite import encode_composite
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, Descriptor
 from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source
 from router.amqp.types import Symbol
 from router.errors import AmqpError, Scope
@@ -21,6 +20,9 @@ from router.errors import AmqpError, Scope
 _KINDS = (Accepted, Rejected, Released, Modified)
 _CODES: dict[str, int] = {kind.NAME: int(kind.CODE) for kind in _KINDS}
 ALL = frozenset(_CODES.values())
+# what `codes` has, which keeps it in C when compiled
+NO_STATE = 0
+RECEIVED = int(Descriptor.RECEIVED)
 EMPTY = b""
 
 
@@ -32,7 +34,7 @@ class Terms:
     """
 
     outcomes: frozenset[int] = ALL
-    default_code: int = codes.NO_STATE
+    default_code: int = NO_STATE
     default_state: bytes = EMPTY
 
 
@@ -86,8 +88,8 @@ def judge(settler: Any, delivery: Any, frame: Any) -> bool:
         return True
     if (
         not frame.settled
-        or agreed.default_code == codes.NO_STATE
-        or code not in (codes.NO_STATE, codes.RECEIVED)
+        or agreed.default_code == NO_STATE
+        or code not in (NO_STATE, RECEIVED)
         or delivery.outcome in ALL
     ):
         return False
@@ -104,7 +106,7 @@ def settle_lost(settler: Any, delivery: Any) -> int:
     """
     agreed: Terms | None = delivery.outgoing.terms
     is_told = delivery.parent is None and delivery.outcome in ALL
-    if agreed is None or agreed.default_code == codes.NO_STATE or delivery.discarded or is_told:
+    if agreed is None or agreed.default_code == NO_STATE or delivery.discarded or is_told:
         return int(settler.settle_lost(delivery))
     settler.settle(delivery, agreed.default_code, agreed.default_state)
     return agreed.default_code
