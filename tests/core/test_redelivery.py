@@ -11,13 +11,15 @@ from hypothesis import given, strategies as st
 from router.amqp.message import Data, Header, Message, decode_message, encode_message
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.amqp.types import Symbol
-from router.core.redelivery import MAX_ATTEMPTS, MAX_BYTES
+from router.core.redelivery import MAX_ATTEMPTS
 
 from support.examples import examples
 from support.in_memory import ReceivingLink, Router
 from support.pairs import several
 from support.schedules import STEPS, play
 
+# a body that makes a message too large to be kept
+TOO_LARGE = 32768
 FAILED = Modified(delivery_failed=True)
 K = Symbol("x-opt-k")
 STEPS_IN_A_CROWD = [*STEPS, *["send", "settle", "given_back_unsettled", "grant"] * 15]
@@ -116,7 +118,7 @@ def test_without_another_that_can_take_it_the_sender_is_told(why: str) -> None:
     if why not in ("alone", "late"):
         narrow = {"window": 0} if why == "window" else {}
         router.client(**narrow).receiver("q", 0 if why == "credit" else 5)
-    body = b"x" * MAX_BYTES if why == "size" else b""
+    body = b"x" * TOO_LARGE if why == "size" else b""
     sender = router.client().sender("q")
     sending = sender.send(encode_message(Message(body=(Data(body),))))
     if why == "late":
