@@ -29,3 +29,8 @@ def test_long_schedules(seed: int) -> None:
 
 def test_what_is_sent_on_a_link_after_it_was_stolen_is_owed_nothing() -> None:
     play([("stop_reading", 0, 0), ("steal", 1, 0), ("send", 0, 1), ("steal", 0, 0)])
+
+
+def test_a_ttl_that_looks_like_a_mark_is_none() -> None:
+    short_lived = [("send_short_lived", 0, 0), ("send_short_lived", 0, 0), ("wait", 0, 4)]
+    play([("end", 1, 0), ("grant", 3, 1), ("send_settled", 0, 0), *short_lived])
