@@ -34,16 +34,9 @@ DIRECTIVES: Final[dict[str, Any]] = {
     "embedsignature": True,
 }
 
-# What runs once a message is cut into small functions; GCC joins them when it is let. Measured: a
-# transfer 5 % less, its outcome 15 % less. Compilers that know no such parameters get the rest.
-OPTIMISED: Final = [
-    "-O3",
-    "-fno-plt",
-    "--param=max-inline-insns-single=400",
-    "--param=max-inline-insns-auto=120",
-    "--param=inline-unit-growth=200",
-    "--param=large-function-growth=500",
-]
+# Larger limits for inlining make it a twentieth faster, and compiling takes twice as long
+# (docs/decisions/0024).
+OPTIMISED: Final = ["-O3", "-fno-plt"]
 
 SANITIZED: Final = [
     "-O1",
