@@ -12,9 +12,8 @@ import structlog
 import trio
 
 from router.config.model import Configuration, ListenerSettings
-from router.core.dead_letters import DeadLetters
 from router.core.link_names import LinkNames
-from router.core.table import AddressTable, address_name
+from router.core.table import AddressRule, AddressTable, address_name
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
 from router.net.accepting import accept_connections
@@ -46,26 +45,17 @@ class Node:
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
         rules = [
-            (a.prefix is not None, a.prefix or a.pattern or "", a.distribution)
+            AddressRule(
+                a.prefix is not None,
+                a.prefix or a.pattern or "",
+                a.distribution,
+                a.redeliver,
+                a.dead_letter_address and address_name(a.dead_letter_address),
+            )
             for a in configuration.addresses
         ]
         redirects = configured_redirects(configuration.redirects)
-        redelivery = [
-            (a.prefix is not None, a.prefix or a.pattern or "", a.redeliver)
-            for a in configuration.addresses
-        ]
-        letters = [
-            (is_prefix, pattern, a.dead_letter_address and address_name(a.dead_letter_address))
-            for (is_prefix, pattern, _), a in zip(rules, configuration.addresses, strict=True)
-        ]
-        self.table = AddressTable(
-            rules,
-            router.default_distribution,
-            self._dynamic_name,
-            redirects,
-            redelivery,
-            DeadLetters(letters),
-        )
+        self.table = AddressTable(rules, router.default_distribution, self._dynamic_name, redirects)
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),

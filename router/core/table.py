@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
 from router.core.counters import Counters
-from router.core.dead_letters import DeadLetters
 from router.core.patterns import PatternTree
 from router.core.redirects import Redirects
 from router.errors import AmqpError
@@ -38,35 +38,43 @@ def _path(text: str) -> str:
     return _AUTHORITY.sub("", text)
 
 
+class AddressRule(NamedTuple):
+    """What is configured for the names that a pattern, or prefix, matches.
+
+    `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
+    offered to another; `dead_letter`: the name of the address that what has expired goes to.
+    """
+
+    is_prefix: bool
+    pattern: str
+    treatment: str
+    redelivers: bool = True
+    dead_letter: str | None = None
+
+
 class AddressTable:
     """All addresses of a router.
 
-    `rules` are (is_prefix, pattern, treatment name), and `redelivery` (is_prefix, pattern, whether
-    what one receiver gives back is offered to another), which it is by default; `new_name` makes
-    hard-to-guess names for dynamic nodes; `redirects` are of addresses, or hosts, that are
-    elsewhere; `dead_letters` tell where what has expired goes.
+    Of the `rules`, the most specific one speaks for a name; `new_name` makes hard-to-guess names
+    for dynamic nodes; `redirects` are of addresses, or hosts, that are elsewhere.
     """
 
     def __init__(
         self,
-        rules: Iterable[tuple[bool, str, str]],
+        rules: Iterable[AddressRule],
         default_treatment: str,
         new_name: Callable[[], str],
         redirects: Redirects | None = None,
-        redelivery: Iterable[tuple[bool, str, bool]] = (),
-        dead_letters: DeadLetters | None = None,
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
-        self.dead_letters = DeadLetters() if dead_letters is None else dead_letters
         self._in_use: dict[str, Address] = {}
-        self._rules: PatternTree[int] = PatternTree()
-        for is_prefix, pattern, treatment in rules:
-            add = self._rules.add_prefix if is_prefix else self._rules.add
-            add(pattern, TREATMENTS[treatment])
-        self._redelivers: PatternTree[bool] = PatternTree()
-        for is_prefix, pattern, redelivers in redelivery:
-            add_flag = self._redelivers.add_prefix if is_prefix else self._redelivers.add
-            add_flag(pattern, redelivers)
+        self._rules: PatternTree[AddressRule] = PatternTree()
+        self._dead_letters: set[str] = set()
+        for rule in rules:
+            add = self._rules.add_prefix if rule.is_prefix else self._rules.add
+            add(rule.pattern, rule)
+            if rule.dead_letter:
+                self._dead_letters.add(rule.dead_letter)
         self._default = TREATMENTS[default_treatment]
         self._new_name = new_name
         # what addresses counted that are no longer in use; those named in `kept` each on its own
@@ -84,12 +92,24 @@ class AddressTable:
 
     def treatment(self, name: str) -> int:
         """How a name is treated, by the most specific rule."""
-        found = self._rules.match(name)
-        if found is None:
+        return self._treatment(name, self._rules.match(name))
+
+    def _treatment(self, name: str, rule: AddressRule | None) -> int:
+        if rule is None:
             # Names such as $management and $cbs belong to services; routed to whoever attaches
             # to them, a client would receive its own requests.
             return UNAVAILABLE if name.startswith("$") else self._default
-        return found
+        return TREATMENTS[rule.treatment]
+
+    def dead_letter_of(self, name: str) -> str | None:
+        """The name of the address that what has expired at this one goes to, or None.
+
+        A dead-letter address has none of its own: a message is moved once.
+        """
+        if not self._dead_letters or name in self._dead_letters:
+            return None
+        rule = self._rules.match(name)
+        return None if rule is None else rule.dead_letter
 
     def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
         """What to refuse a link to this address with because the address is elsewhere, or None."""
@@ -115,10 +135,11 @@ class AddressTable:
         name = address_name(text)
         address = self._in_use.get(name)
         if address is None:
-            treatment = self.treatment(name)
+            rule = self._rules.match(name)
+            treatment = self._treatment(name, rule)
             if treatment == UNAVAILABLE:
                 return None
-            redelivers = self._redelivers.match(name) is not False
+            redelivers = rule is None or rule.redelivers
             address = self._in_use[name] = Address(name, treatment, redelivers=redelivers)
         return address
 

@@ -9,13 +9,12 @@ import pytest
 from router.amqp.message import Data, Header, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Accepted, Error, Modified, Rejected, Released
 from router.amqp.types import Symbol
-from router.core.dead_letters import DeadLetters
+from router.core.table import AddressRule
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
 from support.pairs import rejected
 
 MORE = b"\0\x53\x75\xa0\x01+"
-RULES: list[tuple[bool, str, str | None]] = [(False, "q", "dead"), (False, "dead", "deader")]
 
 
 def message(ttl: int | None, body: bytes = b"x", to: str | None = None) -> bytes:
@@ -28,6 +27,14 @@ def message(ttl: int | None, body: bytes = b"x", to: str | None = None) -> bytes
     )
 
 
+def rules(q: str = "balanced", dead: str = "balanced") -> list[AddressRule]:
+    """What has expired at q goes to dead."""
+    return [
+        AddressRule(False, "q", q, dead_letter="dead"),
+        AddressRule(False, "dead", dead, dead_letter="deader"),
+    ]
+
+
 def bodies(receiver: ReceivingLink) -> list[bytes]:
     messages = [decode_message(each.payload) for each in receiver.received]
     return [
@@ -38,10 +45,8 @@ def bodies(receiver: ReceivingLink) -> list[bytes]:
 class Scene:
     """A receiver that takes nothing more, and one of its dead letters."""
 
-    def __init__(
-        self, credit: int = 10, rules: tuple[tuple[bool, str, str], ...] = (), **dead: Any
-    ) -> None:
-        self.router = Router(rules, dead_letters=DeadLetters(RULES))
+    def __init__(self, credit: int = 10, treatment: str = "balanced", **dead: Any) -> None:
+        self.router = Router(rules(dead=treatment))
         self.receiver = self.router.client(window=1).receiver("q", 100)
         self.dead = self.router.client(**dead).receiver("dead", credit)
         self.sender = self.router.client().sender("q")
@@ -52,15 +57,6 @@ class Scene:
         sending = self.sender.send(message(100), **fields)
         self.router.wait(0.2)
         return sending
-
-
-def test_the_most_specific_rule_names_the_dead_letter_address() -> None:
-    letters = DeadLetters(
-        [(True, "a", "x"), (False, "a/*/c", None), (False, "a/b", "y"), (False, "#", "x")]
-    )
-    names = ["a", "a/b", "a/b/c", "a/b/d", "other", "x", "y"]
-    assert [letters.of(name) for name in names] == ["x", "y", None, "x", "x", None, None]
-    assert DeadLetters().of("a") is None
 
 
 @pytest.mark.parametrize(
@@ -194,7 +190,7 @@ def test_an_anonymous_sender_gets_its_credit_back_when_it_leaves() -> None:
 
 
 def test_each_copy_of_a_multicast_goes_by_itself() -> None:
-    router = Router([(False, "q", "multicast")], dead_letters=DeadLetters(RULES))
+    router = Router(rules("multicast"))
     slow = router.client(window=1).receiver("q", 10)
     quick = router.client().receiver("q", 10)
     dead = router.client().receiver("dead", 10)
@@ -212,7 +208,7 @@ def test_each_copy_of_a_multicast_goes_by_itself() -> None:
 
 
 def test_dead_letters_are_not_multiplied() -> None:
-    scene = Scene(credit=1, rules=((False, "dead", "multicast"),))
+    scene = Scene(credit=1, treatment="multicast")
     other = scene.router.client().receiver("dead", 1)
     sent = [scene.expire(), scene.expire()]
     assert (len(scene.dead.received), len(other.received)) == (1, 1)

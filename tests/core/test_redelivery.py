@@ -113,7 +113,7 @@ def test_what_is_taken_is_not_given_on(state: Any) -> None:
 def test_without_another_that_can_take_it_the_sender_is_told(why: str) -> None:
     router = Router(default="multicast" if why == "multicast" else "closest")
     if why == "off":
-        router = Router(default="closest", redelivery=[(True, "q", False)])
+        router = Router([(True, "q", "closest", False)])
     one = router.client().receiver("q", 1 if why == "multicast" else 5)
     if why not in ("alone", "late"):
         narrow = {"window": 0} if why == "window" else {}

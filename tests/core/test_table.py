@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer, Producer
-from router.core.table import TREATMENT_NAMES, TREATMENTS, AddressTable, address_name
+from router.core.table import TREATMENT_NAMES, TREATMENTS, AddressRule, AddressTable, address_name
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 
 
-def table(*rules: tuple[bool, str, str], default: str = "balanced") -> AddressTable:
+def table(*rules: tuple[Any, ...], default: str = "balanced") -> AddressTable:
     made = iter(range(100))
-    return AddressTable(rules, default, lambda: f"amqp:/temp/{next(made)}")
+    of_table = [AddressRule(*rule) for rule in rules]
+    return AddressTable(of_table, default, lambda: f"amqp:/temp/{next(made)}")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,25 @@ def test_rules_decide_the_treatment() -> None:
     found = {name: made.treatment(name) for name in ("news", "news/a", "news/local", "x/y", "z")}
     assert list(found.values()) == [MULTICAST, MULTICAST, CLOSEST, UNAVAILABLE, BALANCED]
     assert table(default="closest").treatment("z") == CLOSEST
+
+
+def test_rules_decide_whether_what_is_given_back_is_offered_to_another() -> None:
+    made = table((True, "a", "closest", False), (False, "a/b", "closest"))
+    entered = [made.enter(name) for name in ("a", "a/b", "a/c", "b")]
+    assert [each is not None and each.redelivers for each in entered] == [False, True, False, True]
+
+
+def test_rules_decide_the_dead_letter_address() -> None:
+    made = table(
+        AddressRule(True, "a", "balanced", dead_letter="x"),
+        AddressRule(False, "a/*/c", "balanced"),
+        AddressRule(False, "a/b", "balanced", dead_letter="y"),
+        AddressRule(False, "#", "balanced", dead_letter="x"),
+    )
+    names = ["a", "a/b", "a/b/c", "a/b/d", "other", "x", "y"]
+    found = [made.dead_letter_of(name) for name in names]
+    assert found == ["x", "y", None, "x", "x", None, None]
+    assert table().dead_letter_of("a") is None
 
 
 @pytest.mark.spec("B2.1-1")

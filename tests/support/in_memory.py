@@ -33,13 +33,12 @@ from router.amqp.performatives import (
     Target,
     Transfer,
 )
-from router.core.dead_letters import DeadLetters
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
 from router.core.redirects import Redirects
 from router.core.shedding import shed
-from router.core.table import AddressTable
+from router.core.table import AddressRule, AddressTable
 from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
@@ -51,24 +50,21 @@ ROUTER_CHANNEL = 0
 
 
 class Router:
-    """The core of one router, and its clients."""
+    """The core of one router, and its clients; `rules` have the fields of `AddressRule`."""
 
     def __init__(
         self,
-        rules: Iterable[tuple[bool, str, str]] = (),
+        rules: Iterable[tuple[Any, ...]] = (),
         default: str = "balanced",
         limit_bytes: int = 1 << 30,
         redirects: Redirects | None = None,
         stealing: str = "same-user",
-        redelivery: Iterable[tuple[bool, str, bool]] = (),
-        dead_letters: DeadLetters | None = None,
     ) -> None:
         self.turn = Turn()
         self.turn.now = 1000.0
         self._made = 0
-        self.table = AddressTable(
-            rules, default, self._dynamic_name, redirects, redelivery, dead_letters
-        )
+        made = [AddressRule(*rule) for rule in rules]
+        self.table = AddressTable(made, default, self._dynamic_name, redirects)
         self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes, LinkNames(stealing))
         self.clients: list[Client] = []
         self.events: list[Any] = []
