@@ -9,7 +9,7 @@ import pytest
 from proton import Condition, Delivery, Link, Message, symbol
 from proton.reactor import LinkOption
 
-from support.proton_peers import ProtonPeers, Received, Sent
+from support.proton_peers import ProtonPeers, Received, Sent, modify, release
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
 
@@ -23,19 +23,6 @@ def reject(delivery: Any) -> None:
     """Rejected, with an error that has everything an error can have."""
     delivery.local.condition = Condition("example:bad", "no good", {symbol("why"): "because"})
     delivery.update(Delivery.REJECTED)
-
-
-def release(delivery: Any) -> None:
-    """Released."""
-    delivery.update(Delivery.RELEASED)
-
-
-def modify(delivery: Any) -> None:
-    """Modified, with everything that modified can have."""
-    delivery.local.failed = True
-    delivery.local.undeliverable = True
-    delivery.local.annotations = {symbol("x-opt-why"): "because"}
-    delivery.update(Delivery.MODIFIED)
 
 
 def modify_nothing(delivery: Any) -> None:

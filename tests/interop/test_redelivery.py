@@ -6,24 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from proton import Delivery, Message, symbol
+from proton import Message, symbol
 
-from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender, Sent
+from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender, Sent, modify, release
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
-
-
-def release(delivery: Any) -> None:
-    """Released."""
-    delivery.update(Delivery.RELEASED)
-
-
-def modify(delivery: Any) -> None:
-    """Modified, with everything that modified can have."""
-    delivery.local.failed = True
-    delivery.local.undeliverable = True
-    delivery.local.annotations = {symbol("x-opt-why"): "because"}
-    delivery.update(Delivery.MODIFIED)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
-from proton import Condition, Delivery, Endpoint, Handler, Link, Message
+from proton import Condition, Delivery, Endpoint, Handler, Link, Message, symbol
 from proton.reactor import ApplicationEvent, Container, EventInjector
 
 PATIENCE_S = 30.0
@@ -442,3 +442,16 @@ class ProtonReceiver(_Link):
             link.flow(1)
         if self.accept:
             received.accept()
+
+
+def release(delivery: Any) -> None:
+    """Released."""
+    delivery.update(Delivery.RELEASED)
+
+
+def modify(delivery: Any) -> None:
+    """Modified, with everything that modified can have."""
+    delivery.local.failed = True
+    delivery.local.undeliverable = True
+    delivery.local.annotations = {symbol("x-opt-why"): "because"}
+    delivery.update(Delivery.MODIFIED)
