@@ -23,18 +23,11 @@ def expire(forwarder: Forwarder) -> None:
 
 
 def _expire_queue(forwarder: Forwarder, waiting: WaitingQueue) -> None:
-    if not any(delivery.deadline for delivery in waiting):
-        return
     backlog = forwarder.backlog
-    expired = []
-    deliveries = list(waiting)
-    waiting.clear()
-    for delivery in deliveries:
+    now = forwarder.turn.now
+    expired = waiting.take_out(lambda each: each.deadline != 0 and each.deadline <= now)
+    for delivery in waiting:
         deadline = delivery.deadline
-        if deadline and deadline <= forwarder.turn.now:
-            expired.append(delivery)
-            continue
-        waiting.append(delivery)
         if deadline and (backlog.next_expiry == 0 or deadline < backlog.next_expiry):
             backlog.next_expiry = deadline
     for delivery in expired:

@@ -121,7 +121,5 @@ def _take_back(forwarder: Any, deliveries: Iterable[Any]) -> None:
     for address in addresses.values():
         queues = [address.waiting, *(c.waiting for c in address.consumers)]
         for queue in {id(queue): queue for queue in queues if queue}.values():
-            kept = [delivery for delivery in queue if id(delivery) not in marked]
-            queue.clear()
-            queue.extend(kept)
+            queue.take_out(lambda delivery: id(delivery) in marked)
         forwarder.note_credit(address, None)

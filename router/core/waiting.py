@@ -9,7 +9,7 @@ when nothing does.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from router.engine.delivery import Delivery
@@ -61,6 +61,17 @@ class WaitingQueue:
                 self._forget_levels()
                 return True
         return False
+
+    def take_out(self, is_meant: Callable[[Any], bool]) -> list[Any]:
+        """Take out all that `is_meant` is true of, in the order in which they would be taken."""
+        taken: list[Any] = []
+        kept: list[Any] = []
+        for delivery in self:
+            (taken if is_meant(delivery) else kept).append(delivery)
+        if taken:
+            self.clear()
+            self.extend(kept)
+        return taken
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:
         """Put deliveries behind the others, each in its priority."""

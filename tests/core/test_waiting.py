@@ -64,6 +64,17 @@ def test_one_can_be_taken_out_wherever_it_stands() -> None:
         assert queue.remove(deliveries[at]) == 0
 
 
+def test_many_can_be_taken_out_and_the_others_keep_their_order() -> None:
+    queue, deliveries = filled(4, 9, 4, 9, 1)
+    meant = [deliveries[at] for at in (4, 0, 1)]
+    assert queue.take_out(lambda each: each in meant) == [deliveries[at] for at in (1, 0, 4)]
+    assert list(queue) == [deliveries[at] for at in (3, 2)]
+    assert queue.count == 2
+    assert queue.take_out(lambda each: each in meant) == []
+    assert queue.take_out(lambda _: True) == [deliveries[at] for at in (3, 2)]
+    assert (queue.count, list(queue)) == (0, [])
+
+
 def test_all_can_be_let_go_of() -> None:
     queue, _ = filled(4, 9, 0)
     queue.clear()
