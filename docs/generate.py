@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+# after the path, which the last of them needs: it is the tests' own
 from router.config import reference as configuration  # noqa: E402
 from router.metrics import reference as metrics  # noqa: E402
 

@@ -262,7 +262,8 @@ class Connection:
         self.outbox.in_turn = False
         if self.sessions_due:
             for session in self.sessions_due:
-                # one that is not mapped yet says it when it is
+                # of one that is over nothing is left to say; one whose begin is unanswered keeps
+                # its flows until something is noted again
                 session.in_due = False
                 if session.state == MAPPED:
                     session.write_due()

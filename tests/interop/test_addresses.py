@@ -65,7 +65,7 @@ def test_an_address_without_a_treatment_is_refused(
 ) -> None:
     connection = proton.connect(router.url())
     for link in (connection.sender("unavailable/x"), connection.receiver("unavailable/x", 1)):
-        proton.until(functools.partial(getattr, link, "is_over"), "the link is refused")
+        link.until_over()
         assert link.condition is not None
         assert link.condition.name == "amqp:not-found"
     rhea.connect(router.port, username="anonymous")
@@ -179,7 +179,7 @@ def test_a_dynamic_address_goes_with_its_link(router: RouterProcess, proton: Pro
     sender = other.sender(one.link.remote_source.address)
     assert sender.outcome(Message("x")).outcome == "accepted"
     one.detach()
-    proton.until(lambda: sender.is_over, "its sender is told")
+    sender.until_over()
     assert sender.condition is not None
     assert sender.condition.name == "amqp:resource-deleted"
     sender = other.sender(two.link.remote_source.address)

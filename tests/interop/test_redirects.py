@@ -68,7 +68,7 @@ def test_proton_hears_where_an_address_is(
         ("moved/renamed/y", RENAMED),
     ):
         link = getattr(connection, kind)(address)
-        proton.until(lambda link=link: link.is_over, "the link is refused")  # type: ignore[misc]
+        link.until_over()
         assert not link.is_attached
         assert said(link.condition) == (LINK, there)
         assert not link.link.remote_target.type or kind == "receiver"

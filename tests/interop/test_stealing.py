@@ -35,7 +35,7 @@ def test_a_proton_receiver_that_comes_back_takes_its_place(
     old.get(3)[0].accept()
     proton.until(lambda: sender.sent[0].is_settled, "the first is settled")
     new = connect(proton, router, address).receiver(address, 10, name="l")
-    proton.until(lambda: old.is_over, "the old one is closed")
+    old.until_over()
     assert name_of(old.condition) == STOLEN
     proton.until(sender.all_settled, "everything is settled")
     assert sender.outcomes == ["accepted", "modified", "modified"]
@@ -60,7 +60,7 @@ def test_a_proton_sender_that_comes_back_takes_its_place(
     old.link.stream(b"\x00\x53\x75\xb0\x00\x01\x00\x00" + bytes(1000))
     proton.until(lambda: receiver.link.current is not None, "its beginning has come")
     new = connect(proton, router, address).sender(address, name="l")
-    proton.until(lambda: old.is_over, "the old one is closed")
+    old.until_over()
     assert name_of(old.condition) == STOLEN
     assert [each.outcome for each in sent] == ["accepted", "modified", "modified"]
     assert all(each.is_settled for each in [*sent, half])
@@ -81,7 +81,7 @@ def test_a_proton_client_moves_a_link_to_another_session(
     connection = proton.connect(router.url())
     old = connection.receiver(address, 10, name="l")
     new = connection.receiver(address, 10, name="l", session=connection.session())
-    proton.until(lambda: old.is_over, "the old one is closed")
+    old.until_over()
     assert name_of(old.condition) == STOLEN
     assert proton.connect(router.url()).sender(address).outcome(Message(1)).outcome == "accepted"
     assert new.bodies() == [1]
@@ -97,14 +97,14 @@ def test_a_proton_client_that_comes_back_keeps_its_dynamic_node_by_naming_it(
     service = proton.connect(router.url()).sender(node)
     again = connect(proton, router, address)
     new = again.receiver(node if by_address else None, 10, name="l", dynamic=not by_address)
-    proton.until(lambda: old.is_over, "the old one is closed")
+    old.until_over()
     assert new.link.remote_source.type == Terminus.SOURCE
     assert (new.link.remote_source.address == node) is by_address
     if by_address:
         assert service.outcome(Message("reply")).outcome == "accepted"
         assert new.bodies() == ["reply"]
     else:
-        proton.until(lambda: service.is_over, "the node is gone")
+        service.until_over()
         assert name_of(service.condition) == "amqp:resource-deleted"
 
 
@@ -213,11 +213,11 @@ def test_another_user_steals_nothing(
     for user in ("bob", None):
         refused = as_user(user).receiver(address, 10, name="l")
         assert not refused.is_attached
-        proton.until(lambda link=refused: link.is_over, "it is refused")  # type: ignore[misc]
+        refused.until_over()
         assert name_of(refused.condition) == "amqp:resource-locked"
     assert old.is_attached
     new = as_user("ada").receiver(address, 10, name="l")
-    proton.until(lambda: old.is_over, "the old one is closed")
+    old.until_over()
     assert new.is_attached
     assert router.log_text().count("link stealing refused") == 2
 

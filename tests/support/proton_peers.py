@@ -209,6 +209,10 @@ class _Link(Handler):
             self.link.close()
         else:
             self.link.detach()
+        self.until_over()
+
+    def until_over(self) -> None:
+        """Wait until the peer has refused, detached or closed the link."""
         self.peers.until(lambda: self.is_over, "the link is detached")
 
     def on_link_remote_open(self, event: Any) -> None:
