@@ -244,9 +244,8 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     if handle > session.handle_max:
         raise violations.unattached(handle, session.handle_max)
     if session.links.find(handle) is not None:
-        raise AmqpError(
-            Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}", Scope.SESSION
-        )
+        # the session's condition, and yet a close (section 2.7.3)
+        raise AmqpError(Condition.HANDLE_IN_USE, f"a link is attached to handle {handle}")
     we_receive = not bool(remote.role)
     link = session.unanswered.pop((remote.name, we_receive), None)
     is_answer = link is not None

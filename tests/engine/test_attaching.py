@@ -228,9 +228,10 @@ def test_the_lowest_free_handle_is_used() -> None:
     talk >> attach_sender(1) << like(Attach, handle=4) << NOTHING
 
 
-def test_a_handle_in_use_ends_the_session() -> None:
+@pytest.mark.spec("2.7.3-2")
+def test_a_handle_in_use_closes() -> None:
     talk = linked() >> attach_sender(0, name="other")
-    talk << failed(End, "amqp:session:handle-in-use") << NOTHING
+    talk << failed(Close, "amqp:session:handle-in-use") << OVER
     assert len(gone(talk)) == 2
 
 

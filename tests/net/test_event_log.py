@@ -164,8 +164,8 @@ async def test_links_that_go_with_their_session() -> None:
 
 
 async def test_links_that_go_with_a_session_that_we_end() -> None:
-    lines = await logged(attach_sender(0, "other"), heard=End)
-    reason = {"condition": "amqp:session:handle-in-use", "by_peer": False}
+    lines = await logged(Detach(9), heard=End)
+    reason = {"condition": "amqp:session:unattached-handle", "by_peer": False}
     (ended,) = of(lines, "session ended")
     assert {**ended, **reason} == ended
     assert [line["link"] for line in of(lines, "link detached")] == ["receiver-1", "sender-0"]
