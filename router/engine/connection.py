@@ -2,8 +2,9 @@
 
 `receive` walks the frames that one read brought. Transfers, flows and dispositions go straight to
 their session; every other frame is decoded by the table-driven codec and handled in `opening` (the
-connection's own life) or `attaching` (sessions and links). Whatever bytes come, no exception leaves
-`receive`: an `AmqpError` ends the link, session or connection that it names, and nothing else.
+connection's own life), `sasl`, or `attaching` (sessions and links). Whatever bytes come, no
+exception leaves `receive`: an `AmqpError` ends the link, session or connection that it names, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from router.amqp import codes, octets
 from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
-from router.engine import attaching, opening
+from router.engine import attaching, opening, sasl
 from router.engine.handler import Handler
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
@@ -184,7 +185,7 @@ class Connection:
             if phase == AMQP:
                 self._read_frame(octets.read_u16(view, at + 6), at + doff, at + size)
             else:
-                opening.sasl_frame_received(self, bytes(memoryview(view)[at + doff : at + size]))
+                sasl.frame_received(self, bytes(memoryview(view)[at + doff : at + size]))
             at += size
             if self.frames_received >= self.turn_end:
                 self.is_behind = at < end
@@ -290,7 +291,7 @@ class Connection:
 
     def sasl_outcome(self, accepted: bool, user: str | None) -> None:
         """Answer a `SaslInitReceived`; the connection was paused meanwhile."""
-        opening.sasl_outcome(self, accepted, user)
+        sasl.outcome(self, accepted, user)
 
     def close(self, error: AmqpError | None = None) -> None:
         """Close the connection, with or without an error; nothing more is said afterwards."""

@@ -1,4 +1,4 @@
-"""A connection's own life: headers, SASL, open, heartbeats and close (sections 2.2, 2.4, 5.3).
+"""A connection's own life: headers, open, heartbeats and close (sections 2.2, 2.4).
 
 Functions over `Connection`; none of them runs once a message. As a server every header that cannot
 be served is answered with the one that can, and the socket closed (section 2.2.1).
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.constants import Condition, SaslCode
+from router.amqp.constants import SASL_FRAME, Condition
 from router.amqp.framing import (
     AMQP_HEADER,
     SASL_HEADER,
-    decode_frame_body,
     encode_frame,
 )
 from router.amqp.performatives import (
@@ -23,11 +22,7 @@ from router.amqp.performatives import (
     End,
     Error,
     Open,
-    SaslChallenge,
-    SaslInit,
     SaslMechanisms,
-    SaslOutcome,
-    SaslResponse,
 )
 from router.amqp.types import Symbol
 from router.engine import attaching
@@ -36,7 +31,6 @@ from router.engine.events import (
     ConnectionOpened,
     ConnectionRefused,
     OpenReceived,
-    SaslInitReceived,
 )
 from router.engine.states import Act, ConnectionState, SessionState, next_connection_state
 from router.errors import AmqpError, Scope
@@ -45,8 +39,6 @@ from router.errors import AmqpError, Scope
 SASL_PHASE = 1
 AMQP_PHASE = 2
 OVER_PHASE = attaching.OVER_PHASE
-
-SASL_FRAME_TYPE = 1
 
 MIN_MAX_FRAME_SIZE = 512
 
@@ -105,7 +97,7 @@ def header_received(connection: Any, header: bytes) -> None:
         write(
             connection,
             encode_frame(
-                0, SaslMechanisms(sasl_server_mechanisms=mechanisms), frame_type=SASL_FRAME_TYPE
+                0, SaslMechanisms(sasl_server_mechanisms=mechanisms), frame_type=SASL_FRAME
             ),
         )
         connection.phase = SASL_PHASE
@@ -151,87 +143,6 @@ def refuse_header(connection: Any, data: bytes) -> None:
         connection,
         AmqpError(Condition.FRAMING_ERROR, f"no AMQP 1.0 protocol header: {data[:8]!r}"),
     )
-
-
-# SASL (section 5.3).
-
-
-def sasl_frame_received(connection: Any, body: bytes) -> None:
-    """One SASL frame, of either side."""
-    frame, _ = decode_frame_body(body, 0, len(body))
-    if connection.is_client and isinstance(frame, SaslMechanisms):
-        _choose_mechanism(connection, frame)
-    elif connection.is_client and isinstance(frame, SaslOutcome):
-        if frame.code is not SaslCode.OK:
-            give_up(
-                connection,
-                AmqpError(
-                    Condition.UNAUTHORIZED_ACCESS,
-                    f"the server does not let us in (SASL outcome {int(frame.code)})",
-                ),
-            )
-            return
-        connection.phase = 0
-        move(connection, Act.SEND_HEADER)
-        write(connection, AMQP_HEADER)
-        send_open(connection)
-    elif not connection.is_client and isinstance(frame, SaslInit):
-        mechanism = str(frame.mechanism)
-        if mechanism not in connection.settings.sasl_mechanisms:
-            sasl_outcome(connection, False, None)
-            return
-        connection.paused = True
-        connection.handler.event_received(
-            connection,
-            SaslInitReceived(mechanism, bytes(frame.initial_response or b""), frame.hostname),
-        )
-    elif isinstance(frame, SaslChallenge | SaslResponse):
-        # neither ANONYMOUS nor PLAIN has a second step
-        raise AmqpError(Condition.NOT_ALLOWED, "a SASL challenge or response out of place")
-    else:
-        raise AmqpError(Condition.ILLEGAL_STATE, f"{type(frame).__name__} among SASL frames")
-
-
-def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
-    """As the client: PLAIN where we have a name, ANONYMOUS else."""
-    settings = connection.settings
-    offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
-    usable = [name for name in settings.sasl_mechanisms if name in offered]
-    if "PLAIN" in usable and settings.sasl_username is not None:
-        password = settings.sasl_password or ""
-        response = f"\0{settings.sasl_username}\0{password}".encode()
-        init = SaslInit(
-            mechanism=Symbol("PLAIN"), initial_response=response, hostname=settings.hostname
-        )
-    elif "ANONYMOUS" in usable:
-        init = SaslInit(
-            mechanism=Symbol("ANONYMOUS"), initial_response=b"", hostname=settings.hostname
-        )
-    else:
-        give_up(
-            connection,
-            AmqpError(
-                Condition.UNAUTHORIZED_ACCESS,
-                f"the server offers SASL {' '.join(sorted(offered))},"
-                f" and we have {' '.join(settings.sasl_mechanisms)}",
-            ),
-        )
-        return
-    write(connection, encode_frame(0, init, frame_type=SASL_FRAME_TYPE))
-
-
-def sasl_outcome(connection: Any, accepted: bool, user: str | None) -> None:
-    """As the server: let the client in, or close."""
-    if connection.phase != SASL_PHASE:
-        return
-    code = SaslCode.OK if accepted else SaslCode.AUTH
-    write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME_TYPE))
-    if not accepted:
-        give_up(connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, "authentication failed"))
-        return
-    connection.user = user or "anonymous"
-    connection.phase = 0
-    connection.resume()
 
 
 # Open and close.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.amqp.constants import SASL_FRAME, SaslCode
+from router.amqp.constants import SaslCode
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER
 from router.amqp.performatives import (
     Accepted,
@@ -25,7 +25,6 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.engine import attaching
 from router.engine.delivery import Delivery
-from router.engine.events import SaslInitReceived
 
 from support.transcripts import (
     NOTHING,
@@ -36,7 +35,6 @@ from support.transcripts import (
     like,
     linked,
     opened,
-    wire,
 )
 
 TOP = 2**32 - 1
@@ -131,11 +129,3 @@ def test_no_flow_is_sent_for_a_link_before_the_sender_s_attach() -> None:
     link: Any = attaching.attach(session, frame)
     session.grant(link, 5, False)
     talk << Attach << NOTHING
-
-
-@pytest.mark.spec("5.3.1-3")
-def test_a_sasl_frame_s_channel_and_extended_header_are_ignored() -> None:
-    body = wire(SaslInit(Symbol("ANONYMOUS")))[8:]
-    header = (len(body) + 16).to_bytes(4, "big") + bytes((4, SASL_FRAME, 0x12, 0x34))
-    talk = Talk() >> SASL_HEADER >> header + b"\xff" * 8 + body
-    assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"", None)]

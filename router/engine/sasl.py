@@ -1,0 +1,103 @@
+"""The SASL layer of a connection, of the side that asks and of the side that lets in (section 5.3).
+
+Functions over `Connection`; the headers before it and after it are read in `opening`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import SASL_FRAME, Condition, SaslCode
+from router.amqp.framing import AMQP_HEADER, decode_frame_body, encode_frame
+from router.amqp.performatives import (
+    SaslChallenge,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
+from router.amqp.types import Symbol
+from router.engine import opening
+from router.engine.events import SaslInitReceived
+from router.engine.states import Act
+from router.errors import AmqpError
+
+
+def frame_received(connection: Any, body: bytes) -> None:
+    """One SASL frame, of either side."""
+    frame, _ = decode_frame_body(body, 0, len(body))
+    if connection.is_client and isinstance(frame, SaslMechanisms):
+        _choose_mechanism(connection, frame)
+    elif connection.is_client and isinstance(frame, SaslOutcome):
+        if frame.code is not SaslCode.OK:
+            opening.give_up(
+                connection,
+                AmqpError(
+                    Condition.UNAUTHORIZED_ACCESS,
+                    f"the server does not let us in (SASL outcome {int(frame.code)})",
+                ),
+            )
+            return
+        connection.phase = 0
+        opening.move(connection, Act.SEND_HEADER)
+        opening.write(connection, AMQP_HEADER)
+        opening.send_open(connection)
+    elif not connection.is_client and isinstance(frame, SaslInit):
+        mechanism = str(frame.mechanism)
+        if mechanism not in connection.settings.sasl_mechanisms:
+            outcome(connection, False, None)
+            return
+        connection.paused = True
+        connection.handler.event_received(
+            connection,
+            SaslInitReceived(mechanism, bytes(frame.initial_response or b""), frame.hostname),
+        )
+    elif isinstance(frame, SaslChallenge | SaslResponse):
+        # neither ANONYMOUS nor PLAIN has a second step
+        raise AmqpError(Condition.NOT_ALLOWED, "a SASL challenge or response out of place")
+    else:
+        raise AmqpError(Condition.ILLEGAL_STATE, f"{type(frame).__name__} among SASL frames")
+
+
+def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
+    """As the client: PLAIN where we have a name, ANONYMOUS else."""
+    settings = connection.settings
+    offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
+    usable = [name for name in settings.sasl_mechanisms if name in offered]
+    if "PLAIN" in usable and settings.sasl_username is not None:
+        password = settings.sasl_password or ""
+        response = f"\0{settings.sasl_username}\0{password}".encode()
+        init = SaslInit(
+            mechanism=Symbol("PLAIN"), initial_response=response, hostname=settings.hostname
+        )
+    elif "ANONYMOUS" in usable:
+        init = SaslInit(
+            mechanism=Symbol("ANONYMOUS"), initial_response=b"", hostname=settings.hostname
+        )
+    else:
+        opening.give_up(
+            connection,
+            AmqpError(
+                Condition.UNAUTHORIZED_ACCESS,
+                f"the server offers SASL {' '.join(sorted(offered))},"
+                f" and we have {' '.join(settings.sasl_mechanisms)}",
+            ),
+        )
+        return
+    opening.write(connection, encode_frame(0, init, frame_type=SASL_FRAME))
+
+
+def outcome(connection: Any, accepted: bool, user: str | None) -> None:
+    """As the server: let the client in, or close."""
+    if connection.phase != opening.SASL_PHASE:
+        return
+    code = SaslCode.OK if accepted else SaslCode.AUTH
+    opening.write(connection, encode_frame(0, SaslOutcome(code=code), frame_type=SASL_FRAME))
+    if not accepted:
+        opening.give_up(
+            connection, AmqpError(Condition.UNAUTHORIZED_ACCESS, "authentication failed")
+        )
+        return
+    connection.user = user or "anonymous"
+    connection.phase = 0
+    connection.resume()

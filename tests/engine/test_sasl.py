@@ -1,0 +1,192 @@
+"""SASL, as a server and as a client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.constants import SASL_FRAME, SaslCode
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER
+from router.amqp.performatives import (
+    Begin,
+    Open,
+    SaslChallenge,
+    SaslInit,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
+from router.amqp.types import Symbol
+from router.engine.events import ConnectionClosed, ConnectionOpened, SaslInitReceived
+
+from support.transcripts import NOTHING, OVER, On, Recorder, Talk, begin, wire
+
+PLAIN = Symbol("PLAIN")
+ANONYMOUS = Symbol("ANONYMOUS")
+
+
+def server(**settings: Any) -> Talk:
+    return Talk(**{"sasl_mechanisms": ("ANONYMOUS",), **settings})
+
+
+def client(**settings: Any) -> Talk:
+    talk = Talk(**{"is_client": True, **settings})
+    talk.connection.start()
+    return talk
+
+
+def closings(talk: Talk) -> list[ConnectionClosed]:
+    return talk.recorder.of(ConnectionClosed)
+
+
+@pytest.mark.spec("5.3-1", "5.3.2-1", "5.3.3.5-1")
+def test_a_client_is_let_in() -> None:
+    talk = server() >> SASL_HEADER << SASL_HEADER
+    talk << SaslMechanisms((ANONYMOUS,)) << NOTHING
+    talk >> SaslInit(ANONYMOUS, initial_response=b"joe", hostname="vhost") << NOTHING
+    assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"joe", "vhost")]
+    talk.connection.sasl_outcome(True, "joe")
+    talk << SaslOutcome(SaslCode.OK) >> AMQP_HEADER << AMQP_HEADER >> Open("c") << Open << NOTHING
+    assert talk.connection.user == "joe"
+
+
+@pytest.mark.spec("5.3.3.5-2")
+def test_a_client_is_not_let_in() -> None:
+    talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
+    talk.skip().connection.sasl_outcome(False, None)
+    talk << SaslOutcome(SaslCode.AUTH) << OVER
+    talk >> AMQP_HEADER << OVER
+    assert len(closings(talk)) == 1
+
+
+@pytest.mark.spec("2.4.2-1", "5.3.3.2-3")
+def test_what_is_pipelined_behind_an_init_waits_for_the_outcome() -> None:
+    everything = [SASL_HEADER, SaslInit(ANONYMOUS), AMQP_HEADER, Open("c"), begin()]
+    for octets_a_read in (0, 1, 7):
+        talk = server(octets_a_read=octets_a_read) >> everything << SASL_HEADER
+        talk << SaslMechanisms << NOTHING
+        talk.connection.sasl_outcome(True, None)
+        talk << SaslOutcome(SaslCode.OK) << AMQP_HEADER << Open << Begin << NOTHING
+
+
+def test_an_outcome_may_be_decided_at_once() -> None:
+    """What was kept of the read before is not read a second time."""
+
+    class Deciding(Recorder):
+        def event_received(self, connection: Any, event: Any) -> None:
+            super().event_received(connection, event)
+            if isinstance(event, SaslInitReceived):
+                connection.sasl_outcome(True, None)
+
+    init = wire(SaslInit(ANONYMOUS))
+    talk = Talk(Deciding())
+    talk >> SASL_HEADER + init[:5] << SASL_HEADER << SaslMechanisms
+    (
+        talk
+        >> [init[5:], AMQP_HEADER, Open("c")]
+        << SaslOutcome(SaslCode.OK)
+        << AMQP_HEADER
+        << Open
+        << NOTHING
+    )
+
+
+@pytest.mark.spec("5.3.3.2-1")
+def test_a_mechanism_that_is_not_offered_is_refused() -> None:
+    talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
+    talk >> SaslInit(PLAIN, initial_response=b"\0a\0b") << SaslOutcome(SaslCode.AUTH) << OVER
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        SaslMechanisms((ANONYMOUS,)),
+        SaslOutcome(SaslCode.OK),
+        SaslChallenge(b""),
+        SaslResponse(b""),
+        On(0, None, frame_type=1),
+        On(0, Open("c"), frame_type=1),
+        On(0, Open("c")),
+        wire(SaslInit(ANONYMOUS))[:-1] + b"\xff",
+        b"\xff\xff\xff\xff\x02\x01\x00\x00",
+        b"\x00\x00\x10\x01\x02\x01\x00\x00",
+    ],
+)
+@pytest.mark.spec("2.3.1-4", "5.3.1-6", "5.3.1-7", "5.3.2-3")
+def test_what_has_no_place_in_a_server_s_sasl_ends_it(frame: Any) -> None:
+    talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
+    talk >> frame << OVER
+    assert len(closings(talk)) == 1
+
+
+def test_sasl_cannot_be_had_twice() -> None:
+    talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)
+    talk.connection.sasl_outcome(True, None)
+    talk.skip() >> SASL_HEADER << AMQP_HEADER << OVER
+
+
+def test_an_outcome_that_nobody_waits_for_is_not_sent() -> None:
+    talk = server()
+    talk.connection.sasl_outcome(True, None)
+    talk << NOTHING
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered", "init"),
+    [
+        ({}, [ANONYMOUS], SaslInit(ANONYMOUS, initial_response=b"", hostname="h")),
+        ({}, [PLAIN, ANONYMOUS], SaslInit(ANONYMOUS, initial_response=b"", hostname="h")),
+        (
+            {"sasl_username": "joe", "sasl_password": "secret"},
+            [ANONYMOUS, PLAIN],
+            SaslInit(PLAIN, initial_response=b"\0joe\0secret", hostname="h"),
+        ),
+        (
+            {"sasl_username": "joe"},
+            [PLAIN],
+            SaslInit(PLAIN, initial_response=b"\0joe\0", hostname="h"),
+        ),
+        (
+            {"sasl_username": "joe", "sasl_password": "secret"},
+            [ANONYMOUS],
+            SaslInit(ANONYMOUS, initial_response=b"", hostname="h"),
+        ),
+    ],
+)
+@pytest.mark.spec("5.3-1", "5.3.2-2", "5.3.3.2-2", "5.3.3.5-1")
+def test_a_client_chooses_a_mechanism(
+    settings: dict[str, Any], offered: list[Symbol], init: SaslInit
+) -> None:
+    talk = client(sasl_mechanisms=("PLAIN", "ANONYMOUS"), hostname="h", **settings)
+    talk << SASL_HEADER << NOTHING >> SASL_HEADER << NOTHING
+    talk >> SaslMechanisms(tuple(offered)) << init << NOTHING
+    talk >> SaslOutcome(SaslCode.OK) << AMQP_HEADER << Open << NOTHING
+    talk >> AMQP_HEADER >> Open("s") << NOTHING
+    assert talk.recorder.of(ConnectionOpened)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        SaslMechanisms((Symbol("GSSAPI"),)),
+        SaslOutcome(SaslCode.AUTH),
+        SaslOutcome(SaslCode.SYS_TEMP),
+        SaslInit(ANONYMOUS),
+        SaslChallenge(b""),
+        On(0, Open("s")),
+    ],
+)
+@pytest.mark.spec("5.3.2-3")
+def test_a_client_gives_up(frame: Any) -> None:
+    talk = client(sasl_mechanisms=("ANONYMOUS",)) << SASL_HEADER >> SASL_HEADER
+    talk >> frame << OVER
+    assert len(closings(talk)) == 1
+
+
+@pytest.mark.spec("5.3.1-3")
+def test_a_sasl_frame_s_channel_and_extended_header_are_ignored() -> None:
+    body = wire(SaslInit(Symbol("ANONYMOUS")))[8:]
+    header = (len(body) + 16).to_bytes(4, "big") + bytes((4, SASL_FRAME, 0x12, 0x34))
+    talk = Talk() >> SASL_HEADER >> header + b"\xff" * 8 + body
+    assert talk.recorder.events == [SaslInitReceived("ANONYMOUS", b"", None)]
