@@ -42,6 +42,10 @@ OVER_PHASE = attaching.OVER_PHASE
 
 MIN_MAX_FRAME_SIZE = 512
 
+# The shell looks at the clocks every quarter of a second, and what it is late by counts: a
+# heartbeat that is due after half of the time leaves before the whole of it (section 2.4.5).
+LEAST_IDLE_MS = 500
+
 # Our close has left: whoever asks has been told that the connection is over.
 CLOSED_STATES = (
     ConnectionState.OC_PIPE,
@@ -206,6 +210,11 @@ def _open_received(connection: Any, remote: Open) -> None:
         raise AmqpError(
             Condition.INVALID_FIELD,
             f"max-frame-size {remote.max_frame_size}; at least {MIN_MAX_FRAME_SIZE} is needed",
+        )
+    if 0 < (remote.idle_time_out or 0) < LEAST_IDLE_MS:
+        raise AmqpError(
+            Condition.NOT_IMPLEMENTED,
+            f"idle-time-out {remote.idle_time_out}; {LEAST_IDLE_MS} ms is the least that is kept",
         )
     connection.remote_open = remote
     # No more than we take ourselves: a huge frame would hold up the other links of the peer.

@@ -437,6 +437,26 @@ def test_who_does_not_ask_gets_no_heartbeats(asked: int | None) -> None:
     wait(talk, 10**6) << NOTHING
 
 
+@pytest.mark.parametrize("asked", [1, 499])
+@pytest.mark.spec("2.4.5-4", "2.7.1-10")
+def test_who_asks_for_more_heartbeats_than_can_be_kept_is_told_so(asked: int) -> None:
+    for talk in (server(sasl_mechanisms=()), client()):
+        talk >> AMQP_HEADER >> Open("c", idle_time_out=asked) << AMQP_HEADER << Open
+        talk << failed(Close, "amqp:not-implemented") << OVER
+        assert not talk.recorder.of(ConnectionOpened)
+
+
+def test_the_least_time_out_that_is_kept_is_kept() -> None:
+    talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=500))
+    talk.connection.tick()
+    silent_s = 0.0
+    for _ in range(20):
+        # as often as clocks are looked at, and as late
+        wait(talk, 0.249)
+        silent_s = 0.0 if talk.frames() else silent_s + 0.249
+        assert silent_s < 0.5 - 0.249
+
+
 @pytest.mark.spec("2.4.5-10")
 def test_no_heartbeat_follows_a_close() -> None:
     talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=2000))

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from router.amqp.message import Header, Message, encode_message
 from router.amqp.performatives import Close, Disposition, Rejected, Released
 from router.core.table import AddressTable
+from router.engine.opening import LEAST_IDLE_MS
 from router.net import exchange
 from router.net.exchange import STUCK_S, TICK_S, Exchange, Hub
 
@@ -131,6 +132,10 @@ async def test_chores_are_done_whenever_clocks_are_looked_at(
     with trio.move_on_after(3.5 * TICK_S):
         await hub.watch_clock()
     assert looks == pytest.approx([started + TICK_S * number for number in (1, 2, 3)])
+
+
+def test_clocks_are_looked_at_often_enough_for_the_least_idle_time_out() -> None:
+    assert 2 * TICK_S * 1000 <= LEAST_IDLE_MS
 
 
 def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> None:
