@@ -16,6 +16,7 @@ from router.config.model import (
     ListenerSettings,
     RouterSettings,
 )
+from router.net.first_frames import find_too_long
 
 
 @click.command()
@@ -26,7 +27,7 @@ def check(file: Path) -> None:
     Exits with 0 and a summary where nothing is, and with 1 and one line for each mistake otherwise.
     """
     try:
-        configuration = load_configuration(file)
+        configuration = load_configuration(file, [find_too_long])
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes:
             click.echo(str(mistake))

@@ -20,6 +20,7 @@ from router.config.model import Configuration
 from router.errors import ConfigurationError
 from router.floods import Floods
 from router.logs import configure_logs, report_suppressed
+from router.net.first_frames import find_too_long
 from router.node import Listening, Node
 
 EXIT_CONFIGURATION = 1
@@ -42,7 +43,9 @@ REPORT_EVERY_S = 5.0
 def run(file: Path | None) -> None:
     """Run a router until SIGTERM or SIGINT; a second signal stops it at once."""
     try:
-        configuration = default_configuration() if file is None else load_configuration(file)
+        configuration = (
+            default_configuration() if file is None else load_configuration(file, [find_too_long])
+        )
     except ConfigurationError as error:
         click.echo(str(error), err=True)
         sys.exit(EXIT_CONFIGURATION)

@@ -19,6 +19,8 @@ from router.config.redirects import RedirectSettings
 from router.config.secret import SecretUnavailable
 from router.config.users import load_users
 
+Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
+
 HTTP_ATTRIBUTES: Final = (
     "host",
     "port",
@@ -408,7 +410,7 @@ def _unreadable(path: FilePath) -> str:
     return ""
 
 
-_CHECKS: Final[tuple[Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]], ...]] = (
+_CHECKS: Final[tuple[Check, ...]] = (
     _listener_sockets,
     _listener_names,
     _connector_names,

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
-from router.config.checks import find_contradictions, users_file_mistakes
+from router.config.checks import Check, find_contradictions, users_file_mistakes
 from router.config.mistakes import (
     Finding,
     InvalidConfiguration,
@@ -34,10 +35,11 @@ DEFAULT_SOURCE: Final = "the default configuration"
 _TOML_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-def load_configuration(path: Path) -> Configuration:
+def load_configuration(path: Path, further: Iterable[Check] = ()) -> Configuration:
     """Read the configuration file at `path`; files that it names are relative to its folder.
 
-    Raises InvalidConfiguration with every mistake found, also when the file cannot be read.
+    `further` finds what is wrong by what this part of the router does not know. Raises
+    InvalidConfiguration with every mistake found, also when the file cannot be read.
     """
     source = str(path)
     try:
@@ -54,10 +56,12 @@ def load_configuration(path: Path) -> Configuration:
         raise InvalidConfiguration(
             [Mistake(source, line, 0, "", "", "is not UTF-8 text, as TOML has to be")]
         ) from None
-    return parse_configuration(text, source=source, folder=path.parent)
+    return parse_configuration(text, source=source, folder=path.parent, further=further)
 
 
-def parse_configuration(text: str, *, source: str, folder: Path | None = None) -> Configuration:
+def parse_configuration(
+    text: str, *, source: str, folder: Path | None = None, further: Iterable[Check] = ()
+) -> Configuration:
     """Read a configuration from TOML text. `source` is what mistakes call it.
 
     Paths in it are relative to `folder`, or to the working folder if there is none. The users files
@@ -73,7 +77,8 @@ def parse_configuration(text: str, *, source: str, folder: Path | None = None) -
     wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
     # One a path is enough: a port is taken whether once or three times.
     contradictions: dict[DataPath, Finding] = {}
-    for finding in find_contradictions(configuration, usable):
+    checks = (find_contradictions, *further)
+    for finding in chain.from_iterable(check(configuration, usable) for check in checks):
         if not any(_touches(path, wrong) for path in (finding.path, *finding.concerns)):
             contradictions.setdefault(finding.path, finding)
     findings = (*refused, *contradictions.values())

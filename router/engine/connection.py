@@ -34,7 +34,8 @@ OVER = 3
 MAPPED = int(SessionState.MAPPED)
 
 FRAME_HEADER_BYTES = 8
-SASL_MAX_FRAME_BYTES = 4096
+# nothing else can be agreed for SASL frames (section 5.3.1)
+SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
 # What is done of one read before others have their turn, counted in frames that come once a
 # message. A read brings no more of those, but a disposition of thirty octets can name thousands of

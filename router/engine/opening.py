@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from router.amqp.constants import SASL_FRAME, Condition
 from router.amqp.framing import (
     AMQP_HEADER,
@@ -32,6 +34,7 @@ from router.engine.events import (
     ConnectionRefused,
     OpenReceived,
 )
+from router.engine.settings import ConnectionSettings
 from router.engine.states import Act, ConnectionState, SessionState, next_connection_state
 from router.errors import AmqpError, Scope
 
@@ -153,10 +156,34 @@ def refuse_header(connection: Any, data: bytes) -> None:
 
 
 def send_open(connection: Any) -> None:
-    """Send our open."""
-    settings = connection.settings
+    """Send our open.
+
+    Until the peer's has been read frames have 512 octets at most (section 2.4.1). As a server we
+    leave properties out that the peer's frames do not take; as a client, whose peer may wait for
+    them, we give up.
+    """
+    opened = own_open(connection.settings)
+    limit = connection.remote_max_frame_size
+    octets = encode_frame(0, opened)
+    if len(octets) > limit and not connection.is_client:
+        opened = attrs.evolve(opened, properties={})
+        octets = encode_frame(0, opened)
+    if len(octets) > limit:
+        problem = (
+            f"container-id, host name and properties make an open of {len(octets)} octets;"
+            f" {limit} are allowed"
+        )
+        give_up(connection, AmqpError(Condition.FRAME_SIZE_TOO_SMALL, problem))
+        return
+    connection.local_open = opened
+    move(connection, Act.SEND_OPEN)
+    write(connection, octets)
+
+
+def own_open(settings: ConnectionSettings) -> Open:
+    """The open that an endpoint with these settings sends."""
     idle_ms = int(settings.idle_timeout_s * 1000 / 2) or None
-    connection.local_open = Open(
+    return Open(
         container_id=settings.container_id,
         hostname=settings.hostname,
         max_frame_size=settings.max_frame_size,
@@ -166,8 +193,6 @@ def send_open(connection: Any) -> None:
         desired_capabilities=tuple(Symbol(c) for c in settings.desired_capabilities),
         properties={Symbol(k): v for k, v in settings.properties.items()},
     )
-    move(connection, Act.SEND_OPEN)
-    write_frame(connection, 0, connection.local_open)
 
 
 def frame_received(connection: Any, channel: int, performative: Any) -> None:
@@ -267,6 +292,8 @@ def close(connection: Any, error: AmqpError | None) -> None:
         if state is ConnectionState.HDR_EXCH:
             connection.state = int(ConnectionState.OPEN_RCVD)
         send_open(connection)
+        if connection.phase == OVER_PHASE:
+            return
         state = ConnectionState.OPENED
     if state not in (ConnectionState.OPENED, ConnectionState.OPEN_SENT, ConnectionState.OPEN_PIPE):
         give_up(connection, error)

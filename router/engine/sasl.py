@@ -19,13 +19,19 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.engine import opening
 from router.engine.events import SaslInitReceived
+from router.engine.settings import ConnectionSettings
 from router.engine.states import Act
 from router.errors import AmqpError
 
 
 def frame_received(connection: Any, body: bytes) -> None:
     """One SASL frame, of either side."""
-    frame, _ = decode_frame_body(body, 0, len(body))
+    frame, end = decode_frame_body(body, 0, len(body))
+    if end != len(body):
+        raise AmqpError(
+            Condition.FRAMING_ERROR,
+            f"{len(body) - end} octets behind the one value of a SASL frame",
+        )
     if connection.is_client and isinstance(frame, SaslMechanisms):
         _choose_mechanism(connection, frame)
     elif connection.is_client and isinstance(frame, SaslOutcome):
@@ -65,15 +71,9 @@ def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
     offered = {str(name) for name in frame.sasl_server_mechanisms or ()}
     usable = [name for name in settings.sasl_mechanisms if name in offered]
     if "PLAIN" in usable and settings.sasl_username is not None:
-        password = settings.sasl_password or ""
-        response = f"\0{settings.sasl_username}\0{password}".encode()
-        init = SaslInit(
-            mechanism=Symbol("PLAIN"), initial_response=response, hostname=settings.hostname
-        )
+        init = own_init(settings, "PLAIN")
     elif "ANONYMOUS" in usable:
-        init = SaslInit(
-            mechanism=Symbol("ANONYMOUS"), initial_response=b"", hostname=settings.hostname
-        )
+        init = own_init(settings, "ANONYMOUS")
     else:
         opening.give_up(
             connection,
@@ -84,7 +84,25 @@ def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
             ),
         )
         return
-    opening.write(connection, encode_frame(0, init, frame_type=SASL_FRAME))
+    octets = encode_frame(0, init, frame_type=SASL_FRAME)
+    if len(octets) > opening.MIN_MAX_FRAME_SIZE:
+        problem = (
+            f"user name, password and host name make a SASL init of {len(octets)} octets;"
+            f" {opening.MIN_MAX_FRAME_SIZE} are allowed"
+        )
+        opening.give_up(connection, AmqpError(Condition.FRAME_SIZE_TOO_SMALL, problem))
+        return
+    opening.write(connection, octets)
+
+
+def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:
+    """The init that a client with these settings sends, for one of the two mechanisms."""
+    response = b""
+    if mechanism == "PLAIN":
+        response = f"\0{settings.sasl_username}\0{settings.sasl_password or ''}".encode()
+    return SaslInit(
+        mechanism=Symbol(mechanism), initial_response=response, hostname=settings.hostname
+    )
 
 
 def outcome(connection: Any, accepted: bool, user: str | None) -> None:

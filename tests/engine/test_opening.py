@@ -21,6 +21,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine.events import ConnectionClosed, ConnectionOpened
+from router.engine.opening import own_open
 from router.errors import AmqpError
 
 from support.transcripts import (
@@ -37,6 +38,7 @@ from support.transcripts import (
     linked,
     message,
     opened,
+    server_settings,
     wire,
 )
 
@@ -180,6 +182,46 @@ def test_an_open_is_answered() -> None:
     )
     assert talk.recorder.of(ConnectionOpened)[0].remote_open.container_id == "c"
     assert talk.connection.is_open()
+
+
+LONG = {"text": "x" * 600}
+
+
+@pytest.mark.spec("2.4.1-3")
+def test_a_client_s_open_is_measured() -> None:
+    shorter = server_settings(hostname="", properties={"text": "x" * 300})
+    missing = 512 - len(wire(own_open(shorter)))
+    for surplus in (0, 1):
+        properties = {"text": "x" * (300 + missing + surplus)}
+        talk = client(hostname="", properties=properties) << AMQP_HEADER
+        if surplus:
+            talk << OVER
+            (closed,) = closings(talk)
+            assert closed.error is not None
+            assert closed.error.condition == "amqp:frame-size-too-small"
+            assert "properties" in str(closed.error.description)
+        else:
+            assert len(wire(talk.connection.local_open)) == 512
+            talk << like(Open, properties=properties) << NOTHING
+
+
+@pytest.mark.spec("2.4.1-3", "2.4.1-4")
+def test_a_server_leaves_out_what_the_peer_s_frames_do_not_take() -> None:
+    whole = len(wire(own_open(server_settings(properties=LONG))))
+    for size, told in ((512, {}), (whole - 1, {}), (whole, LONG)):
+        talk = server(sasl_mechanisms=(), properties=LONG)
+        talk >> AMQP_HEADER >> Open("c", max_frame_size=size) << AMQP_HEADER
+        talk << like(Open, container_id="router", properties=told) << NOTHING
+        assert talk.connection.local_open.properties == told
+
+
+@pytest.mark.spec("2.4.1-3")
+def test_an_error_before_the_peer_s_open_is_told_behind_a_short_one() -> None:
+    talk = server(sasl_mechanisms=(), properties=LONG) >> AMQP_HEADER >> begin() << AMQP_HEADER
+    talk << like(Open, properties={}) << failed(Close, "amqp:illegal-state") << OVER
+    talk = server(sasl_mechanisms=(), container_id="c" * 600) >> AMQP_HEADER >> begin()
+    talk << AMQP_HEADER << OVER
+    assert len(closings(talk)) == 1
 
 
 @pytest.mark.parametrize("channel", [1, 0xFFFF])

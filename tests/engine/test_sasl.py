@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from router.amqp.constants import SASL_FRAME, SaslCode
@@ -20,7 +21,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.engine.events import ConnectionClosed, ConnectionOpened, SaslInitReceived
 
-from support.transcripts import NOTHING, OVER, On, Recorder, Talk, begin, wire
+from support.transcripts import NOTHING, OVER, On, Recorder, Talk, begin, like, wire
 
 PLAIN = Symbol("PLAIN")
 ANONYMOUS = Symbol("ANONYMOUS")
@@ -110,14 +111,50 @@ def test_a_mechanism_that_is_not_offered_is_refused() -> None:
         On(0, Open("c")),
         wire(SaslInit(ANONYMOUS))[:-1] + b"\xff",
         b"\xff\xff\xff\xff\x02\x01\x00\x00",
-        b"\x00\x00\x10\x01\x02\x01\x00\x00",
+        b"\x00\x00\x02\x01\x02\x01\x00\x00",
+        SaslInit(ANONYMOUS, initial_response=bytes(500)),
+        On(0, SaslInit(ANONYMOUS), b"\x40", SASL_FRAME),
+        On(0, SaslInit(ANONYMOUS), wire(SaslInit(ANONYMOUS))[8:], SASL_FRAME),
     ],
 )
-@pytest.mark.spec("2.3.1-4", "5.3.1-6", "5.3.1-7", "5.3.2-3")
+@pytest.mark.spec("2.3.1-4", "5.3.1-4", "5.3.1-5", "5.3.1-6", "5.3.1-7", "5.3.2-3")
 def test_what_has_no_place_in_a_server_s_sasl_ends_it(frame: Any) -> None:
     talk = server() >> SASL_HEADER << SASL_HEADER << SaslMechanisms
     talk >> frame << OVER
     assert len(closings(talk)) == 1
+
+
+@pytest.mark.spec("5.3.1-4")
+def test_a_sasl_frame_may_be_as_long_as_may_be() -> None:
+    init = SaslInit(ANONYMOUS, initial_response=b"", hostname="h" * 300)
+    init = attrs.evolve(init, initial_response=bytes(512 - len(wire(init))))
+    assert len(wire(init)) == 512
+    talk = server() >> SASL_HEADER >> init
+    assert talk.recorder.of(SaslInitReceived)
+
+
+@pytest.mark.spec("5.3.1-4")
+def test_a_client_s_init_is_measured() -> None:
+    longest = 512 - len(
+        wire(SaslInit(PLAIN, initial_response=b"\0joe\0" + bytes(300), hostname="h"))
+    )
+    for surplus in (0, 1):
+        talk = client(
+            sasl_mechanisms=("PLAIN",),
+            sasl_username="joe",
+            sasl_password="p" * (300 + longest + surplus),
+            hostname="h",
+        )
+        talk << SASL_HEADER >> SASL_HEADER >> SaslMechanisms((PLAIN,))
+        if surplus:
+            talk << OVER
+            (closed,) = closings(talk)
+            assert closed.error is not None
+            assert closed.error.condition == "amqp:frame-size-too-small"
+            assert "password" in str(closed.error.description)
+            assert "p" * 300 not in str(closed.error.description)
+        else:
+            talk << like(SaslInit, hostname="h") << NOTHING
 
 
 def test_sasl_cannot_be_had_twice() -> None:

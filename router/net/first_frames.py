@@ -1,0 +1,50 @@
+"""What a connector says before its peer has spoken: 512 octets a frame, whatever is configured.
+
+Sections 2.4.1 and 5.3.1. What comes together only then (a password that is read anew, the name of
+another host after a redirect) is measured again when it is sent.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from router.amqp.constants import SASL_FRAME
+from router.amqp.framing import encode_frame
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+from router.config.secret import SecretUnavailable
+from router.engine.opening import MIN_MAX_FRAME_SIZE, own_open
+from router.engine.sasl import own_init
+from router.net.endpoints import connector_settings
+
+
+def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    """The connectors whose SASL init or open is longer than may be."""
+    container_id = configuration.router.id or socket.gethostname()
+    for index, connector in enumerate(configuration.connectors):
+        here: Path = ("connector", index)
+        try:
+            settings = connector_settings(container_id, connector, connector.host)
+        except SecretUnavailable:
+            # found elsewhere
+            continue
+        if "PLAIN" in connector.sasl_mechanisms:
+            size = len(encode_frame(0, own_init(settings, "PLAIN"), frame_type=SASL_FRAME))
+            if size > MIN_MAX_FRAME_SIZE:
+                yield Finding(
+                    (*here, "saslPassword"),
+                    f"makes, with saslUsername and host, a SASL init of {size} octets",
+                    f"give shorter ones: {MIN_MAX_FRAME_SIZE} octets are allowed",
+                    concerns=tuple((*here, key) for key in ("saslUsername", "host")),
+                )
+        size = len(encode_frame(0, own_open(settings)))
+        if size > MIN_MAX_FRAME_SIZE:
+            key = "openProperties" if connector.open_properties else "host"
+            yield Finding(
+                (*here, key),
+                f"makes an open of {size} octets, with host and the id of the router",
+                f"give less: {MIN_MAX_FRAME_SIZE} octets are allowed to who speaks first",
+                concerns=((*here, "host"), ("router", "id")),
+            )

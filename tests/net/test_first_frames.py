@@ -1,0 +1,72 @@
+"""What a connector says first has to fit its frames; `check` tells what is too long for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from router.cli.check import check
+from router.cli.run import run
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+from router.net.first_frames import find_too_long
+
+
+def mistakes(text: str) -> list[tuple[str, int]]:
+    """The path and line of each mistake."""
+    try:
+        parse_configuration(text, source="x", further=[find_too_long])
+    except InvalidConfiguration as invalid:
+        return [(one.path, one.line) for one in invalid.mistakes]
+    return []
+
+
+def connector(**attributes: Any) -> str:
+    lines = [f"{key} = {value!r}" for key, value in attributes.items()]
+    return "\n".join(["[[connector]]", *lines])
+
+
+def longest(make: Any) -> int:
+    """The largest count for which what `make` makes is right; one more is a mistake."""
+    return max(count for count in range(600) if not mistakes(make(count)))
+
+
+def test_what_is_usual_fits() -> None:
+    assert mistakes(connector()) == []
+    names = {"host": "h" * 255, "saslUsername": "u" * 100, "saslPassword": "p" * 100}
+    assert mistakes("[router]\nid = '" + "r" * 100 + "'\n" + connector(**names)) == []
+
+
+@pytest.mark.spec("5.3.1-4")
+def test_a_password_that_is_too_long() -> None:
+    def make(count: int) -> str:
+        return connector(host="h", saslUsername="u" * 100, saslPassword="p" * count)
+
+    assert mistakes(make(longest(make) + 1)) == [("connector[0].saslPassword", 4)]
+    assert 350 < longest(make) < 400
+    # one that cannot be had is one mistake and not two
+    missing = connector(host="h" * 255, saslUsername="u" * 255, saslPassword="file:/not/there")
+    assert mistakes(missing) == [("connector[0].saslPassword", 4)]
+
+
+@pytest.mark.spec("2.4.1-3")
+def test_open_properties_that_are_too_long() -> None:
+    def make(count: int) -> str:
+        return connector(host="h") + f"\nopenProperties = {{ a = '{'x' * count}' }}"
+
+    assert mistakes(make(longest(make) + 1)) == [("connector[0].openProperties", 3)]
+    # a listener speaks second, and as much as its peers take
+    assert mistakes(make(600).replace("connector", "listener").replace("h'", "::1'")) == []
+
+
+def test_check_and_run_look_at_it(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(connector() + f"\nopenProperties = {{ a = '{'x' * 600}' }}", encoding="utf-8")
+    for command, arguments in ((check, [str(file)]), (run, ["--config", str(file)])):
+        result = CliRunner().invoke(command, arguments)
+        assert result.exit_code == 1
+        assert "connector[0].openProperties" in result.output
+        assert "512 octets are allowed" in result.output
