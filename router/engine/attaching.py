@@ -95,8 +95,11 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     """Answer a peer's begin, or take the answer to ours."""
     if channel > connection.settings.channel_max:
         raise unmapped(connection, channel)
-    if connection.sessions.find(channel) is not None:
-        raise AmqpError(Condition.NOT_ALLOWED, f"a session is already mapped to channel {channel}")
+    mapped = connection.sessions.find(channel)
+    if mapped is not None:
+        connection.failing = mapped
+        problem = f"a begin on channel {channel}, to which this session is mapped"
+        raise AmqpError(Condition.NOT_ALLOWED, problem, Scope.SESSION)
     if remote.remote_channel is not None:
         session = connection.local_sessions.get(int(remote.remote_channel))
         if session is None:
@@ -118,6 +121,32 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     session.remote_handle_max = int(remote.handle_max)
     connection.sessions.put(channel, session)
     connection.handler.event_received(connection, SessionBegun(session))
+
+
+def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
+    """Answer a peer's begin whose fields cannot be by a session that ends with the error at once.
+
+    Raises the error where it is not known which channels are meant, or none is free.
+    """
+    free = _free_number(connection.local_sessions, connection.channel_max)
+    if (
+        error.condition != Condition.INVALID_FIELD
+        or not connection.is_open()
+        or channel > connection.settings.channel_max
+        or connection.sessions.find(channel) is not None
+        or free is None
+        # it may have been the answer to a begin of ours
+        or any(each.state == SessionState.BEGIN_SENT for each in connection.local_sessions.values())
+    ):
+        raise error
+    session = _new_session(connection, free)
+    session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
+    session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
+    _write(session, _begin_frame(session, channel))
+    session.remote_channel = channel
+    connection.sessions.put(channel, session)
+    connection.handler.event_received(connection, SessionBegun(session))
+    end(session, error)
 
 
 def _new_session(connection: Any, channel: int) -> Session:

@@ -14,6 +14,7 @@ cdef int SASL
 cdef int AMQP
 cdef int OVER
 cdef int MAPPED
+cdef int BEGIN
 cdef Py_ssize_t FRAME_HEADER_BYTES
 cdef Py_ssize_t SASL_MAX_FRAME_BYTES
 cdef long long TURN_WORK

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import codes, octets
+from router.amqp.constants import Descriptor
 from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
@@ -32,6 +33,7 @@ AMQP = 2
 OVER = 3
 
 MAPPED = int(SessionState.MAPPED)
+BEGIN = int(Descriptor.BEGIN)
 
 FRAME_HEADER_BYTES = 8
 # nothing else can be agreed for SASL frames (section 5.3.1)
@@ -224,7 +226,13 @@ class Connection:
             self.failing = None
             self.turn_end -= TABLED_WORK
             body = bytes(memoryview(cursor.octets)[at:end])
-            performative, _ = decode_frame_body(body, 0, end - at)
+            try:
+                performative, _ = decode_frame_body(body, 0, end - at)
+            except AmqpError as error:
+                if code != BEGIN:
+                    raise
+                attaching.begin_refused(self, channel, error)
+                return
             opening.frame_received(self, channel, performative)
 
     def _mapped_session(self, channel: int) -> Session | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import (
     Attach,
     Begin,
@@ -46,6 +47,7 @@ from support.transcripts import (
     linked,
     message,
     opened,
+    wire,
 )
 
 PROBLEM = AmqpError("amqp:link:detach-forced", "a test's own", Scope.LINK)
@@ -84,8 +86,43 @@ def test_a_channel_that_ended_is_used_again() -> None:
     talk >> On(9, begin()) << On(1, like(Begin, remote_channel=9)) << NOTHING
 
 
-def test_a_begin_on_a_channel_in_use_closes() -> None:
-    begun() >> begin() << failed(Close, "amqp:not-allowed") << OVER
+@pytest.mark.spec("B2.3.4-3")
+def test_a_begin_on_a_channel_in_use_ends_its_session() -> None:
+    talk = linked() >> begin() << failed(End, "amqp:not-allowed") << NOTHING
+    assert len(gone(talk)) == 2
+    talk >> [message(0), End()] << NOTHING >> begin() << like(Begin, remote_channel=0) << NOTHING
+
+
+def broken_begin(channel: int) -> bytes:
+    """A begin of four fields without its next-outgoing-id, which has to be there."""
+    return bytes.fromhex(f"00000012 0200 {channel:04x} 005311 c00504 40404343")
+
+
+@pytest.mark.spec("B2.3.4-3")
+def test_a_begin_whose_fields_cannot_be_is_answered_and_ended() -> None:
+    talk = opened() >> broken_begin(3)
+    talk << On(0, like(Begin, remote_channel=3)) << On(0, failed(End, "amqp:invalid-field"))
+    # what was sent before the end was heard is ignored
+    talk >> [On(3, attach_sender()), On(3, message(0).performative, b"x")] << NOTHING
+    talk >> On(3, End()) << NOTHING
+    assert [len(talk.recorder.of(kind)) for kind in (SessionBegun, SessionEnded)] == [1, 1]
+    # channel and connection are as good as ever
+    talk >> On(3, begin()) << On(0, like(Begin, remote_channel=3)) << NOTHING
+
+
+@pytest.mark.spec("B2.3.4-2")
+def test_a_broken_begin_closes_where_the_channels_are_not_known() -> None:
+    close = failed(Close, "amqp:invalid-field")
+    opened(channel_max=2) >> broken_begin(3) << close << OVER
+    (opened(remote=Open("c", channel_max=0)) >> begin()).skip() >> broken_begin(3) << close << OVER
+    begun() >> broken_begin(0) << close << OVER
+    talk = opened()
+    attaching.begin(talk.connection)
+    talk.skip() >> broken_begin(3) << close << OVER
+    # before the open, and where not even the frame can be read
+    talk = Talk(sasl_mechanisms=()) >> AMQP_HEADER >> broken_begin(0)
+    talk << AMQP_HEADER << Open << close << OVER
+    opened() >> (wire(begin())[:-1] + b"\xff") << failed(Close, "amqp:decode-error") << OVER
 
 
 @pytest.mark.spec("2.7.1-8")
