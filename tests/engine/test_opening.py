@@ -479,7 +479,7 @@ def test_who_does_not_ask_gets_no_heartbeats(asked: int | None) -> None:
     wait(talk, 10**6) << NOTHING
 
 
-@pytest.mark.parametrize("asked", [1, 499])
+@pytest.mark.parametrize("asked", [1, 249])
 @pytest.mark.spec("2.4.5-4", "2.7.1-10")
 def test_who_asks_for_more_heartbeats_than_can_be_kept_is_told_so(asked: int) -> None:
     for talk in (server(sasl_mechanisms=()), client()):
@@ -488,15 +488,10 @@ def test_who_asks_for_more_heartbeats_than_can_be_kept_is_told_so(asked: int) ->
         assert not talk.recorder.of(ConnectionOpened)
 
 
-def test_the_least_time_out_that_is_kept_is_kept() -> None:
-    talk = opened(idle_timeout_s=0, remote=Open("c", idle_time_out=500))
-    talk.connection.tick()
-    silent_s = 0.0
-    for _ in range(20):
-        # as often as clocks are looked at, and as late
-        wait(talk, 0.249)
-        silent_s = 0.0 if talk.frames() else silent_s + 0.249
-        assert silent_s < 0.5 - 0.249
+def test_the_least_time_out_is_taken() -> None:
+    talk = opened(remote=Open("c", idle_time_out=250))
+    assert talk.recorder.of(ConnectionOpened)
+    wait(talk, 0.125) << On(0, None) << NOTHING
 
 
 @pytest.mark.spec("2.4.5-10")

@@ -10,6 +10,7 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
+from router.amqp.framing import encode_frame
 from router.amqp.message import Header, Message, encode_message
 from router.amqp.performatives import Close, Disposition, Rejected, Released
 from router.core.table import AddressTable
@@ -134,8 +135,18 @@ async def test_chores_are_done_whenever_clocks_are_looked_at(
     assert looks == pytest.approx([started + TICK_S * number for number in (1, 2, 3)])
 
 
-def test_clocks_are_looked_at_often_enough_for_the_least_idle_time_out() -> None:
-    assert 2 * TICK_S * 1000 <= LEAST_IDLE_MS
+@pytest.mark.spec("2.4.5-4")
+async def test_clocks_are_looked_at_as_often_as_a_peer_s_time_out_needs(
+    one_clock: None, autojump_clock: trio.testing.MockClock
+) -> None:
+    for idle_ms in (LEAST_IDLE_MS, 400, 500, 2000):
+        async with running_node() as running, dialled(running.address) as peer:
+            await peer.begin(idle_time_out=idle_ms)
+            heard_at = trio.current_time()
+            for _ in range(8):
+                assert await peer.octets(8) == encode_frame(0)
+                assert trio.current_time() - heard_at <= idle_ms / 1000
+                heard_at = trio.current_time()
 
 
 def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> None:
