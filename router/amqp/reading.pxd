@@ -60,6 +60,7 @@ cdef class TransferFrame:
     cdef public bint resume
     cdef public bint aborted
     cdef public bint batchable
+    cdef public bint is_unusual
     cdef public Py_ssize_t payload_at
     cdef public Py_ssize_t end
 

@@ -273,6 +273,8 @@ class TransferFrame:
         self.resume = False
         self.aborted = False
         self.batchable = False
+        # it says how to settle, or a state: more than most do
+        self.is_unusual = False
         self.payload_at = 0
         self.end = 0
 
@@ -289,6 +291,7 @@ class TransferFrame:
         self.more = self.resume = self.aborted = self.batchable = False
         self.rcv_settle_mode = -1
         self.state_at = self.state_end = 0
+        self.is_unusual = False
         if count < 1 or count > 11:
             raise malformed(f"a transfer of {count} fields; it has a handle, and 11 at most")
         if cursor.take_null():
@@ -311,6 +314,7 @@ class TransferFrame:
             self.more = cursor.take_boolean(False)
         if count > 6:
             self.rcv_settle_mode = cursor.take_ubyte(-1)
+            self.is_unusual = self.rcv_settle_mode >= 0
         if count > 7:
             self.state_at = cursor.at
             if cursor.take_null():
@@ -318,6 +322,7 @@ class TransferFrame:
             else:
                 cursor.skip()
                 self.state_end = cursor.at
+                self.is_unusual = True
         if count > 8:
             self.resume = cursor.take_boolean(False)
         if count > 9:

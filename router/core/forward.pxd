@@ -15,7 +15,6 @@ from router.engine.session cimport Session
 
 cdef int MULTICAST
 cdef int CLOSEST
-cdef int SECOND
 cdef bytes EMPTY
 
 cdef class Forwarder(Settler):

@@ -26,6 +26,7 @@ from router.core.link_names import LinkNames
 from router.core.redelivery import Redelivery
 from router.core.settlement import Settler
 from router.core.table import AddressTable
+from router.engine import rare_transfers
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
@@ -34,7 +35,6 @@ from router.errors import AmqpError, Scope
 
 MULTICAST = 2
 CLOSEST = 0
-SECOND = 1
 EMPTY = b""
 
 
@@ -95,9 +95,6 @@ class Forwarder(Settler):
             # No state outlives a link here, so whatever it resumes is unknown (section 2.7.5).
             delivery.discarded = True
             self.note_credit(address, producer)
-            return
-        if frame.rcv_settle_mode == SECOND and not delivery.settled:
-            linking.refuse_second(delivery)
             return
         if address is None:
             address = self._address_of_message(delivery, producer, frame)
@@ -307,7 +304,7 @@ class Forwarder(Settler):
                 # its sender gave it up while the window was closed
                 if session.remote_incoming_window <= 0:
                     return
-                session.abort(delivery)
+                rare_transfers.abort(delivery)
             else:
                 if delivery.chunks is None or not self.backlog.send(session, delivery):
                     return

@@ -11,7 +11,6 @@ from typing import Any
 from router.amqp import constants
 from router.amqp.constants import (
     Condition,
-    ReceiverSettleMode,
     SenderSettleMode,
     TerminusExpiryPolicy,
 )
@@ -116,13 +115,8 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
             dynamic=target.dynamic,
         )
     link.owner = producer
-    # Settled as soon as a far receiver has settled, which nobody can promise to do `second`.
-    attaching.accept(
-        link,
-        remote.source if remote.source is not None else Source(),
-        granted,
-        rcv_settle_mode=ReceiverSettleMode.FIRST,
-    )
+    # Each is settled as its sender wishes, however its receiver is (docs/decisions/0031).
+    attaching.accept(link, remote.source if remote.source is not None else Source(), granted)
     forwarder.note_credit(producer.address, producer)
 
 
@@ -145,20 +139,6 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     if address is None:
         raise AmqpError(Condition.NOT_FOUND, f"node not found: {text}", Scope.LINK)
     return text, address
-
-
-def refuse_second(delivery: Any) -> None:
-    """A delivery asks for what its link was not granted (section 2.7.5)."""
-    delivery.discarded = True
-    link = delivery.incoming
-    link.session.connection.fail_link(
-        link,
-        AmqpError(
-            Condition.NOT_ALLOWED,
-            "rcv-settle-mode second in a transfer of a link whose mode is first",
-            Scope.LINK,
-        ),
-    )
 
 
 # Going.

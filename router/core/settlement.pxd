@@ -8,14 +8,19 @@ from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
+cdef int TOLD
 cdef bytes EMPTY
 
 cdef class Settler(Handler):
     cdef public list credit_due
     cdef public Redelivery redelivery
 
-    @cython.locals(address=Address, link=IncomingLink, outgoing=OutgoingLink, session=Session, count=Py_ssize_t)
+    @cython.locals(address=Address, link=IncomingLink, outgoing=OutgoingLink, session=Session, count=Py_ssize_t, settles=bint)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(session=Session)
+    cdef bint _is_old_news(self, Delivery delivery, DispositionFrame frame) except -1
+    @cython.locals(session=Session, code=int, is_outcome=bint, was_told=bint)
+    cdef void _told_second(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
     @cython.locals(address=Address, session=Session)
     cdef void _copy_outcome_received(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except *
     @cython.locals(address=Address, session=Session)
@@ -24,12 +29,11 @@ cdef class Settler(Handler):
     cdef int note_sender(self, IncomingLink link) except -1
     @cython.locals(link=IncomingLink, session=Session)
     cpdef void settle(self, Delivery delivery, int code, bytes state) except *
-    @cython.locals(session=Session, code=int, has_fields=bint)
     cpdef int settle_lost(self, Delivery delivery) except -1
     @cython.locals(address=Address, session=Session)
     cpdef int sender_lost(self, Delivery delivery) except -1
     @cython.locals(parent=Delivery)
     cpdef int merge(self, Delivery copy, int code, bytes state) except -1
-    @cython.locals(copy=Delivery, session=Session, count=Py_ssize_t)
+    @cython.locals(copy=Delivery, session=Session, code=int, count=Py_ssize_t)
     cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
     cpdef int note_credit(self, Address address, Producer producer) except -1

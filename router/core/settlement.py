@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import codes
+from router.amqp.constants import Condition
 from router.amqp.reading import DispositionFrame
 from router.core import terms, verdicts
 from router.core.address import Address, Producer
@@ -17,7 +18,10 @@ from router.core.redelivery import Redelivery
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
+from router.engine.states import Settling
+from router.errors import AmqpError, Scope
 
+TOLD = int(Settling.TOLD)
 EMPTY = b""
 
 
@@ -36,37 +40,91 @@ class Settler(Handler):
             return
         if delivery.kept is not None and self.redelivery.take_back(self, delivery, frame):
             return
-        if frame.settled:
+        count = 0 if frame.plain else frame.state_end - frame.state_at
+        if delivery.settling:
+            self._told_second(delivery, frame, count)
+            return
+        settles = frame.settled
+        if settles:
             address = delivery.address
             address.counters.count_outcome(frame.state_code)
-        count = 0 if frame.plain else frame.state_end - frame.state_at
         if delivery.parent is not None:
             self._copy_outcome_received(delivery, frame, count)
             return
         link = delivery.incoming
         session = link.session
-        if not frame.settled:
-            if not delivery.incoming_open:
-                # its sender is lost, and will not settle
+        if not settles:
+            if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
+                # The outcome is there, and nothing else is awaited of either: not even the
+                # settlement of a sender that is lost.
                 self._settle_receiver(delivery, frame, count)
-                return
-            # An outcome is final, and what comes before it only news: twenty octets can say it of
-            # every delivery there is, again and again, and each sender would be told in full.
-            if codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
-                return
-            if session.outbox.congested and (
-                frame.state_code < codes.ACCEPTED or frame.state_code > codes.MODIFIED
-            ):
+                settles = True
+            elif not delivery.incoming_open or self._is_old_news(delivery, frame):
                 return
         delivery.outcome = frame.state_code
-        if frame.settled and frame.plain:
+        if settles and frame.plain:
             session.tell_sender_code(delivery, frame.state_code)
         else:
             session.tell_sender(
-                delivery, frame.settled, frame.state_code, frame.octets, frame.state_at, count
+                delivery, settles, frame.state_code, frame.octets, frame.state_at, count
             )
-        if frame.settled and link.credit == 0:
+        if settles and link.credit == 0:
             self.note_sender(link)
+
+    def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
+        """Whether a state that is no outcome of section 3.4 is not worth more octets.
+
+        Twenty octets can say it of every delivery there is, again and again, and each sender would
+        be told in full. What may be an outcome of somebody's own is passed on, once.
+        """
+        session = delivery.incoming.session
+        return session.outbox.congested and (
+            frame.state_code == codes.RECEIVED or frame.state_code <= delivery.outcome
+        )
+
+    def _told_second(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """A receiver speaks of a delivery whose sender settles before the router does.
+
+        The sender is told without settling, be its receiver done with it or not; where it is not,
+        it gets its settlement when the sender settles.
+        """
+        code = frame.state_code
+        is_outcome = codes.ACCEPTED <= code <= codes.MODIFIED
+        was_told = codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED
+        counters = delivery.address.counters
+        if is_outcome and was_told and code != delivery.outcome:
+            if frame.settled:
+                counters.count_outcome(delivery.outcome)
+            link = delivery.outgoing
+            error = AmqpError(
+                Condition.ILLEGAL_STATE, "another outcome than was told before", Scope.LINK
+            )
+            link.session.connection.fail_link(link, error)
+            return
+        if not delivery.incoming_open or (delivery.settling == TOLD and not was_told):
+            # nobody is going to settle it: its sender is lost, or has the router's own word
+            if frame.settled:
+                counters.count_outcome(code)
+            else:
+                self._settle_receiver(delivery, frame, count)
+            return
+        if was_told:
+            if frame.settled:
+                counters.count_outcome(code if is_outcome else delivery.outcome)
+            return
+        if frame.settled:
+            if code == codes.NO_STATE or code == codes.RECEIVED:
+                # What became of it nobody will ever know, and settling first is not for us.
+                counters.count_outcome(self.settle_lost(delivery))
+                return
+            counters.count_outcome(code)
+        elif not is_outcome and self._is_old_news(delivery, frame):
+            return
+        delivery.outcome = code
+        if is_outcome or frame.settled:
+            delivery.settling = TOLD
+        session = delivery.incoming.session
+        session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
     def _copy_outcome_received(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
         """One of a multicast's receivers told its outcome; one that awaits settlement gets it.
@@ -105,6 +163,11 @@ class Settler(Handler):
             return
         link = delivery.incoming
         session = link.session
+        if delivery.settling:
+            if delivery.settling != TOLD:
+                delivery.settling = TOLD
+                session.tell_sender(delivery, False, code, state, 0, len(state))
+            return
         if state:
             session.tell_sender(delivery, True, code, state, 0, len(state))
         else:
@@ -116,17 +179,12 @@ class Settler(Handler):
         """Settle a delivery that was sent, of which its sender will hear no more.
 
         That is modified, delivery-failed, unless it was told an outcome before: another would
-        contradict it. Returns the outcome's code.
+        contradict it, and it is going to settle. Returns the outcome's code.
         """
-        code = delivery.outcome
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
-        if delivery.parent is None and codes.ACCEPTED <= code <= codes.MODIFIED:
-            has_fields = code in (codes.REJECTED, codes.MODIFIED)
-            session = delivery.incoming.session
-            session.tell_sender_code(delivery, codes.NO_STATE if has_fields else code)
-            self.note_sender(delivery.incoming)
-            return code
+        if delivery.settling == TOLD and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
+            return delivery.outcome
         self.settle(delivery, codes.MODIFIED, verdicts.DELIVERY_FAILED)
         return codes.MODIFIED
 
@@ -158,19 +216,24 @@ class Settler(Handler):
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Tell the receiver what the sender said: that it settles, as a rule."""
         copies = delivery.copies if delivery.copies is not None else [delivery]
+        code = frame.state_code
         count = 0 if frame.plain else frame.state_end - frame.state_at
+        if code == codes.RECEIVED:
+            # that is for transfers of deliveries which are resumed (section 3.4.1)
+            if not frame.settled:
+                return
+            code = codes.NO_STATE
+            count = 0
         for copy in copies:
-            if copy.outgoing is None:
+            if copy.outgoing is None or copy.discarded:
                 copy.settled = copy.settled or frame.settled
                 continue
             if frame.settled and copy.kept is not None:
                 self.redelivery.drop(copy)
-            if frame.settled and copy.outcome:
+            if frame.settled and copy.outgoing_open and copy.outcome:
                 copy.address.counters.count_outcome(copy.outcome)
             session = copy.outgoing.session
-            session.tell_receiver(
-                copy, frame.settled, frame.state_code, frame.octets, frame.state_at, count
-            )
+            session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
         if frame.settled and delivery.incoming.credit == 0:
             self.note_sender(delivery.incoming)
 

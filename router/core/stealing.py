@@ -17,9 +17,11 @@ from router.core.address import Address, Consumer
 from router.engine import attaching
 from router.engine.events import LinkStealingRefused, LinkStolen
 from router.engine.link import IncomingLink, Link
+from router.engine.states import Settling
 from router.errors import AmqpError, Scope
 
 RELEASED = int(constants.Descriptor.RELEASED)
+TOLD = int(Settling.TOLD)
 
 
 def holder_of(forwarder: Any, link: Link) -> Link | None:
@@ -85,6 +87,9 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
     for delivery in link.session.incoming.of_link(link):
         if delivery.address is None:
             # what it was meant to resume is unknown, and so nothing is known of it
+            continue
+        if delivery.settling == TOLD:
+            # by its receiver, or by us
             continue
         for part in _open_parts(delivery):
             outgoing = part.outgoing

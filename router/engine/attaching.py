@@ -332,6 +332,7 @@ def accept(
         link.presettles = int(remote.snd_settle_mode) == 1
     else:
         link.max_message_size = max_message_size
+        link.settles_second = int(link.attach.rcv_settle_mode) == 1
     _write(session, link.attach)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
 

@@ -8,6 +8,7 @@ cdef class Delivery:
     cdef public unsigned int incoming_id
     cdef public bint incoming_open
     cdef public bytes incoming_tag
+    cdef public unsigned char settling
     cdef public OutgoingLink outgoing
     cdef public unsigned int outgoing_id
     cdef public bint outgoing_open

@@ -26,6 +26,8 @@ class Delivery:
     incoming_open: bool
     # the tag of one that comes in several frames: each may repeat it
     incoming_tag: bytes | None
+    # a `states.Settling`
+    settling: int
     # the OutgoingLink it goes by, None until one is found; outgoing_open while the receiver's
     # settlement is awaited
     outgoing: Any
@@ -70,6 +72,7 @@ DEFAULTS: dict[str, Any] = {
     "incoming_id": 0,
     "incoming_open": False,
     "incoming_tag": None,
+    "settling": 0,
     "outgoing": None,
     "outgoing_id": 0,
     "outgoing_open": False,

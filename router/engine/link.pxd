@@ -25,6 +25,7 @@ cdef class Link:
 @cython.final
 cdef class IncomingLink(Link):
     cdef public unsigned long long max_message_size
+    cdef public bint settles_second
 
 @cython.final
 cdef class OutgoingLink(Link):

@@ -55,6 +55,8 @@ class IncomingLink(Link):
     def __init__(self, session: Any, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
         self.max_message_size = 0
+        # rcv-settle-mode second: the peer settles before we do
+        self.settles_second = False
 
 
 class OutgoingLink(Link):

@@ -15,6 +15,7 @@ from router.engine.window cimport IncomingWindow
 cdef unsigned int OUTGOING_WINDOW
 cdef long long MAX_CREDIT
 cdef int ATTACHED
+cdef int UNSETTLED
 cdef bytes EMPTY
 
 @cython.final
@@ -69,14 +70,12 @@ cdef class Session:
     cpdef Py_ssize_t send(
         self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end, bint more,
     ) except -1
-    @cython.locals(link=OutgoingLink)
-    cpdef int abort(self, Delivery delivery) except -1
     cpdef void tell_sender(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
-    @cython.locals(number=cython.uint)
     cpdef void tell_sender_code(self, Delivery delivery, int code) except *
+    cdef int _merge(self, unsigned int number, int code) except -1
     cpdef void tell_receiver(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
@@ -95,5 +94,6 @@ cdef class Session:
     cdef int _note(self) except -1
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
+    @cython.locals(settled=bint)
     cdef int _write_due_disposition(self) except -1
     cdef void _write_flow(self, Link link) except *

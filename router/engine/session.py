@@ -13,7 +13,7 @@ from router.amqp import codes
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_flow, write_transfer
-from router.engine import serial, violations
+from router.engine import rare_transfers, serial, violations
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
@@ -27,6 +27,8 @@ from router.engine.window import IncomingWindow
 OUTGOING_WINDOW = 0x7FFFFFFF
 MAX_CREDIT = 0xFFFFFFFF
 ATTACHED = int(LinkState.ATTACHED)
+# in `due_code`, beside the state's own: what is told is not settled
+UNSETTLED = 0x100
 EMPTY = b""
 
 
@@ -137,6 +139,8 @@ class Session:
         delivery.incoming = link
         delivery.incoming_id = number
         delivery.message_format = frame.message_format
+        if (link.settles_second or frame.is_unusual) and not rare_transfers.begin(delivery, frame):
+            return None
         if frame.more:
             delivery.incoming_tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
         if frame.settled:
@@ -283,32 +287,20 @@ class Session:
         self.outbox.touch()
         return start
 
-    def abort(self, delivery: Delivery) -> None:
-        """Tell the receiver that the rest of a half-sent delivery never comes (section 2.7.5)."""
-        link = delivery.outgoing
-        self.close_outgoing(delivery)
-        write_transfer(
-            self.outbox.output, self.channel, link.handle, False, delivery.outgoing_id, None, 0,
-            True, False, True, EMPTY, 0, 0,
-        )  # fmt: skip
-        self.remote_incoming_window -= 1
-        self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)
-        self.outbox.touch()
-
     def tell_sender(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
     ) -> None:
         """Tell the sender of an incoming delivery its state; settled ones are forgotten.
 
-        A state without fields is told by its code (`count` 0).
+        A state without fields is told by its code (`count` 0), with its neighbours'.
         """
-        if settled and count == 0:
-            self.tell_sender_code(delivery, code)
-            return
         if not delivery.incoming_open:
             return
         if settled:
             self.close_incoming(delivery)
+        if count == 0:
+            self._merge(delivery.incoming_id, code if settled else code | UNSETTLED)
+            return
         if self.has_due:
             self._write_due_disposition()
         self._tell(True, delivery.incoming_id, settled, code, view, start, count)
@@ -318,16 +310,19 @@ class Session:
         if not delivery.incoming_open:
             return
         self.close_incoming(delivery)
-        number = delivery.incoming_id
-        if self.has_due:
-            if code == self.due_code and number == serial.add(self.due_last, 1):
-                self.due_last = number
-                return
-            self._write_due_disposition()
-        self.has_due = True
-        self.due_first = self.due_last = number
-        self.due_code = code
-        self._note()
+        self._merge(delivery.incoming_id, code)
+
+    def _merge(self, number: int, code: int) -> None:
+        """Tell a state without fields at the end of the turn, or with the one before it."""
+        if self.has_due and code == self.due_code and number == serial.add(self.due_last, 1):
+            self.due_last = number
+        else:
+            if self.has_due:
+                self._write_due_disposition()
+            self.has_due = True
+            self.due_first = self.due_last = number
+            self.due_code = code
+            self._note()
 
     def tell_receiver(
         self, delivery: Delivery, settled: bool, code: int, view: Any, start: int, count: int
@@ -429,9 +424,10 @@ class Session:
 
     def _write_due_disposition(self) -> None:
         self.has_due = False
+        settled = self.due_code < UNSETTLED
         write_disposition(
-            self.outbox.output, self.channel, True, self.due_first, self.due_last, True,
-            self.due_code, EMPTY, 0, 0,
+            self.outbox.output, self.channel, True, self.due_first, self.due_last, settled,
+            self.due_code & 0xFF, EMPTY, 0, 0,
         )  # fmt: skip
 
     def _write_flow(self, link: Any) -> None:

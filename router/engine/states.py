@@ -61,6 +61,17 @@ class LinkState(enum.IntEnum):
     DISCARDING = 6
 
 
+class Settling(enum.IntEnum):
+    """How an unsettled delivery is settled towards its sender (sections 2.7.5 and 2.8.3)."""
+
+    # we settle as soon as there is an outcome
+    FIRST = 0
+    # the sender settles once it has been told the outcome, and we after it
+    SECOND = 1
+    # it has been told: nothing but its settlement is awaited
+    TOLD = 2
+
+
 class Act(enum.Enum):
     """What can happen to an endpoint; X_ERROR is the same frame sent with an error in it."""
 

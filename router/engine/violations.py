@@ -80,6 +80,15 @@ def no_credit() -> AmqpError:
     )
 
 
+def settles_first() -> AmqpError:
+    """A transfer asks to be settled second on a link whose mode is first (section 2.7.5)."""
+    return AmqpError(
+        Condition.NOT_ALLOWED,
+        "rcv-settle-mode second in a transfer of a link whose mode is first",
+        Scope.LINK,
+    )
+
+
 def message_too_large(size: int, limit: int) -> AmqpError:
     """A message grew beyond the link's max-message-size (section 2.7.3)."""
     return AmqpError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import (
     Accepted,
     Disposition,
@@ -48,28 +49,17 @@ def test_a_settled_message_has_no_outcome() -> None:
     assert router.table.total().presettled == 1
 
 
-def test_an_outcome_may_be_told_before_it_is_settled() -> None:
-    """rcv-settle-mode second: the receiver settles after the sender (section 2.6.12)."""
-    _, sender, receiver = pair()
-    sending = sender.send(b"x")
-    receiver.settle(Received(1, 2), settled=False)
-    receiver.settle(Accepted(), settled=False)
-    assert sending.states == [Received(1, 2), Accepted()]
-    assert not sending.is_over
-    sender.settle(sending, Accepted())
-    assert receiver.unsettled == {}
-    assert receiver.received[0].sender_settled == Disposition(False, 0, 0, True, Accepted())
-
-
 @pytest.mark.spec("3.4-1")
-def test_an_outcome_is_told_once() -> None:
-    _, sending, taking = pair()
+@pytest.mark.parametrize("mode", ReceiverSettleMode)
+def test_an_outcome_is_told_once(mode: ReceiverSettleMode) -> None:
+    router = Router()
+    taking = router.client().receiver("q", 10)
+    sending = router.client().sender("q", rcv_settle_mode=mode)
     sent = [sending.send(b"x") for _ in range(3)]
-    for state in (Accepted(), Accepted(), Released(), Received(1, 2), None):
+    for state in (Received(1, 1), Accepted(), Accepted(), Received(1, 2), None):
         taking.client.dispose([0, 2], state, settled=False)
-    assert [each.states for each in sent] == [[Accepted()]] * 3
-    taking.settle(Accepted())
-    assert all(each.is_over for each in sent)
+    assert [each.states for each in sent] == [[Received(1, 1), Accepted()]] * 3
+    assert all(each.is_over == (mode == ReceiverSettleMode.FIRST) for each in sent)
 
 
 def test_a_copy_that_is_settled_at_once_does_not_speak_for_the_others() -> None:

@@ -113,13 +113,7 @@ def test_settled_messages_are_not_denied(
     assert receiver.received[0].settled
 
 
-@pytest.mark.spec("2.8.3-2")
-def test_settling_second_is_not_promised_to_a_sender() -> None:
-    sender = Router().client().sender("q", rcv_settle_mode=ReceiverSettleMode.SECOND)
-    assert answer(sender).rcv_settle_mode == ReceiverSettleMode.FIRST
-
-
-@pytest.mark.spec("2.7.5-14", "2.7.5-15")
+@pytest.mark.spec("2.7.5-15")
 @pytest.mark.parametrize("more", [False, True])
 def test_a_transfer_that_asks_for_second_costs_the_link(more: bool) -> None:
     sender, receiver = agreed()

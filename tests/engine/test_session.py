@@ -602,18 +602,6 @@ def test_a_window_told_before_what_is_under_way_arrived() -> None:
     assert session_of(talk).remote_incoming_window == 4
 
 
-@pytest.mark.spec("2.7.5-12", "2.7.5-22")
-def test_an_abort_ends_a_delivery() -> None:
-    talk = linked() >> credit(5)
-    session, delivery = session_of(talk), Delivery()
-    session.begin_outgoing(outgoing(talk), delivery)
-    session.send(delivery, memoryview(b"half"), 0, 4, True)
-    session.abort(delivery)
-    talk << On(0, like(Transfer, more=True), b"half")
-    talk << On(0, like(Transfer, aborted=True, more=False, delivery_id=None), b"") << NOTHING
-    assert outgoing(talk).unsettled == 0
-
-
 @pytest.mark.spec("2.7.3-4", "2.7.5-9", "2.8.2-1")
 def test_a_link_that_wants_everything_settled() -> None:
     talk = begun() >> attach_receiver(snd_settle_mode=1)

@@ -18,6 +18,7 @@ from typing import Any
 
 import attrs
 
+from router.amqp.constants import ReceiverSettleMode
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import (
     Accepted,
@@ -47,6 +48,8 @@ from support.transcripts import On, message_format, read_frame, server_settings,
 
 _BUFFER_BYTES = 1 << 20
 ROUTER_CHANNEL = 0
+FIRST = ReceiverSettleMode.FIRST
+SECOND = ReceiverSettleMode.SECOND
 
 
 class Router:
@@ -354,6 +357,8 @@ class Sending:
     complete: bool = False
     # we settled or aborted it; what the router said before it knew may still come
     given_up: bool = False
+    # rcv-settle-mode second: it is ours to settle it
+    settles_second: bool = False
 
     def told(self, disposition: Disposition) -> None:
         """The router told its state."""
@@ -361,6 +366,7 @@ class Sending:
             return
         assert not self.is_over, "settled twice"
         assert not self.settled, "an outcome of a delivery that was sent settled"
+        assert not (disposition.settled and self.settles_second), "settled before we did"
         self.states.append(disposition.state)
         if disposition.settled:
             self.is_over = True
@@ -382,12 +388,14 @@ class SendingLink:
         self.delivery_count = 0
         self.credit = 0
         self.drain = False
+        self.settles_second = False
         self.current: Sending | None = None
 
     def attach_heard(self, attach: Attach) -> None:
         """The router answered our attach."""
         self.attach = attach
         self.router_handle = attach.handle
+        self.settles_second = attach.rcv_settle_mode == SECOND
 
     def flow_heard(self, flow: Flow) -> None:
         """The router told its flow state."""
@@ -421,6 +429,7 @@ class SendingLink:
         self.credit -= 1
         self.delivery_count = serial.add(self.delivery_count, 1)
         sending = client.sent[number] = Sending(self, number, settled)
+        sending.settles_second = self.settles_second and fields.get("rcv_settle_mode") != FIRST
         transfer = Transfer(
             self.handle,
             number,
