@@ -219,6 +219,7 @@ class Forwarder(Settler):
             copy.message_format = delivery.message_format
             copy.settled = delivery.settled
             copy.complete = delivery.complete
+            copy.state = delivery.state
             copy.parent = delivery
             copies.append(copy)
             delivery.open_copies += 1

@@ -15,14 +15,17 @@ cdef class Settler(Handler):
     cdef public list credit_due
     cdef public Redelivery redelivery
 
-    @cython.locals(address=Address, link=IncomingLink, outgoing=OutgoingLink, session=Session, count=Py_ssize_t, settles=bint)
+    @cython.locals(address=Address, outgoing=OutgoingLink, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(link=IncomingLink, session=Session)
+    cdef int _tell_settled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
+    @cython.locals(session=Session, is_outcome=bint)
+    cdef int _told_unsettled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(session=Session)
     cdef bint _is_old_news(self, Delivery delivery, DispositionFrame frame) except -1
     @cython.locals(session=Session, code=int, is_outcome=bint, was_told=bint)
     cdef void _told_second(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
-    @cython.locals(address=Address, session=Session)
-    cdef void _copy_outcome_received(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except *
+    cdef int _copy_settled(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(address=Address, session=Session)
     cdef int _settle_receiver(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(producer=Producer)

@@ -44,32 +44,48 @@ class Settler(Handler):
         if delivery.settling:
             self._told_second(delivery, frame, count)
             return
-        settles = frame.settled
-        if settles:
-            address = delivery.address
-            address.counters.count_outcome(frame.state_code)
-        if delivery.parent is not None:
-            self._copy_outcome_received(delivery, frame, count)
+        if not frame.settled:
+            self._told_unsettled(delivery, frame, count)
             return
+        address = delivery.address
+        address.counters.count_outcome(frame.state_code)
+        if delivery.parent is not None:
+            self._copy_settled(delivery, frame, count)
+            return
+        self._tell_settled(delivery, frame, count)
+
+    def _tell_settled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
         link = delivery.incoming
         session = link.session
-        if not settles:
-            if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
-                # The outcome is there, and nothing else is awaited of either: not even the
-                # settlement of a sender that is lost.
-                self._settle_receiver(delivery, frame, count)
-                settles = True
-            elif not delivery.incoming_open or self._is_old_news(delivery, frame):
-                return
         delivery.outcome = frame.state_code
-        if settles and frame.plain:
+        if count == 0:
             session.tell_sender_code(delivery, frame.state_code)
         else:
             session.tell_sender(
-                delivery, settles, frame.state_code, frame.octets, frame.state_at, count
+                delivery, True, frame.state_code, frame.octets, frame.state_at, count
             )
-        if settles and link.credit == 0:
+        if link.credit == 0:
             self.note_sender(link)
+
+    def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """A receiver tells how it stands, or awaits settlement: it gets it with its outcome.
+
+        For nothing else is awaited of its sender then, be it lost or not.
+        """
+        is_outcome = codes.ACCEPTED <= frame.state_code <= codes.MODIFIED
+        if is_outcome:
+            self._settle_receiver(delivery, frame, count)
+        if delivery.parent is not None:
+            if is_outcome:
+                self._copy_settled(delivery, frame, count)
+        elif is_outcome:
+            self._tell_settled(delivery, frame, count)
+        elif delivery.incoming_open and not self._is_old_news(delivery, frame):
+            delivery.outcome = frame.state_code
+            session = delivery.incoming.session
+            session.tell_sender(
+                delivery, False, frame.state_code, frame.octets, frame.state_at, count
+            )
 
     def _is_old_news(self, delivery: Delivery, frame: DispositionFrame) -> bool:
         """Whether a state that is no outcome of section 3.4 is not worth more octets.
@@ -126,15 +142,11 @@ class Settler(Handler):
         session = delivery.incoming.session
         session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
 
-    def _copy_outcome_received(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
-        """One of a multicast's receivers told its outcome; one that awaits settlement gets it.
+    def _copy_settled(self, copy: Delivery, frame: DispositionFrame, count: int) -> None:
+        """One of a multicast's receivers told its outcome, and is settled whatever the others say.
 
         The sender settles for all receivers at once, and cannot before each has told its outcome.
         """
-        if not frame.settled:
-            if not codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
-                return
-            self._settle_receiver(copy, frame, count)
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
         self.merge(copy, frame.state_code, state)
 
@@ -227,6 +239,10 @@ class Settler(Handler):
         for copy in copies:
             if copy.outgoing is None or copy.discarded:
                 copy.settled = copy.settled or frame.settled
+                if code != codes.NO_STATE:
+                    # to be told when it is sent
+                    state = memoryview(frame.octets)[frame.state_at : frame.state_end]
+                    copy.state = bytes(state)
                 continue
             if frame.settled and copy.kept is not None:
                 self.redelivery.drop(copy)

@@ -31,4 +31,5 @@ cdef class Delivery:
     cdef public int outcome
     cdef public bytes outcome_octets
     cdef public object kept
+    cdef public bytes state
     cdef public bytes tag

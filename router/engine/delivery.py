@@ -63,6 +63,8 @@ class Delivery:
     outcome_octets: Any
     # what the core keeps to offer it to another receiver; None where nothing is
     kept: Any
+    # the sender's state, for the first transfer to the receiver; None for what has none to tell
+    state: bytes | None
     # the delivery-tag to send, where it matters; None for one made of the delivery-id
     tag: bytes | None
 
@@ -95,6 +97,7 @@ DEFAULTS: dict[str, Any] = {
     "outcome": 0,
     "outcome_octets": None,
     "kept": None,
+    "state": None,
     "tag": None,
 }
 

@@ -1,27 +1,37 @@
 """Transfers that say more than that a message comes (section 2.7.5).
 
-A sender may ask with one that it be settled in another way than its link is; we say with one that
-the rest of a delivery never comes.
+A sender may ask with one that it be settled in another way than its link is, or tell a state of the
+delivery, which goes on with the first transfer to the receiver. We say with one that the rest of a
+delivery never comes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.constants import Descriptor
+from router.amqp.outcomes import check_state
+from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.writing import write_transfer
 from router.engine import serial, violations
+from router.engine.delivery import Delivery
 from router.engine.states import Settling
 
 FIRST = 0
 SECOND = 1
+# what `codes` has, which keeps it in C when compiled
+UNREAD_STATE = 0xFF
+WIDER = 8
 
 
-def begin(delivery: Any, frame: Any) -> bool:
+def begin(delivery: Delivery, frame: TransferFrame) -> bool:
     """Note what the first transfer of an incoming delivery says, or its link stands for.
 
     False when the link had to be detached.
     """
     link = delivery.incoming
+    if frame.state_end:
+        delivery.state = _state_of(frame)
     if frame.settled:
         # the mode is for what is unsettled
         return True
@@ -34,6 +44,91 @@ def begin(delivery: Any, frame: Any) -> bool:
     return True
 
 
+def go_on(delivery: Delivery, frame: TransferFrame) -> None:
+    """See that a later transfer is of the same delivery; its state is a disposition's.
+
+    Raises AmqpError at session scope where it is not.
+    """
+    violations.check_continuation(delivery, frame)
+    state = _state_of(frame) if frame.state_end else None
+    if state is not None and not frame.aborted:
+        disposition = DispositionFrame()
+        disposition.first = disposition.last = delivery.incoming_id
+        disposition.octets = state
+        disposition.state_code = _code_of(state)
+        disposition.state_end = len(state)
+        disposition.plain = False
+        delivery.incoming.session.handler.settlement_received(delivery, disposition)
+
+
+def _state_of(frame: TransferFrame) -> bytes | None:
+    """The octets of the state that a transfer tells; None where that is not for its receiver.
+
+    Raises amqp:decode-error where they are none.
+    """
+    state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
+    check_state(state)
+    # which is for a delivery that is resumed (section 3.4.1)
+    return None if _code_of(state) == Descriptor.RECEIVED else state
+
+
+def _code_of(state: bytes) -> int:
+    cursor = Cursor()
+    cursor.move(state, 0, len(state))
+    code = cursor.take_descriptor()
+    return code if code <= Descriptor.TRANSACTIONAL_STATE else UNREAD_STATE
+
+
+def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
+    """As `Session.send`, for a delivery whose first transfer is to tell a state.
+
+    A state that is too long for a frame is left out.
+    """
+    link = delivery.outgoing
+    session = link.session
+    # the list is wider than it is without a state
+    state = delivery.state or b""
+    room = session.max_frame_payload - len(state) - WIDER
+    if room < 0:
+        delivery.state = None
+        return int(session.send(delivery, view, start, end, more))
+    count = min(end - start, room)
+    tag = delivery.tag
+    if tag is None:
+        tag = int(delivery.outgoing_id).to_bytes(4, "big")
+    fields = [
+        _uint(link.handle), _uint(delivery.outgoing_id), b"\xa0", bytes((len(tag),)), tag,
+        _uint(delivery.message_format), _boolean(delivery.settled or link.presettles),
+        _boolean(more or count < end - start), b"\x40", state, _boolean(False) * 3,
+    ]  # fmt: skip
+    listed = b"".join(fields)
+    head = b"\x00\x53\x14\xd0" + (len(listed) + 4).to_bytes(4, "big") + b"\0\0\0\x0b"
+    size = 8 + len(head) + len(listed) + count
+    output = session.outbox.output
+    output.append(size.to_bytes(4, "big") + b"\2\0" + int(session.channel).to_bytes(2, "big"))
+    output.append(head + listed)
+    output.append(memoryview(view)[start : start + count])
+    _written(session)
+    delivery.started = True
+    start += count
+    return start if start == end else int(session.send(delivery, view, start, end, more))
+
+
+def _uint(number: int) -> bytes:
+    return b"\x70" + int(number).to_bytes(4, "big")
+
+
+def _boolean(value: bool) -> bytes:
+    return b"\x41" if value else b"\x42"
+
+
+def _written(session: Any) -> None:
+    """A transfer has been written: it counts in the session's windows."""
+    session.remote_incoming_window -= 1
+    session.next_outgoing_id = serial.add(session.next_outgoing_id, 1)
+    session.outbox.touch()
+
+
 def abort(delivery: Any) -> None:
     """Tell the receiver that the rest of a half-sent delivery never comes."""
     link = delivery.outgoing
@@ -43,6 +138,4 @@ def abort(delivery: Any) -> None:
         session.outbox.output, session.channel, link.handle, False, delivery.outgoing_id, None, 0,
         True, False, True, b"", 0, 0,
     )  # fmt: skip
-    session.remote_incoming_window -= 1
-    session.next_outgoing_id = serial.add(session.next_outgoing_id, 1)
-    session.outbox.touch()
+    _written(session)

@@ -3,7 +3,7 @@ from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_flow, write_transfer
-from router.engine cimport serial
+from router.engine cimport rare_transfers, serial
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
@@ -94,6 +94,5 @@ cdef class Session:
     cdef int _note(self) except -1
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
-    @cython.locals(settled=bint)
     cdef int _write_due_disposition(self) except -1
     cdef void _write_flow(self, Link link) except *

@@ -92,8 +92,13 @@ class Session:
             delivery = self._begin_incoming(link, frame)
             if delivery is None:
                 return
-        elif frame.has_delivery_id or frame.has_delivery_tag or frame.message_format:
-            violations.check_continuation(delivery, frame)
+        elif (
+            frame.has_delivery_id
+            or frame.has_delivery_tag
+            or frame.message_format
+            or frame.is_unusual
+        ):
+            rare_transfers.go_on(delivery, frame)
         if frame.settled and not delivery.settled:
             # Settling on a later frame settles the whole delivery (section 2.7.5).
             delivery.settled = True
@@ -116,10 +121,8 @@ class Session:
     def incoming_link(self, handle: int) -> IncomingLink | None:
         """The link a transfer names; None when it is being detached and the frame is ignored."""
         found = self.links.find(handle)
-        if found is None:
-            raise violations.unattached(handle, self.handle_max)
         if not isinstance(found, IncomingLink):
-            raise violations.wrong_direction(handle)
+            raise violations.not_incoming(found, handle, self.handle_max)
         return found if found.is_attached() else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
@@ -267,6 +270,8 @@ class Session:
         if delivery.settled and delivery.outgoing_open:
             self.close_outgoing(delivery)
         settled = delivery.settled or link.presettles
+        if delivery.state is not None and not delivery.started:
+            return rare_transfers.send_stated(delivery, view, start, end, more)
         while self.remote_incoming_window > 0:
             count = end - start
             partial = count > room
@@ -424,10 +429,9 @@ class Session:
 
     def _write_due_disposition(self) -> None:
         self.has_due = False
-        settled = self.due_code < UNSETTLED
         write_disposition(
-            self.outbox.output, self.channel, True, self.due_first, self.due_last, settled,
-            self.due_code & 0xFF, EMPTY, 0, 0,
+            self.outbox.output, self.channel, True, self.due_first, self.due_last,
+            self.due_code < UNSETTLED, self.due_code & 0xFF, EMPTY, 0, 0,
         )  # fmt: skip
 
     def _write_flow(self, link: Any) -> None:

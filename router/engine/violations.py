@@ -5,6 +5,8 @@ Each function makes the error; the data plane raises it, or detaches the link wi
 
 from __future__ import annotations
 
+from typing import Any
+
 from router.amqp.constants import Condition
 from router.amqp.reading import TransferFrame
 from router.engine.delivery import Delivery
@@ -28,8 +30,10 @@ def unattached(handle: int, handle_max: int) -> AmqpError:
     )
 
 
-def wrong_direction(handle: int) -> AmqpError:
-    """A transfer came on a link that we send on."""
+def not_incoming(found: Any, handle: int, handle_max: int) -> AmqpError:
+    """A transfer came on a link that we send on, or that is none."""
+    if found is None:
+        return unattached(handle, handle_max)
     return AmqpError(
         Condition.NOT_ALLOWED, f"a transfer on handle {handle}, whose sender we are", Scope.SESSION
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from router.amqp.performatives import (
     Rejected,
     Released,
     Source,
+    TransactionalState,
 )
 from router.amqp.types import Described, Symbol
 from router.core.credit import UNSETTLED_LIMIT
@@ -520,3 +522,70 @@ def test_what_is_given_back_is_offered_to_another_before_its_sender_hears_of_it(
     sender.settle(sending)
     assert other.unsettled == {}
     assert nothing_is_open(router)
+
+
+# The sender's state, told with a transfer.
+
+
+@pytest.mark.spec("2.7.5-16")
+@pytest.mark.parametrize("more", [True, False])
+@pytest.mark.parametrize(
+    ("default", "waits", "settled"),
+    [
+        each
+        for each in itertools.product(["balanced", "multicast"], [True, False], [True, False])
+        # which would be dropped (docs/decisions/0007)
+        if each != ("multicast", True, True)
+    ],
+)
+@pytest.mark.parametrize("state", [MINE, Accepted(), TransactionalState(b"t")])
+def test_a_state_goes_on_with_the_first_transfer(
+    state: Any, waits: bool, default: str, settled: bool, more: bool
+) -> None:
+    _, sender, receiver = two(default=default)
+    if waits:
+        receiver.grant(0)
+    sender.send(b"x", state=state, settled=settled, more=more)
+    if more:
+        sender.go_on(b"y")
+    receiver.grant(5)
+    (received,) = receiver.received
+    assert received.state == state
+    assert received.settled is settled
+    assert received.payload == (b"xy" if more else b"x")
+
+
+def test_what_a_sender_says_of_what_waits_goes_with_its_transfer() -> None:
+    router, sender, receiver = two()
+    receiver.grant(0)
+    sending = sender.send(b"x")
+    sender.client.say(Disposition(False, sending.number, state=Released()))
+    sender.client.say(Disposition(False, sending.number, state=MINE))
+    receiver.grant(1)
+    assert receiver.received[0].state == MINE
+    receiver.grant(0)
+    sender.settle(sender.send(b"x"), Modified(True))
+    receiver.grant(1)
+    assert receiver.received[1].state == Modified(True)
+    assert receiver.received[1].settled
+    receiver.settle()
+    sender.settle(sending)
+    assert nothing_is_open(router)
+
+
+@pytest.mark.spec("2.7.5-16")
+def test_a_later_transfer_s_state_is_told_before_it() -> None:
+    _, sender, receiver = two()
+    sender.send(b"x", more=True)
+    sender.go_on(b"y", state=MINE)
+    assert told(receiver) == Disposition(False, 0, 0, False, MINE)
+    assert receiver.take() == b"xy"
+
+
+def test_whoever_gets_it_next_is_told_the_state_too() -> None:
+    router = Router()
+    receivers = [router.client().receiver("q", 5) for _ in range(2)]
+    router.client().sender("q").send(b"x", state=MINE)
+    for each in receivers:
+        each.settle(Released())
+    assert [received.state for each in receivers for received in each.received] == [MINE, MINE]

@@ -6,14 +6,32 @@ from typing import Any
 
 import pytest
 
+from router.amqp.composite import encode_composite
 from router.amqp.constants import ReceiverSettleMode
-from router.amqp.performatives import Attach, Detach, Disposition, Flow, Transfer
+from router.amqp.encode import encode_value
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Close,
+    Detach,
+    Disposition,
+    Error,
+    Flow,
+    Modified,
+    Open,
+    Received,
+    Rejected,
+    TransactionalState,
+    Transfer,
+)
+from router.amqp.types import Described, Symbol, ULong
 from router.engine import rare_transfers
 from router.engine.delivery import Delivery
 from router.engine.states import Settling
 
 from support.transcripts import (
     NOTHING,
+    OVER,
     On,
     Talk,
     attach_sender,
@@ -104,3 +122,128 @@ def test_an_abort_ends_a_delivery() -> None:
     talk << On(0, like(Transfer, more=True), b"half")
     talk << On(0, like(Transfer, aborted=True, more=False, delivery_id=None), b"") << NOTHING
     assert link.unsettled == 0
+
+
+# States.
+
+MINE = Described(Symbol("x:mine:list"), ["whatever", 1])
+STATES = [
+    Accepted(),
+    Rejected(Error(Symbol("x:y"))),
+    Modified(True, None, {Symbol("k"): "v" * 300}),
+    MINE,
+    TransactionalState(b"txn"),
+]
+
+
+def outgoing_handle(talk: Talk) -> int:
+    return int(talk.recorder.links["receiver-1"].handle)
+
+
+def octets_of(state: Any) -> bytes:
+    return encode_value(state) if isinstance(state, Described) else encode_composite(state)
+
+
+def deliver(talk: Talk, delivery: Delivery, payload: bytes, *, more: bool = False) -> int:
+    """Send this much of a delivery on the peer's receiver at handle 1."""
+    session = session_of(talk)
+    if delivery.outgoing is None:
+        session.begin_outgoing(talk.recorder.links["receiver-1"], delivery)
+    sent: int = session.send(delivery, memoryview(payload), 0, len(payload), more)
+    return sent
+
+
+def receiving(talk: Talk) -> Talk:
+    """A session whose peer takes deliveries at handle 1."""
+    credit: Any = {"handle": 1, "delivery_count": 0, "link_credit": 100}
+    return (talk >> Flow(1000, 0, 1000, next_incoming_id=0, **credit)).skip()
+
+
+@pytest.mark.spec("2.7.5-16")
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_is_taken_from_a_transfer(state: Any, settled: bool) -> None:
+    talk = granted(FIRST) >> message(0, state=state, settled=settled) << NOTHING
+    (delivery,) = talk.recorder.deliveries
+    assert delivery.state == octets_of(state)
+    assert talk.recorder.payloads == {0: b"x"}
+
+
+@pytest.mark.spec("3.4.1-1")
+def test_how_far_a_message_was_received_is_for_resumed_deliveries() -> None:
+    talk = granted(FIRST) >> message(0, state=Received(1, 2), more=True)
+    talk >> On(0, Transfer(0, state=Received(1, 2)), b"y") << NOTHING
+    (delivery,) = talk.recorder.deliveries
+    assert delivery.state is None
+    assert talk.recorder.told("settlement") == []
+
+
+def test_a_state_that_is_none_closes_the_connection() -> None:
+    talk = granted(FIRST) >> On(0, Transfer(0, 0, b"t", 0, state=Described(ULong(0x24), 5)), b"")
+    talk << failed(Close, "amqp:decode-error") << OVER
+
+
+@pytest.mark.spec("2.7.5-16")
+@pytest.mark.parametrize("state", STATES)
+def test_a_later_transfer_s_state_is_a_disposition_s(state: Any) -> None:
+    talk = granted(FIRST) >> message(0, more=True) >> On(0, Transfer(0, state=state), b"y")
+    talk << NOTHING
+    ((number, settled, code),) = talk.recorder.told("settlement")
+    assert (number, settled) == (0, False)
+    assert code == int(getattr(state, "CODE", 0xFF))
+    assert talk.recorder.payloads == {0: b"xy"}
+
+
+@pytest.mark.spec("2.7.5-16")
+@pytest.mark.parametrize("more", [True, False])
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("tag", [None, b"t" * 32])
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_goes_with_the_first_transfer(
+    state: Any, tag: bytes | None, settled: bool, more: bool
+) -> None:
+    talk = receiving(linked())
+    delivery = Delivery()
+    delivery.state = octets_of(state)
+    delivery.tag = tag
+    delivery.settled = settled
+    delivery.message_format = 7
+    assert deliver(talk, delivery, b"payload", more=more) == 7
+    first = Transfer(
+        outgoing_handle(talk), 0, tag or bytes(4), 7, settled=settled, more=more,
+        state=state, batchable=False,
+    )  # fmt: skip
+    talk << On(0, first, b"payload")
+    if more:
+        assert deliver(talk, delivery, b"", more=False) == 0
+        talk << On(0, like(Transfer, delivery_id=None, state=None, more=False), b"")
+    talk << NOTHING
+    session = session_of(talk)
+    assert session.next_outgoing_id == (2 if more else 1)
+    assert session.remote_incoming_window == 1000 - session.next_outgoing_id
+    assert session.outgoing.count == (0 if settled else 1)
+
+
+@pytest.mark.parametrize("size", range(300, 420, 7))
+def test_a_state_takes_room_in_its_frame(size: int) -> None:
+    """Frames of 512 octets; what no frame has room for is left out, and the message goes on."""
+    talk = receiving(linked(remote=Open("peer", max_frame_size=512)))
+    state = Described(Symbol("x:mine:list"), ["." * size])
+    delivery = Delivery()
+    delivery.state = octets_of(state)
+    payload = bytes(range(256)) * 4
+    assert deliver(talk, delivery, payload) == len(payload)
+    talk.drain()
+    frames = talk.frames()
+    assert b"".join(frame.payload or b"" for frame in frames) == payload
+    told = frames[0].performative.state
+    assert told == (None if size > 400 else state)
+    assert [frame.performative.more for frame in frames] == [True] * (len(frames) - 1) + [False]
+
+
+def test_a_state_without_a_message() -> None:
+    talk = receiving(linked())
+    delivery = Delivery()
+    delivery.state = octets_of(Accepted())
+    assert deliver(talk, delivery, b"") == 0
+    talk << On(0, like(Transfer, state=Accepted(), more=False), b"") << NOTHING

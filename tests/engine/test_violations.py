@@ -19,7 +19,7 @@ from support.transcripts import NOTHING, On, failed, linked, message
         (violations.window_exceeded(), "amqp:session:window-violation", Scope.SESSION),
         (violations.unattached(7, 7), "amqp:session:unattached-handle", Scope.SESSION),
         (violations.unattached(8, 7), "amqp:connection:framing-error", Scope.CONNECTION),
-        (violations.wrong_direction(7), "amqp:not-allowed", Scope.SESSION),
+        (violations.not_incoming(object(), 7, 9), "amqp:not-allowed", Scope.SESSION),
         (violations.incomplete(has_delivery_id=False), "amqp:invalid-field", Scope.SESSION),
         (violations.incomplete(has_delivery_id=True), "amqp:invalid-field", Scope.SESSION),
         (violations.out_of_order(7, 5), "amqp:invalid-field", Scope.SESSION),

@@ -496,6 +496,8 @@ class Received:
     tag: bytes | None = None
     frames: int = 1
     sender_settled: Disposition | None = None
+    # what its first transfer told
+    state: Any = None
 
 
 class ReceivingLink:
@@ -545,6 +547,7 @@ class ReceivingLink:
             self.delivery_count = serial.add(self.delivery_count, 1)
             received = Received(transfer.delivery_id, payload, bool(transfer.settled))
             received.tag = transfer.delivery_tag
+            received.state = transfer.state
             self.received.append(received)
             if not received.settled:
                 self.unsettled[received.number] = received
