@@ -107,6 +107,9 @@ function watch_receiver(name, receiver) {
             correlation_id: message.correlation_id === undefined ? null : String(message.correlation_id)
         });
     });
+    receiver.on('settled', function (context) {
+        tell({ event: 'settled', link: name, number: deliveries[name].indexOf(context.delivery) });
+    });
     receiver.on('receiver_drained', function () {
         tell({ event: 'receiver_drained', link: name });
     });
@@ -167,6 +170,11 @@ const commands = {
     },
     drain: function (command) {
         links[command.link].drain_credit();
+    },
+    // as the sender, with the outcome that was told
+    settle_sent: function (command) {
+        const delivery = deliveries[command.link][command.number];
+        delivery.update(true, delivery.remote_state);
     },
     settle: function (command) {
         const delivery = deliveries[command.link][command.number];

@@ -192,30 +192,97 @@ def test_the_outcomes_of_a_multicast_are_merged(
     assert sender.settled(sent).outcome == merged
 
 
-class SettleSecond(LinkOption):
-    """The receiver settles after the sender has."""
+class Settle(LinkOption):
+    """The receiver of the link settles first, or second."""
+
+    def __init__(self, mode: int) -> None:
+        self.mode = mode
 
     def apply(self, link: Any) -> None:
         """Set the mode."""
-        link.rcv_settle_mode = Link.RCV_SECOND
+        link.rcv_settle_mode = self.mode
 
 
-def test_a_receiver_that_settles_second_waits_for_the_sender(
+@pytest.mark.spec("2.7.3-5", "2.7.5-13", "2.7.5-14")
+@pytest.mark.parametrize("receives", [Link.RCV_FIRST, Link.RCV_SECOND])
+@pytest.mark.parametrize("settles", [True, False], ids=["settles", "waits"])
+def test_a_sender_that_settles_before_its_receiver_does(
+    router: RouterProcess, proton: ProtonPeers, address: str, receives: int, settles: bool
+) -> None:
+    """All three ways between two protons, whatever the receiver does by itself."""
+    receiver = proton.connect(router.url()).receiver(
+        address, 10, accept=False, options=[Settle(receives)]
+    )
+    assert receiver.link.remote_rcv_settle_mode == receives
+    sender = proton.connect(router.url()).sender(address, options=[Settle(Link.RCV_SECOND)])
+    proton.until(lambda: sender.link.credit > 0, "the sender has credit")
+    assert sender.link.remote_rcv_settle_mode == Link.RCV_SECOND
+    sent = sender.send(Message("x"))
+    (received,) = receiver.get()
+    received.delivery.update(Delivery.ACCEPTED)
+    if settles:
+        received.delivery.settle()
+    proton.until(lambda: sent.outcome == "accepted", "the sender knows the outcome")
+    assert not sent.is_settled
+    if not settles:
+        assert not received.delivery.settled
+    sent.delivery.settle()
+    if not settles:
+        proton.until(lambda: received.delivery.settled, "the receiver knows that it is settled")
+        received.delivery.settle()
+
+
+@pytest.mark.spec("2.7.5-13", "2.8.3-1")
+def test_a_receiver_that_waits_holds_up_no_sender_that_does_not(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
     receiver = proton.connect(router.url()).receiver(
-        address, 10, accept=False, options=[SettleSecond()]
+        address, 10, accept=False, options=[Settle(Link.RCV_SECOND)]
     )
-    assert receiver.link.remote_rcv_settle_mode == Link.RCV_SECOND
     sender = proton.connect(router.url()).sender(address)
     sent = sender.send(Message("x"))
     (received,) = receiver.get()
     received.delivery.update(Delivery.ACCEPTED)
-    proton.until(lambda: sent.outcome == "accepted", "the sender knows the outcome")
-    assert not sent.is_settled
+    assert sender.settled(sent).outcome == "accepted"
+    proton.until(lambda: received.delivery.settled, "the receiver is settled, too")
+
+
+@pytest.mark.parametrize("receives", [0, 1])
+def test_a_rhea_sender_that_settles_before_its_receiver_does(
+    router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str, receives: int
+) -> None:
+    receiver = proton.connect(router.url()).receiver(
+        address, 10, accept=False, options=[Settle(receives)]
+    )
+    rhea.connect(router.port)
+    rhea.sender(address, rcv_settle_mode=1)
+    rhea.wait("sendable", link="sender")
+    rhea.send(bytes(Message("x").encode()))
+    (received,) = receiver.get()
+    received.delivery.update(Delivery.ACCEPTED)
+    rhea.wait("accepted", link="sender")
+    assert rhea.find("settled", link="sender") == []
     assert not received.delivery.settled
-    sent.delivery.settle()
+    rhea.tell("settle_sent", link="sender", number=0)
     proton.until(lambda: received.delivery.settled, "the receiver knows that it is settled")
+
+
+@pytest.mark.parametrize("sends", [Link.RCV_FIRST, Link.RCV_SECOND])
+def test_a_rhea_receiver_that_settles_after_its_sender(
+    router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str, sends: int
+) -> None:
+    rhea.connect(router.port)
+    rhea.receiver(address, rcv_settle_mode=1, autoaccept=False)
+    sender = proton.connect(router.url()).sender(address, options=[Settle(sends)])
+    sent = sender.send(Message("x"))
+    rhea.messages(1)
+    rhea.tell("settle", link="receiver", number=0, outcome="accepted")
+    proton.until(lambda: sent.outcome == "accepted", "the sender knows the outcome")
+    assert sent.is_settled is (sends == Link.RCV_FIRST)
+    if sends == Link.RCV_SECOND:
+        assert rhea.find("settled", link="receiver") == []
+        sent.delivery.settle()
+    rhea.wait("settled", link="receiver")
 
 
 def test_a_receiver_that_goes_leaves_no_delivery_open(
