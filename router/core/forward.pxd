@@ -24,6 +24,7 @@ cdef class Forwarder(Settler):
     cdef public object observer
     cdef public Backlog backlog
     cdef public Intake intake
+    cdef public dict drains
 
     @cython.locals(address=Address, copy=Delivery, sound=TransferFrame)
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *

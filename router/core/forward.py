@@ -17,7 +17,7 @@ from router.amqp import codes
 from router.amqp.constants import Condition
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
-from router.core import dead_letters, linking, verdicts
+from router.core import dead_letters, draining, linking, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
@@ -57,6 +57,8 @@ class Forwarder(Settler):
         self.observer = observer
         self.backlog = Backlog(turn, limit_bytes)
         self.intake = Intake()
+        # receivers whose drain waits for what their senders have, and until when
+        self.drains: dict[Consumer, float] = {}
 
     # Deliveries on their way to a receiver.
 
@@ -333,7 +335,7 @@ class Forwarder(Settler):
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
         if link.drain and link.credit and link.current is None and waiting.count == 0:
-            session.use_up_credit(link)
+            draining.answer(self, consumer)
 
     def take_in(self, address: Address, delivery: Delivery) -> None:
         """Have a delivery wait that did not come in here by a transfer, for one of the consumers.

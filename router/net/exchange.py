@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
+from router.core.draining import finish
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
@@ -187,12 +188,14 @@ class Exchange(Hub):
         self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
 
     def expire(self) -> None:
-        """Give up messages whose ttl has ended."""
+        """Give up messages whose ttl has ended, and end drains that have waited long enough."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
         expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
+        if self.forwarder.drains:
+            finish(self.forwarder)
 
     def tidy(self) -> None:
         """Do the chores, and give memory back that connections have left behind."""

@@ -13,6 +13,7 @@ from router.amqp.performatives import (
     Rejected,
     Released,
 )
+from router.core.draining import PATIENCE_S
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.pairs import pair, rejected, several
@@ -371,8 +372,9 @@ def test_what_no_longer_waits_is_given_back_to_an_anonymous_sender(how: str) -> 
 
 @pytest.mark.spec("2.6.7-6", "2.6.7-9")
 def test_a_drain_uses_up_what_is_left() -> None:
-    _, sender, receiver = pair(0)
+    router, sender, receiver = pair(0)
     receiver.grant(5, drain=True)
+    router.wait(PATIENCE_S)
     assert (receiver.drained, receiver.credit) == (5, 0)
     receiver.grant(1)
     sender.send(b"x")

@@ -34,6 +34,7 @@ from router.amqp.performatives import (
     Target,
     Transfer,
 )
+from router.core import draining
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
@@ -111,6 +112,7 @@ class Router:
         expiry = self.forwarder.backlog.next_expiry
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
+        draining.finish(self.forwarder)
         self.finish_turn()
 
 

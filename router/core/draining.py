@@ -1,0 +1,60 @@
+"""A receiver that drains gets what there is, and some of it may still be at its senders.
+
+Section 2.6.7 has the sender of a drained link send what is available, then use up the credit. A
+router has nothing available of its own: senders hold credit only where receivers do (`credit`), so
+nothing waits for a receiver that had none. One that only ever drains, as one does that polls, would
+never get a message if what waits were all that counts. So where a drain lets senders send more than
+they could before, they are given a moment to do so; where it does not, they had their time, and the
+drain is over at once (docs/decisions/0031).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core.address import Address, Consumer
+from router.core.credit import replenish
+
+# How long senders have: most networks' way there and back, and then some. Clocks are looked at as
+# often, so it may be twice as long.
+PATIENCE_S = 0.25
+
+
+def answer(forwarder: Any, consumer: Consumer) -> None:
+    """Nothing waits for a receiver that drains: use up its credit, now or in a moment."""
+    now = forwarder.turn.now
+    ends_at = forwarder.drains.get(consumer)
+    if ends_at is None and _ask(consumer.address):
+        forwarder.drains[consumer] = now + PATIENCE_S
+    elif ends_at is None or ends_at <= now:
+        forwarder.drains.pop(consumer, None)
+        link = consumer.link
+        link.session.use_up_credit(link)
+
+
+def finish(forwarder: Any) -> None:
+    """End the drains whose senders had their moment; called now and then while there are any."""
+    now = forwarder.turn.now
+    due = [consumer for consumer, ends_at in forwarder.drains.items() if ends_at <= now]
+    for consumer in due:
+        if _is_draining(consumer):
+            # where a message is under way, its end is the drain's
+            forwarder.serve(consumer)
+        if not _is_draining(consumer):
+            forwarder.drains.pop(consumer, None)
+
+
+def _is_draining(consumer: Consumer) -> bool:
+    link = consumer.link
+    return link.owner is consumer and link.drain and link.credit > 0
+
+
+def _ask(address: Address) -> bool:
+    """Let the address's senders send what the drain makes room for; whether any may send more."""
+    before = _held(address)
+    replenish(address)
+    return _held(address) > before
+
+
+def _held(address: Address) -> int:
+    return sum(producer.link.credit for producer in address.producers)

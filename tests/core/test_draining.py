@@ -1,0 +1,102 @@
+"""Draining an address: what waits comes first, then what senders have, and then the credit goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.core.draining import PATIENCE_S
+
+from support.in_memory import Router
+from support.pairs import pair, several
+
+
+@pytest.mark.spec("2.6.7-6")
+def test_a_receiver_that_only_polls_gets_what_a_sender_has() -> None:
+    _, sender, receiver = pair(0)
+    assert sender.credit == 0
+    receiver.grant(1, drain=True)
+    assert receiver.credit == 1
+    sender.send(b"polled")
+    assert receiver.take() == b"polled"
+    assert (receiver.credit, receiver.drained) == (0, 0)
+
+
+@pytest.mark.spec("2.6.7-6", "2.6.7-9")
+def test_the_rest_of_the_credit_goes_when_senders_had_their_moment() -> None:
+    router, sender, receiver = pair(0)
+    receiver.grant(20, drain=True)
+    for n in range(6):
+        sender.send(b"%d" % n)
+    router.wait(PATIENCE_S - 0.01)
+    assert (receiver.credit, receiver.drained) == (14, 0)
+    router.wait(0.02)
+    assert (receiver.credit, receiver.drained) == (0, 14)
+    assert len(receiver.received) == 6
+    assert not router.forwarder.drains
+
+
+def test_what_waits_comes_first_and_may_be_all_that_was_asked_for() -> None:
+    router, sender, receiver = pair(1)
+    receiver.grant(0)
+    sender.send(b"waits")
+    receiver.grant(1, drain=True)
+    assert receiver.take() == b"waits"
+    assert (receiver.credit, receiver.drained) == (0, 0)
+    assert not router.forwarder.drains
+
+
+def test_a_sender_that_had_its_time_is_not_waited_for_again() -> None:
+    router, _, receiver = pair(0)
+    receiver.grant(1, drain=True)
+    router.wait(PATIENCE_S)
+    assert (receiver.credit, receiver.drained) == (0, 1)
+    receiver.grant(1, drain=True)
+    assert (receiver.credit, receiver.drained) == (0, 2)
+
+
+def test_a_drain_without_senders_is_over_at_once() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    router.client().sender(None)
+    receiver.grant(5, drain=True)
+    assert (receiver.credit, receiver.drained) == (0, 5)
+
+
+def test_a_sender_with_credit_for_others_is_not_waited_for() -> None:
+    _, sender, (_, polling) = several("balanced", [100, 0])
+    assert sender.credit == 100
+    polling.grant(5, drain=True)
+    assert polling.drained == 5
+
+
+def test_a_receiver_may_take_its_drain_back() -> None:
+    router, sender, receiver = pair(0)
+    receiver.grant(5, drain=True)
+    receiver.grant(5)
+    router.wait(PATIENCE_S)
+    assert (receiver.credit, receiver.drained) == (5, 0)
+    assert not router.forwarder.drains
+    sender.send(b"later")
+    assert receiver.take() == b"later"
+
+
+def test_a_message_under_way_is_ended_before_the_drain_is() -> None:
+    router, sender, receiver = pair(0)
+    receiver.grant(3, drain=True)
+    sender.send(b"half", more=True)
+    router.wait(2 * PATIENCE_S)
+    assert receiver.drained == 0
+    sender.go_on(b"+half")
+    assert receiver.take() == b"half+half"
+    assert (receiver.credit, receiver.drained) == (0, 2)
+    router.wait(PATIENCE_S)
+    assert not router.forwarder.drains
+
+
+def test_a_receiver_that_is_lost_while_it_drains_leaves_nothing() -> None:
+    router, sender, receiver = pair(0)
+    receiver.grant(3, drain=True)
+    receiver.client.lose()
+    assert sender.drain
+    router.wait(PATIENCE_S)
+    assert not router.forwarder.drains
