@@ -40,6 +40,8 @@ cdef class Forwarder(Settler):
     cdef Consumer _choose(self, Address address)
     @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(link=OutgoingLink, current=Delivery)
+    cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
     cdef int _refuse(self, Delivery delivery, bytes verdict) except -1

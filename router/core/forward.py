@@ -212,7 +212,7 @@ class Forwarder(Settler):
             link = consumer.link
             session = link.session
             has_room = consumer.waiting.count == 0 and session.can_send(link)
-            if not has_room and delivery.settled:
+            if not has_room and delivery.settled and not self._is_worth_keeping(consumer, delivery):
                 address.counters.dropped_presettled += 1
                 continue
             copy = Delivery.__new__(Delivery)
@@ -236,6 +236,21 @@ class Forwarder(Settler):
                 self.settle(delivery, delivery.outcome, delivery.outcome_octets)
             return
         delivery.copies = copies
+
+    def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
+        """Whether a settled copy waits for a receiver that could take it but for another message.
+
+        That is one which has credit for it, and has taken all that has come of the other: it waits
+        for a sender, as it may have to for this one. But nobody else is to wait with it: an eighth
+        of the window of the copy's sender stays free, in which it goes on to the others.
+        """
+        link = consumer.link
+        current = link.current
+        if current is None or current.chunks is not None or consumer.waiting.count >= link.credit:
+            return False
+        window = delivery.incoming.session.window
+        keeps: bool = window.held_frames < 7 * window.affordable()
+        return keeps
 
     def _address_of_message(
         self, delivery: Delivery, producer: Producer, frame: TransferFrame

@@ -272,6 +272,46 @@ def test_a_settled_multicast_is_not_kept_for_who_has_no_room() -> None:
     assert router.table.total().dropped_presettled == 1
 
 
+def test_a_settled_multicast_waits_for_another_to_end() -> None:
+    router, sender, receivers = several("multicast", [5, 4])
+    other = router.client().sender("q")
+    other.send(b"half", more=True)
+    assert sender.credit > 2
+    receivers[1].grant(1)
+    sender.send(b"0", settled=True)
+    # the second receiver has no credit for this one
+    sender.send(b"1", settled=True)
+    assert router.table.total().dropped_presettled == 1
+    other.go_on(b"+half")
+    assert [each.payload for each in receivers[0].received] == [b"half+half", b"0", b"1"]
+    assert [each.payload for each in receivers[1].received] == [b"half+half", b"0"]
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+def test_a_settled_multicast_is_not_kept_for_who_takes_nothing() -> None:
+    router, sender, receivers = several("multicast", [5, 5])
+    receivers[1].client.open_window(1)
+    other = router.client().sender("q")
+    other.send(b"half", more=True)
+    other.go_on(b"+", more=True)
+    sender.send(b"0", settled=True)
+    assert router.table.total().dropped_presettled == 1
+
+
+def test_a_settled_multicast_keeps_a_part_of_the_window_free() -> None:
+    router, _, receivers = several("multicast", [1000, 1000])
+    sender = router.client(window_limit=20).sender("q")
+    other = router.client().sender("q")
+    other.send(b"half", more=True)
+    for n in range(100):
+        sender.send(b"%d" % n, settled=True)
+    kept = 100 - router.table.total().dropped_presettled // 2
+    # both receivers' copies count
+    assert 7 <= kept <= 9
+    other.go_on(b"+half")
+    assert [len(each.received) for each in receivers] == [1 + kept, 1 + kept]
+
+
 def test_a_multicast_that_is_aborted_is_so_for_all() -> None:
     router, sender, receivers = several("multicast", [5, 5])
     receivers[1].client.open_window(1)
