@@ -127,6 +127,22 @@ def test_a_drain_brings_what_waits_first(
     assert sorted(receiver.bodies()) == [0, 1]
 
 
+def test_a_receiver_that_only_polls_gets_messages(
+    router: RouterProcess, proton: ProtonPeers, address: str
+) -> None:
+    receiver = proton.connect(router.url()).receiver(address)
+    sender = proton.connect(router.url()).sender(address)
+    for n in range(3):
+        sender.send(Message(n), wait=False)
+    for n in range(3):
+        receiver.link.drain(1)
+        receiver.get(n + 1)
+        assert receiver.bodies() == list(range(n + 1))
+    receiver.link.drain(1)
+    proton.until(lambda: receiver.is_drained, "the receiver is drained")
+    assert receiver.bodies() == [0, 1, 2]
+
+
 def test_rhea_drains(router: RouterProcess, rhea: RheaPeer, address: str) -> None:
     rhea.connect(router.port, username="anonymous")
     rhea.receiver(address, credit_window=0)
