@@ -9,12 +9,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.constants import Descriptor
+from router.core import sizes, verdicts
+
+REJECTED = int(Descriptor.REJECTED)
+
+
+def give_up(forwarder: Any, delivery: Any) -> None:
+    """A message whose ttl ended while it waited: a dead letter, or its sender learns it."""
+    forwarder.note_credit(delivery.address, None)
+    delivery.address.counters.expired += 1
+    if take(forwarder, delivery):
+        return
+    forwarder.count_out(delivery)
+    forwarder.backlog.drop(delivery)
+    delivery.discarded = True
+    forwarder.settle(delivery, REJECTED, verdicts.EXPIRED)
+
 
 def take(forwarder: Any, delivery: Any) -> bool:
     """Move a delivery that has expired, and is in no queue any more; False where it cannot be."""
     name = forwarder.table.dead_letter_of(delivery.address.name)
     address = None if name is None else forwarder.table.in_use(name)
-    if address is None or not address.consumers:
+    if address is None or sizes.is_too_large(address, delivery):
         return False
     forwarder.backlog.forget_ttl(delivery)
     delivery.address = address

@@ -7,6 +7,7 @@ than that, but before this look, is found expired there (`Forwarder.serve`).
 
 from __future__ import annotations
 
+from router.core import dead_letters
 from router.core.address import MULTICAST
 from router.core.forward import Forwarder
 from router.core.waiting import WaitingQueue
@@ -31,4 +32,4 @@ def _expire_queue(forwarder: Forwarder, waiting: WaitingQueue) -> None:
         if deadline and (backlog.next_expiry == 0 or deadline < backlog.next_expiry):
             backlog.next_expiry = deadline
     for delivery in expired:
-        forwarder.give_up_expired(delivery)
+        dead_letters.give_up(forwarder, delivery)

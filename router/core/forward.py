@@ -17,7 +17,7 @@ from router.amqp import codes
 from router.amqp.constants import Condition
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
-from router.core import dead_letters, draining, linking, verdicts
+from router.core import dead_letters, draining, linking, sizes, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
@@ -28,7 +28,7 @@ from router.core.settlement import Settler
 from router.core.table import AddressTable
 from router.engine import rare_transfers
 from router.engine.delivery import Delivery
-from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.link import UNLIMITED, IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
 from router.errors import AmqpError, Scope
@@ -80,6 +80,7 @@ class Forwarder(Settler):
         if delivery.copies is not None:
             for copy in delivery.copies:
                 copy.complete = delivery.complete
+                copy.size = delivery.size
                 copy.settled = delivery.settled
                 if not copy.discarded:
                     self._follow(copy, frame)
@@ -119,10 +120,13 @@ class Forwarder(Settler):
             return
         consumer = None
         if address.waiting.count == 0:
-            consumer = self._choose(address)
+            consumer = self._choose(address, delivery.size)
         if consumer is None:
             if not address.consumers:
                 self.no_destination(address, delivery)
+                return
+            if sizes.is_too_large(address, delivery):
+                sizes.refuse(self, address, delivery)
                 return
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             address.waiting.append(delivery)
@@ -164,7 +168,14 @@ class Forwarder(Settler):
     def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a later frame of a delivery after its earlier ones."""
         link = delivery.outgoing
-        if link is None or delivery.chunks is not None:
+        if link is None:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            sizes.grown(self, delivery)
+            return
+        if delivery.size > link.max_message_size:
+            sizes.outgrown(self, delivery)
+            return
+        if delivery.chunks is not None:
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             return
         session = link.session
@@ -173,8 +184,8 @@ class Forwarder(Settler):
             return
         self._write(session, link, delivery, frame)
 
-    def _choose(self, address: Address) -> Consumer | None:
-        """The consumer that takes the next delivery, or None when none has room.
+    def _choose(self, address: Address, size: int) -> Consumer | None:
+        """The consumer that takes a delivery of so many octets, or None when none has room.
 
         Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
         """
@@ -190,7 +201,7 @@ class Forwarder(Settler):
             at += 1
             link = consumer.link
             session = link.session
-            if session.can_send(link):
+            if session.can_send(link) and size <= link.max_message_size:
                 if address.treatment == CLOSEST or link.unsettled == 0:
                     address.rotation = at
                     return consumer
@@ -210,6 +221,8 @@ class Forwarder(Settler):
         delivery.open_copies = 1
         for consumer in address.consumers:
             link = consumer.link
+            if delivery.size > link.max_message_size:
+                continue
             session = link.session
             has_room = consumer.waiting.count == 0 and session.can_send(link)
             if not has_room and delivery.settled and not self._is_worth_keeping(consumer, delivery):
@@ -221,6 +234,7 @@ class Forwarder(Settler):
             copy.message_format = delivery.message_format
             copy.settled = delivery.settled
             copy.complete = delivery.complete
+            copy.size = delivery.size
             copy.state = delivery.state
             copy.parent = delivery
             copies.append(copy)
@@ -231,6 +245,9 @@ class Forwarder(Settler):
                 self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
                 consumer.waiting.append(copy)
         delivery.open_copies -= 1
+        if not copies and sizes.is_too_large(address, delivery):
+            sizes.refuse(self, address, delivery)
+            return
         if delivery.complete and (delivery.settled or delivery.open_copies == 0):
             if not delivery.settled:
                 self.settle(delivery, delivery.outcome, delivery.outcome_octets)
@@ -332,10 +349,17 @@ class Forwarder(Settler):
                     self._taken(delivery)
             link.current = None
         waiting = consumer.waiting
+        has_any = True
         while waiting.count and session.can_send(link):
-            delivery = waiting.popleft()
+            if link.max_message_size == UNLIMITED:
+                delivery = waiting.popleft()
+            else:
+                delivery = sizes.take(self, consumer)
+                if delivery is None:
+                    has_any = False
+                    break
             if delivery.deadline and delivery.deadline <= self.turn.now:
-                self.give_up_expired(delivery)
+                dead_letters.give_up(self, delivery)
                 continue
             self.count_out(delivery)
             whole = None
@@ -349,7 +373,7 @@ class Forwarder(Settler):
                 self._taken(delivery)
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
-        if link.drain and link.credit and link.current is None and waiting.count == 0:
+        if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
             draining.answer(self, consumer)
 
     def take_in(self, address: Address, delivery: Delivery) -> None:
@@ -357,12 +381,9 @@ class Forwarder(Settler):
 
         That is one that can take it now; in a multicast, where none can, that with the least to do.
         """
-        consumer = self._choose(address)
+        consumer = self._choose(address, delivery.size)
         if consumer is None:
-            consumer = address.consumers[0]
-            for other in address.consumers:
-                if other.waiting.count < consumer.waiting.count:
-                    consumer = other
+            consumer = sizes.least_busy(address, delivery)
             consumer.waiting.append(delivery)
         else:
             consumer.waiting.append(delivery)
@@ -386,17 +407,6 @@ class Forwarder(Settler):
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1
             self.note_credit(None, producer)
-
-    def give_up_expired(self, delivery: Delivery) -> None:
-        """A message whose ttl ended while it waited: a dead letter, or its sender learns it."""
-        self.note_credit(delivery.address, None)
-        delivery.address.counters.expired += 1
-        if dead_letters.take(self, delivery):
-            return
-        self.count_out(delivery)
-        self.backlog.drop(delivery)
-        delivery.discarded = True
-        self.settle(delivery, codes.REJECTED, verdicts.EXPIRED)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""

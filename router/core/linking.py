@@ -15,7 +15,7 @@ from router.amqp.constants import (
     TerminusExpiryPolicy,
 )
 from router.amqp.performatives import Coordinator, Source, Target
-from router.core import redelivery, stealing, terms, verdicts
+from router.core import redelivery, sizes, stealing, terms, verdicts
 from router.core.address import MULTICAST, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import LinkAttachReceived, LinkDetached, OpenReceived
@@ -202,6 +202,8 @@ def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
             delivery.discarded = True
             address.counters.count_outcome(RELEASED)
             forwarder.settle(delivery, RELEASED, b"")
+    else:
+        sizes.receiver_lost(forwarder, address)
 
 
 def _producer_lost(forwarder: Any, producer: Producer) -> None:

@@ -98,7 +98,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     had = [*(kept.had or ()), delivery.outgoing]
     if not delivery.incoming_open or delivery.chunks is not None or len(had) >= MAX_ATTEMPTS:
         return False
-    consumer = _other(address, had)
+    consumer = _other(address, had, len(kept.octets))
     if consumer is None:
         return False
     giver = delivery.outgoing.session
@@ -119,12 +119,14 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     return True
 
 
-def _other(address: Address, had: list[Any]) -> Consumer | None:
+def _other(address: Address, had: list[Any], size: int) -> Consumer | None:
     """Of the consumers that have room and have not had it, the one with the least to do."""
     able = [
         consumer
         for consumer in address.consumers
-        if consumer.link not in had and consumer.link.session.can_send(consumer.link)
+        if consumer.link not in had
+        and size <= consumer.link.max_message_size
+        and consumer.link.session.can_send(consumer.link)
     ]
     return min(able, key=lambda consumer: consumer.link.unsettled, default=None)
 

@@ -23,7 +23,7 @@ from router.engine.events import (
     SessionBegun,
     SessionEnded,
 )
-from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
 from router.engine.session import Session
 from router.engine.states import (
     Act,
@@ -330,6 +330,7 @@ def accept(
     )
     if isinstance(link, OutgoingLink):
         link.presettles = int(remote.snd_settle_mode) == 1
+        link.max_message_size = int(remote.max_message_size or UNLIMITED)
     else:
         link.max_message_size = max_message_size
         link.settles_second = int(link.attach.rcv_settle_mode) == 1

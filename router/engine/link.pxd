@@ -29,6 +29,7 @@ cdef class IncomingLink(Link):
 
 @cython.final
 cdef class OutgoingLink(Link):
+    cdef public unsigned long long max_message_size
     cdef public bint presettles
     cdef public unsigned int available
     cdef public object terms

@@ -13,6 +13,8 @@ from router.engine.states import LinkState
 
 # States the data plane asks for once a frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
+# what a receiver takes that names no max-message-size
+UNLIMITED = 2**64 - 1
 
 
 class Link:
@@ -64,6 +66,8 @@ class OutgoingLink(Link):
 
     def __init__(self, session: Any, name: str, handle: int) -> None:
         super().__init__(session, name, handle)
+        # the largest message that the peer takes
+        self.max_message_size = UNLIMITED
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
         self.available = 0

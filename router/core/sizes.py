@@ -1,0 +1,108 @@
+"""Receivers that take no message beyond a size: their links' max-message-size (section 2.7.3).
+
+What is too large for a receiver goes to another, and where all are too small back to its sender. A
+message that grows too large while it is sent is aborted towards its receiver. The size is that of
+the message as it came in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Condition, Descriptor
+from router.core import linking, verdicts
+from router.core.address import MULTICAST, Address, Consumer
+
+REJECTED = int(Descriptor.REJECTED)
+
+
+def is_too_large(address: Address, delivery: Any) -> bool:
+    """Whether no receiver of an address takes a delivery of this size; without receivers, it is."""
+    size = delivery.size
+    return all(size > consumer.link.max_message_size for consumer in address.consumers)
+
+
+def least_busy(address: Address, delivery: Any) -> Consumer:
+    """The receiver with the least to do of those that take a delivery of this size."""
+    able = [each for each in address.consumers if delivery.size <= each.link.max_message_size]
+    return min(able, key=lambda consumer: consumer.waiting.count)
+
+
+def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
+    """Nobody takes a delivery that has gone to nobody yet: it is rejected."""
+    largest = max((consumer.link.max_message_size for consumer in address.consumers), default=0)
+    _reject(forwarder, delivery, largest)
+
+
+def _reject(forwarder: Any, delivery: Any, limit: int) -> None:
+    counters = delivery.address.counters
+    if delivery.settled:
+        counters.dropped_presettled += 1
+    elif delivery.incoming_open:
+        counters.count_outcome(REJECTED)
+    delivery.discarded = True
+    forwarder.settle(delivery, REJECTED, _verdict(delivery.size, limit))
+
+
+def _verdict(size: int, limit: int) -> bytes:
+    problem = f"a message of {size} octets or more, and {limit} are what a receiver takes"
+    return verdicts.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
+
+
+def take(forwarder: Any, consumer: Consumer) -> Any:
+    """Take the next delivery that is not too large for a consumer out of its queue, or None."""
+    waiting = consumer.waiting
+    limit = consumer.link.max_message_size
+    steps = 0
+    found = None
+    for delivery in list(waiting) if consumer.address.treatment == MULTICAST else waiting:
+        steps += 1
+        if delivery.size <= limit:
+            found = delivery
+            break
+        if consumer.address.treatment == MULTICAST:
+            # it is for nobody else
+            waiting.remove(delivery)
+            forwarder.backlog.drop(delivery)
+            _leave_out(forwarder, delivery, limit)
+    consumer.link.session.connection.count_work(steps)
+    if found is not None:
+        waiting.remove(found)
+    return found
+
+
+def grown(forwarder: Any, delivery: Any) -> None:
+    """More has come of a delivery that waits: it may be too large by now for everybody."""
+    address = delivery.address
+    if delivery.parent is None and is_too_large(address, delivery):
+        linking.abort(forwarder, delivery)
+        refuse(forwarder, address, delivery)
+
+
+def outgrown(forwarder: Any, delivery: Any) -> None:
+    """A delivery has become larger than its receiver takes, which has got a part of it."""
+    limit = delivery.outgoing.max_message_size
+    linking.abort(forwarder, delivery)
+    if delivery.parent is None:
+        _reject(forwarder, delivery, limit)
+    else:
+        _leave_out(forwarder, delivery, limit)
+
+
+def _leave_out(forwarder: Any, copy: Any, limit: int) -> None:
+    """A multicast's copy is too large for its receiver; the others speak, if there are any."""
+    copy.discarded = True
+    parent = copy.parent
+    if parent.open_copies == 1 and parent.outcome == 0:
+        copy.address.counters.count_outcome(REJECTED)
+        forwarder.merge(copy, REJECTED, _verdict(copy.size, limit))
+    else:
+        forwarder.merge(copy, parent.outcome, parent.outcome_octets)
+
+
+def receiver_lost(forwarder: Any, address: Address) -> None:
+    """One that took larger messages may have gone: reject what waits and is for nobody now."""
+    for delivery in address.waiting.take_out(lambda each: is_too_large(address, each)):
+        forwarder.count_out(delivery)
+        forwarder.backlog.drop(delivery)
+        refuse(forwarder, address, delivery)
