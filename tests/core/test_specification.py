@@ -22,7 +22,7 @@ from support.pairs import pair
 NODE_PROPERTIES = {Symbol("x"): 1}
 
 
-@pytest.mark.spec("2.6.3-7", "3.5.5-1")
+@pytest.mark.spec("2.6.3-7", "3.5.5-1", "B2.3.10-1")
 def test_what_a_receiver_cannot_have_is_for_it_to_judge() -> None:
     asked = Source(
         address="q",

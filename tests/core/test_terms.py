@@ -87,8 +87,10 @@ def test_a_terminus_is_said_to_end_with_its_link() -> None:
         assert terminus.expiry_policy == TerminusExpiryPolicy.LINK_DETACH
 
 
-def test_a_way_of_distribution_is_not_promised() -> None:
-    _, receiver = agreed(distribution_mode=Symbol("copy"))
+@pytest.mark.spec("B2.3.11-1")
+@pytest.mark.parametrize("mode", ["copy", "move"])
+def test_a_way_of_distribution_is_not_promised(mode: str) -> None:
+    _, receiver = agreed(distribution_mode=Symbol(mode))
     source = answer(receiver).source
     assert source is not None
     assert source.distribution_mode is None
@@ -134,6 +136,7 @@ def test_a_settled_transfer_may_say_what_it_likes_about_settling() -> None:
 # Outcomes that were not agreed on.
 
 
+@pytest.mark.spec("B2.3.11.3-4")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("default", ["balanced", "multicast"])
 def test_an_outcome_that_was_not_agreed_costs_the_link(default: str, settled: bool) -> None:

@@ -89,7 +89,12 @@ function watch_sender(name, sender) {
 
 function watch_receiver(name, receiver) {
     receiver.on('receiver_open', function () {
-        tell({ event: 'receiver_open', link: name, address: receiver.source ? receiver.source.address : null });
+        tell({
+            event: 'receiver_open',
+            link: name,
+            address: receiver.source ? receiver.source.address : null,
+            filter: receiver.source && receiver.source.filter ? plain(receiver.source.filter) : null
+        });
     });
     receiver.on('message', function (context) {
         const message = context.message;
@@ -136,6 +141,11 @@ const commands = {
     receiver: function (command) {
         const connection = connections[command.connection];
         const options = Object.assign({ name: command.link }, command.options);
+        const selector = options.source && options.source.selector;
+        if (selector) {
+            delete options.source.selector;
+            options.source.filter = rhea.filter.selector(selector);
+        }
         deliveries[command.link] = [];
         links[command.link] = connection.open_receiver(options);
         watch_receiver(command.link, links[command.link]);
