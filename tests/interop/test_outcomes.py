@@ -296,3 +296,34 @@ def test_a_receiver_that_goes_leaves_no_delivery_open(
     receiver.link.close()
     sent = sender.send(Message("y"))
     assert sender.settled(sent).outcome in ("accepted", "released", "modified")
+
+
+class AtMost(LinkOption):
+    """The receiver takes messages of so many octets."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def apply(self, link: Any) -> None:
+        """Set the limit."""
+        link.max_message_size = self.size
+
+
+@pytest.mark.spec("2.7.3-15")
+@pytest.mark.parametrize("size", [2000, 200_000])
+def test_a_receiver_gets_nothing_larger_than_it_takes(
+    router: RouterProcess, proton: ProtonPeers, address: str, size: int
+) -> None:
+    """Be it one frame, or several: the sender learns how large it may be, and goes on."""
+    small = proton.connect(router.url()).receiver(address, 10, options=[AtMost(1000)])
+    sender = proton.connect(router.url()).sender(address)
+    sent = sender.outcome(Message("." * size))
+    assert sent.outcome == "rejected"
+    assert sent.condition is not None
+    assert sent.condition.name == "amqp:link:message-size-exceeded"
+    assert "1000" in str(sent.condition.description)
+    large = proton.connect(router.url()).receiver(address, 10)
+    assert sender.outcome(Message("." * 2000)).outcome == "accepted"
+    assert len(large.get()[0].body) == 2000
+    assert not small.is_over
+    assert sender.outcome(Message(".")).outcome == "accepted"
