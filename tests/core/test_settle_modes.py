@@ -23,7 +23,6 @@ from router.amqp.performatives import (
     TransactionalState,
 )
 from router.amqp.types import Described, Symbol
-from router.core.credit import UNSETTLED_LIMIT
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 from support.pairs import rejected
@@ -38,6 +37,8 @@ OUTCOMES = [
     Released(),
     Modified(True, True, {Symbol("k"): "v"}),
 ]
+# what `core.credit` has, which keeps it in C when compiled
+UNSETTLED_LIMIT = 65536
 MINE = Described(Symbol("x:mine:list"), ["whatever", 1])
 
 
