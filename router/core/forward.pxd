@@ -44,8 +44,6 @@ cdef class Forwarder(Settler):
     cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
-    cdef int _refuse(self, Delivery delivery, bytes verdict) except -1
-    cdef int _refuse_malformed(self, Address address, Delivery delivery) except -1
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint)
     cpdef void serve(self, Consumer consumer) except *

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import codes
-from router.amqp.constants import Condition
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
-from router.core import dead_letters, draining, linking, sizes, verdicts
+from router.core import dead_letters, draining, linking, refusals, sizes, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
@@ -31,7 +30,6 @@ from router.engine.delivery import Delivery
 from router.engine.link import UNLIMITED, IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
-from router.errors import AmqpError, Scope
 
 MULTICAST = 2
 CLOSEST = 0
@@ -74,7 +72,7 @@ class Forwarder(Settler):
         if delivery.scan is not None:
             sound = self.intake.follow(delivery, frame)
             if sound is None:
-                self._refuse_malformed(address, delivery)
+                refusals.malformed(self, address, delivery)
                 return
             frame = sound
         if delivery.copies is not None:
@@ -112,7 +110,7 @@ class Forwarder(Settler):
             self.note_credit(address, producer)
         sound = self.intake.begin(delivery, frame)
         if sound is None:
-            self._refuse_malformed(address, delivery)
+            refusals.malformed(self, address, delivery)
             return
         frame = sound
         if address.treatment == MULTICAST:
@@ -278,46 +276,17 @@ class Forwarder(Settler):
             self.note_credit(None, producer)
         name = find_to(frame.octets, frame.payload_at, frame.end)
         if name is None:
-            self._refuse(delivery, verdicts.NO_TO)
+            refusals.unaddressed(self, delivery, verdicts.NO_TO)
             return None
         redirected = self.table.redirect_message(name)
         if redirected is not None:
-            self._refuse(delivery, redirected)
+            refusals.unaddressed(self, delivery, redirected)
             return None
         address = self.table.find(name)
         if address is None:
-            self._refuse(delivery, verdicts.NOT_FOUND)
+            refusals.unaddressed(self, delivery, verdicts.NOT_FOUND)
             return None
         return address
-
-    def _refuse(self, delivery: Delivery, verdict: bytes) -> None:
-        counters = self.table.nowhere.counters
-        counters.ingress += 1
-        counters.bytes_in += delivery.size
-        counters.no_destination += 1
-        if delivery.settled:
-            counters.presettled += 1
-            counters.dropped_presettled += 1
-        delivery.discarded = True
-        self.settle(delivery, codes.REJECTED, verdict)
-
-    def _refuse_malformed(self, address: Address, delivery: Delivery) -> None:
-        """A message that is none: its sender is told, its receivers see it aborted."""
-        problem = self.intake.problem
-        address.counters.malformed += 1
-        delivery.discarded = True
-        copies = delivery.copies if delivery.copies is not None else [delivery]
-        for copy in copies:
-            linking.abort(self, copy)
-        if delivery.settled:
-            # there is no outcome to tell it by
-            link = delivery.incoming
-            error = AmqpError(Condition.DECODE_ERROR, problem, Scope.LINK)
-            link.session.connection.fail_link(link, error)
-        else:
-            self.settle(
-                delivery, codes.REJECTED, verdicts.rejected(Condition.DECODE_ERROR, problem)
-            )
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Nobody receives from the address: the message is the sender's again."""

@@ -115,7 +115,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
             dynamic=target.dynamic,
         )
     link.owner = producer
-    # Each is settled as its sender wishes, however its receiver is (docs/decisions/0031).
+    # Each is settled as its sender wishes, however its receiver is (docs/decisions/0033).
     attaching.accept(link, remote.source if remote.source is not None else Source(), granted)
     forwarder.note_credit(producer.address, producer)
 

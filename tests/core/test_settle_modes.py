@@ -1,6 +1,6 @@
 """Who settles first: every combination of the settle modes of a sender and of its receiver.
 
-(docs/decisions/0031-who-settles-first.md; sections 2.6.12, 2.7.5, 2.8.2 and 2.8.3.)
+(docs/decisions/0033-who-settles-first.md; sections 2.6.12, 2.7.5, 2.8.2 and 2.8.3.)
 """
 
 from __future__ import annotations
