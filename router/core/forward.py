@@ -411,6 +411,11 @@ class Forwarder(Settler):
         """A sender told where it stands: a drain is over, or credit was given back."""
         self.note_sender(link)
 
+    def available(self, link: OutgoingLink) -> int:
+        """What waits at the address of a receiver, or for it alone."""
+        consumer = link.owner
+        return 0 if consumer is None else int(consumer.waiting.count)
+
     def room_made(self, connection: Any) -> None:
         """A connection can be written to again: its links take what waits for them."""
         linking.serve_connection(self, connection)

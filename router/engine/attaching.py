@@ -118,6 +118,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     session.remote_channel = channel
     session.next_incoming_id = int(remote.next_outgoing_id)
     session.remote_incoming_window = int(remote.incoming_window)
+    session.remote_outgoing_window = int(remote.outgoing_window)
     session.remote_handle_max = int(remote.handle_max)
     connection.sessions.put(channel, session)
     connection.handler.event_received(connection, SessionBegun(session))

@@ -9,5 +9,6 @@ cdef class Handler:
     cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
     cpdef void credit_received(self, OutgoingLink link) except *
     cpdef void flow_received(self, IncomingLink link) except *
+    cpdef Py_ssize_t available(self, OutgoingLink link) except -1
     cpdef void room_made(self, object connection) except *
     cpdef void event_received(self, object connection, object event) except *

@@ -35,6 +35,10 @@ class Handler:
     def flow_received(self, link: IncomingLink) -> None:
         """The sending peer told its flow state: what a drain used up, or what is available."""
 
+    def available(self, link: OutgoingLink) -> int:
+        """How many messages wait for this link's credit; asked when its flow state is told."""
+        return 0
+
     def room_made(self, connection: Any) -> None:
         """The connection can be written to again after it was congested or its window closed."""
 

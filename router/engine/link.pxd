@@ -1,6 +1,9 @@
 cimport cython
+from router.amqp.reading_flow cimport FlowFrame
+from router.engine cimport serial
 
 cdef int ATTACHED
+cdef long long MAX_CREDIT
 
 cdef class Link:
     cdef public object session
@@ -26,10 +29,19 @@ cdef class Link:
 cdef class IncomingLink(Link):
     cdef public unsigned long long max_message_size
     cdef public bint settles_second
+    cdef public long long told_available
+    cdef public unsigned int told_at
+
+    @cython.locals(used=cython.longlong)
+    cdef int told(self, FlowFrame frame) except -1
+    @cython.locals(came=cython.longlong)
+    cpdef Py_ssize_t available(self) except -1
 
 @cython.final
 cdef class OutgoingLink(Link):
     cdef public unsigned long long max_message_size
     cdef public bint presettles
-    cdef public unsigned int available
     cdef public object terms
+
+    @cython.locals(credit=cython.longlong, start=cython.uint)
+    cdef int told(self, FlowFrame frame) except -1

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.reading_flow import FlowFrame
+from router.engine import serial
 from router.engine.states import LinkState
 
 # States the data plane asks for once a frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
 # what a receiver takes that names no max-message-size
 UNLIMITED = 2**64 - 1
+MAX_CREDIT = 0xFFFFFFFF
 
 
 class Link:
@@ -59,6 +62,26 @@ class IncomingLink(Link):
         self.max_message_size = 0
         # rcv-settle-mode second: the peer settles before we do
         self.settles_second = False
+        # how many messages the sender last said that it has waiting, and its delivery-count then
+        self.told_available = 0
+        self.told_at = 0
+
+    def told(self, frame: FlowFrame) -> None:
+        """The sender tells where it stands; after a drain it has moved its delivery-count on."""
+        if frame.has_delivery_count:
+            used = serial.distance(self.delivery_count, frame.delivery_count)
+            if 0 < used <= self.credit:
+                self.credit -= used
+                self.delivery_count = frame.delivery_count
+        self.told_available = frame.available
+        self.told_at = self.delivery_count
+
+    def available(self) -> int:
+        """What the sender said is available, less what has come since; never below 0."""
+        came = serial.ahead(self.told_at, self.delivery_count)
+        self.told_available = max(self.told_available - came, 0)
+        self.told_at = self.delivery_count
+        return self.told_available
 
 
 class OutgoingLink(Link):
@@ -70,6 +93,14 @@ class OutgoingLink(Link):
         self.max_message_size = UNLIMITED
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
-        self.available = 0
         # the core's: what was agreed about outcomes, None where it is nothing but the usual
         self.terms: Any = None
+
+    def told(self, frame: FlowFrame) -> None:
+        """The receiver grants credit, counted from its delivery-count."""
+        if frame.has_link_credit:
+            start = frame.delivery_count if frame.has_delivery_count else 0
+            credit = frame.link_credit - serial.distance(start, self.delivery_count)
+            # a peer may claim to be ahead of us; more than the field holds is as much as it holds
+            self.credit = min(max(credit, 0), MAX_CREDIT)
+        self.drain = frame.drain

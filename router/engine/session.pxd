@@ -13,7 +13,6 @@ from router.engine.unsettled cimport Unsettled
 from router.engine.window cimport IncomingWindow
 
 cdef unsigned int OUTGOING_WINDOW
-cdef long long MAX_CREDIT
 cdef int ATTACHED
 cdef int UNSETTLED
 cdef bytes EMPTY
@@ -29,6 +28,7 @@ cdef class Session:
     cdef public unsigned int next_outgoing_id
     cdef public long long remote_incoming_window
     cdef public unsigned int next_incoming_id
+    cdef public long long remote_outgoing_window
     cdef public IncomingWindow window
     cdef public Py_ssize_t max_frame_payload
     cdef public Unsettled incoming
@@ -58,12 +58,8 @@ cdef class Session:
     @cython.locals(unsettled=Unsettled, number=cython.uint, straggler=cython.uint, count=cython.longlong)
     cpdef void disposition_received(self, DispositionFrame frame) except *
     cdef void _state_received(self, Delivery delivery, DispositionFrame frame) except *
-    @cython.locals(under_way=cython.longlong, was_closed=bint)
+    @cython.locals(under_way=cython.longlong, was_closed=bint, incoming=IncomingLink, outgoing=OutgoingLink)
     cpdef int flow_received(self, FlowFrame frame) except -1
-    @cython.locals(credit=cython.longlong, start=cython.uint)
-    cdef int _credit_received(self, OutgoingLink link, FlowFrame frame) except -1
-    @cython.locals(used=cython.longlong)
-    cdef int _sender_state_received(self, IncomingLink link, FlowFrame frame) except -1
     cpdef bint can_send(self, OutgoingLink link) except -1
     cpdef int begin_outgoing(self, OutgoingLink link, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, room=Py_ssize_t, count=Py_ssize_t, settled=bint, partial=bint)
@@ -95,4 +91,5 @@ cdef class Session:
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
     cdef int _write_due_disposition(self) except -1
+    @cython.locals(incoming=IncomingLink, available=Py_ssize_t)
     cdef void _write_flow(self, Link link) except *

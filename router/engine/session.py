@@ -25,7 +25,6 @@ from router.engine.window import IncomingWindow
 
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
 OUTGOING_WINDOW = 0x7FFFFFFF
-MAX_CREDIT = 0xFFFFFFFF
 ATTACHED = int(LinkState.ATTACHED)
 # in `due_code`, beside the state's own: what is told is not settled
 UNSETTLED = 0x100
@@ -47,6 +46,9 @@ class Session:
         self.next_outgoing_id = 0
         self.remote_incoming_window = 0
         self.next_incoming_id = 0
+        # kept as told and reckoned, and no more: a peer that goes beyond it only breaks its own
+        # word, and many clients tell a window that they do not mean
+        self.remote_outgoing_window = 0
         self.window = IncomingWindow(window_limit, largest_frame_bytes)
         self.max_frame_payload = 0
         self.incoming = Unsettled()
@@ -79,6 +81,7 @@ class Session:
         if self.window.spend(size):
             self.note_flow()
         self.next_incoming_id = serial.add(self.next_incoming_id, 1)
+        self.remote_outgoing_window -= 1
         link = self.recent_link
         if link is None or link.remote_handle != frame.handle or link.state != ATTACHED:
             link = self.recent_link = self.incoming_link(frame.handle)
@@ -197,6 +200,8 @@ class Session:
             # The peer has not seen our begin: all that we sent is still on its way.
             under_way = serial.distance(0, self.next_outgoing_id)
         self.remote_incoming_window = frame.incoming_window - under_way
+        self.next_incoming_id = frame.next_outgoing_id
+        self.remote_outgoing_window = frame.outgoing_window
         link = None
         if frame.has_handle:
             link = self.links.find(frame.handle)
@@ -205,9 +210,13 @@ class Session:
             if not link.is_attached():
                 link = None
         if isinstance(link, OutgoingLink):
-            self._credit_received(link, frame)
+            outgoing = link
+            outgoing.told(frame)
+            self.handler.credit_received(outgoing)
         elif isinstance(link, IncomingLink):
-            self._sender_state_received(link, frame)
+            incoming = link
+            incoming.told(frame)
+            self.handler.flow_received(incoming)
         if was_closed and self.remote_incoming_window > 0:
             self.handler.room_made(self.connection)
         if frame.echo:
@@ -215,25 +224,6 @@ class Session:
                 self.note_link(link)
             else:
                 self.note_flow()
-
-    def _credit_received(self, link: OutgoingLink, frame: FlowFrame) -> None:
-        """The receiver grants credit, counted from its delivery-count (section 2.6.7)."""
-        if frame.has_link_credit:
-            start = frame.delivery_count if frame.has_delivery_count else 0
-            credit = frame.link_credit - serial.distance(start, link.delivery_count)
-            # a peer may claim to be ahead of us; more than the field holds is as much as it holds
-            link.credit = min(max(credit, 0), MAX_CREDIT)
-        link.drain = frame.drain
-        self.handler.credit_received(link)
-
-    def _sender_state_received(self, link: IncomingLink, frame: FlowFrame) -> None:
-        """The sender tells where it stands; after a drain it has moved its delivery-count on."""
-        if frame.has_delivery_count:
-            used = serial.distance(link.delivery_count, frame.delivery_count)
-            if 0 < used <= link.credit:
-                link.credit -= used
-                link.delivery_count = frame.delivery_count
-        self.handler.flow_received(link)
 
     # What goes out.
 
@@ -441,7 +431,11 @@ class Session:
                 self.next_outgoing_id, OUTGOING_WINDOW, False, 0, 0, 0, 0, False, False,
             )  # fmt: skip
             return
-        available = link.available if isinstance(link, OutgoingLink) else 0
+        if isinstance(link, OutgoingLink):
+            available = self.handler.available(link)
+        else:
+            incoming = link
+            available = incoming.available()
         write_flow(
             self.outbox.output, self.channel, self.next_incoming_id, self.window.size,
             self.next_outgoing_id, OUTGOING_WINDOW, True, link.handle, link.delivery_count,

@@ -544,6 +544,46 @@ def test_a_sender_s_delivery_count_may_wrap(at: int) -> None:
     assert (link.credit, link.delivery_count) == (2, (at + 8) & TOP)
 
 
+@pytest.mark.spec("2.5.6-3", "2.5.6-6")
+def test_the_peer_s_outgoing_window_is_kept_and_binds_nobody() -> None:
+    talk = granted(begin={"outgoing_window": 2})
+    session = session_of(talk)
+    assert session.remote_outgoing_window == 2
+    talk >> [message(n) for n in range(3)] << NOTHING
+    assert session.remote_outgoing_window == -1
+    talk >> flow(next_outgoing_id=3, outgoing_window=TOP) << NOTHING
+    assert session.remote_outgoing_window == TOP
+    talk >> message(3) << NOTHING
+    assert session.remote_outgoing_window == TOP - 1
+    assert len(talk.recorder.deliveries) == 4
+
+
+@pytest.mark.parametrize("at", [0, 7, HALF, TOP - 1, TOP])
+@pytest.mark.spec("2.5.6-4", "2.5.6-5", "2.8.10-1")
+def test_next_incoming_id_is_what_a_flow_says(at: int) -> None:
+    talk = granted() >> flow(next_outgoing_id=at, echo=True)
+    talk << like(Flow, next_incoming_id=at) << NOTHING
+    talk >> [message(n) for n in range(2)] << NOTHING
+    assert session_of(talk).next_incoming_id == (at + 2) & TOP
+    # what a peer skips it has lost, or it had counted wrongly
+    talk >> flow(next_outgoing_id=(at + 5) & TOP, echo=True)
+    talk << like(Flow, next_incoming_id=(at + 5) & TOP) << NOTHING
+
+
+@pytest.mark.spec("2.6.7-5", "2.7.4-10")
+@pytest.mark.parametrize("at", [0, TOP])
+def test_a_sender_hears_what_it_said_is_available_less_what_came(at: int) -> None:
+    talk = begun() >> attach_sender(initial_delivery_count=at)
+    session_of(talk).grant(talk.recorder.links["sender-0"], 10, False)
+    talk.skip() >> flow(handle=0, delivery_count=at, available=3, echo=True)
+    talk << like(Flow, handle=0, available=3) << NOTHING
+    for number, (came, left) in enumerate([(2, 1), (2, 0), (1, 0)]):
+        first = 2 * number
+        talk >> [message(first + n) for n in range(came)]
+        session_of(talk).note_link(talk.recorder.links["sender-0"])
+        talk << like(Flow, handle=0, available=left) << NOTHING
+
+
 # Transfers out.
 
 

@@ -117,7 +117,10 @@ class Router:
 
 
 class Client:
-    """One peer of the router, on one session; unless it is given a container-id, it has its own."""
+    """One peer of the router, on one session; unless it is given a container-id, it has its own.
+
+    `first` is where its own sequence numbers begin.
+    """
 
     def __init__(
         self,
@@ -127,6 +130,7 @@ class Client:
         max_frame_size: int = 65536,
         container: str | None = None,
         user: str | None = None,
+        first: int = 0,
         **settings: Any,
     ) -> None:
         self.router = router
@@ -149,9 +153,10 @@ class Client:
         self.window = window
         self.window_left = window
         self.next_incoming_id = 0
-        self.next_outgoing_id = 0
+        self.first = first
+        self.next_outgoing_id = first
         self.router_window = 0
-        self.next_delivery_id = 0
+        self.next_delivery_id = first
         self.expected_delivery_id = 0
         self.sent: dict[int, Sending] = {}
         self.over = False
@@ -159,7 +164,11 @@ class Client:
     def open(self) -> None:
         """Open the connection and begin the session."""
         opened = Open(self.container, max_frame_size=self.max_frame_size)
-        begun = Begin(next_outgoing_id=0, incoming_window=self.window, outgoing_window=2**31 - 1)
+        begun = Begin(
+            next_outgoing_id=self.first,
+            incoming_window=self.window,
+            outgoing_window=2**31 - 1,
+        )
         self.say(AMQP_HEADER, opened, begun)
 
     # Links.
@@ -171,7 +180,7 @@ class Client:
         target = fields.pop("target", Target(address=address))
         self.say(
             Attach(link.name, link.handle, False, source=Source(), target=target,
-                   initial_delivery_count=0, **fields)
+                   initial_delivery_count=self.first, **fields)
         )  # fmt: skip
         return link
 
@@ -326,6 +335,8 @@ class Client:
 
     def _flow_heard(self, flow: Flow) -> None:
         assert flow.next_outgoing_id == self.next_incoming_id
+        # an answer that asks again would never end
+        assert not flow.echo
         if flow.next_incoming_id is not None:
             self.router_window = flow.incoming_window - serial.distance(
                 flow.next_incoming_id, self.next_outgoing_id
@@ -387,7 +398,7 @@ class SendingLink:
         self.attach: Attach | None = None
         self.detached: Detach | None = None
         self.attached = True
-        self.delivery_count = 0
+        self.delivery_count = client.first
         self.credit = 0
         self.drain = False
         self.settles_second = False
