@@ -263,7 +263,9 @@ def serve_connection(forwarder: Any, connection: Any) -> None:
     start = connection.rotation % len(consumers)
     connection.rotation = start + 1
     for consumer in consumers[start:] + consumers[:start]:
-        if consumer.waiting or consumer.link.current is not None:
+        link = consumer.link
+        # another may have taken what kept a drain from being answered
+        if consumer.waiting or link.current is not None or link.drain:
             forwarder.serve(consumer)
         forwarder.note_credit(consumer.address, None)
 

@@ -192,6 +192,18 @@ def test_the_links_of_a_connection_take_turns() -> None:
     assert max(counts) - min(counts) <= 1
 
 
+def test_a_drain_is_answered_although_another_took_what_waited() -> None:
+    router = Router()
+    client = router.client(window=0)
+    receiver = client.receiver("q", credit=1)
+    router.client().sender("q").send(b"x")
+    receiver.grant(1, drain=True)
+    assert router.client().receiver("q", credit=1).take() == b"x"
+    client.open_window(10)
+    assert receiver.drained == 1
+    assert receiver.credit == 0
+
+
 def test_before_a_shutdown_what_receivers_have_is_resolved() -> None:
     router = Router()
     receiver = router.client().receiver("q", 5)
