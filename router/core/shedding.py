@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core import linking, verdicts
+from router.core import linking
 from router.core.address import MULTICAST, Address
 from router.core.forward import Forwarder
 from router.core.waiting import WaitingQueue
 
 RELEASED = int(Descriptor.RELEASED)
-MODIFIED = int(Descriptor.MODIFIED)
 # This part of the limit is freed at once: the queues are not walked for each message too many.
 PART_FREED = 8
 
@@ -42,7 +41,7 @@ def shed(forwarder: Forwarder) -> int:
             if delivery is not None and _is_too_much(delivery, level):
                 delivery.address.counters.shed += 1
                 linking.abort(forwarder, delivery)
-                forwarder.settle(delivery, MODIFIED, verdicts.DELIVERY_FAILED)
+                forwarder.settle_lost(delivery)
                 count += 1
     return count
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from router.amqp import constants
 from router.amqp.constants import Condition
+from router.core import terms
 from router.core.address import Address, Consumer
 from router.engine import attaching
 from router.engine.events import LinkStealingRefused, LinkStolen
@@ -105,11 +106,17 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
     for part in [*waiting, *half_sent]:
         # Whoever has got a part is told that it is aborted once there is room; it waits for that.
         forwarder.backlog.drop(part)
-        if current is None or current not in (part, part.parent):
-            # one that has not come in whole is aborted, and counted as such
-            part.address.counters.count_outcome(RELEASED)
-            part.discarded = True
-        forwarder.settle(part, RELEASED, b"")
+        # one that has not come in whole is aborted, and counted as such
+        is_counted = current is None or current not in (part, part.parent)
+        part.discarded = part.discarded or is_counted
+        code = RELEASED
+        if terms.is_told(part):
+            # by a receiver that did not wait for all of it
+            code = forwarder.settle_lost(part)
+        else:
+            forwarder.settle(part, RELEASED, b"")
+        if is_counted:
+            part.address.counters.count_outcome(code)
 
 
 def _open_parts(delivery: Any) -> list[Any]:

@@ -115,6 +115,19 @@ def test_what_is_half_sent_is_aborted() -> None:
     assert receiver.received[-1].payload == b"next"
 
 
+def test_what_a_receiver_said_before_it_had_all_is_not_contradicted() -> None:
+    router = Router(limit_bytes=LIMIT_BYTES)
+    receiver = stuck(router, "q")
+    sending = sender(router, "q")
+    receiver.client.open_window(1)
+    begun = sending.send(b"begun", more=True)
+    receiver.client.dispose([0], settled=False)
+    for _ in range(2):
+        sending.go_on(b"x" * 60_000, more=True)
+    assert begun.states == [Accepted(), Accepted()]
+    assert begun.is_over
+
+
 def test_a_copy_of_a_multicast_speaks_for_its_receiver_alone() -> None:
     router = Router([(False, "all", "multicast")], limit_bytes=LIMIT_BYTES)
     stuck(router, "all")

@@ -302,6 +302,20 @@ def test_a_message_of_a_stolen_sender_that_is_half_way_out() -> None:
     assert router.table.total().released == 2
 
 
+def test_what_a_receiver_said_before_it_had_all_is_not_contradicted() -> None:
+    router = Router()
+    receiver = router.client(max_frame_size=512, window=1).receiver("q", 5)
+    old = router.client().sender("q", name="s")
+    half = old.send(b"x" * 2000)
+    receiver.client.dispose([0], settled=False)
+    elsewhere(router, old.client).sender("q", name="s")
+    assert half.states == [Accepted(), Accepted()]
+    assert half.is_over
+    receiver.client.open_window(1000)
+    assert [r.aborted for r in receiver.received] == [True]
+    assert router.table.total().accepted == 1
+
+
 def test_others_who_wait_are_not_passed_over() -> None:
     """Another sender's messages wait among those that are taken back."""
     router = Router()
