@@ -218,7 +218,8 @@ class Settler(Handler):
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
-        if parent.outcome == 0 or verdicts.rank(code) > verdicts.rank(parent.outcome):
+        # the first one counts in any case, and may have been settled without an outcome
+        if parent.outcome_octets is None or verdicts.rank(code) > verdicts.rank(parent.outcome):
             parent.outcome = code
             parent.outcome_octets = state
         if parent.open_copies == 0:

@@ -135,6 +135,17 @@ def test_the_strongest_outcome_of_a_multicast_speaks(
     assert len(sending.states) == 1
 
 
+@pytest.mark.parametrize("silent", [0, 1])
+def test_who_settles_a_multicast_without_a_word_has_taken_it(silent: int) -> None:
+    _, sender, receivers = several("multicast", [5, 5])
+    sending = sender.send(b"x")
+    for number, receiver in enumerate(receivers):
+        state = None if number == silent else Released()
+        receiver.client.say(Disposition(True, 0, settled=True, state=state))
+    assert sending.is_over
+    assert sending.outcome is None
+
+
 def test_news_of_a_sender_goes_no_further_than_a_full_socket() -> None:
     router = Router()
     receiver = router.client().receiver("q", 1000)
