@@ -156,7 +156,7 @@ def _new_session(connection: Any, channel: int) -> Session:
     session.handle_max = settings.handle_max
     session.max_frame_payload = connection.remote_max_frame_size - TRANSFER_OVERHEAD
     connection.local_sessions[channel] = session
-    session.window.widen(connection.window_share(False))
+    session.window.widen(connection.window_share(False), session.local_links)
     return session
 
 

@@ -386,7 +386,7 @@ class Session:
 
     def note_window(self) -> None:
         """Held frames have left: tell the peer once half its window or more can be opened."""
-        if self.window.affordable() >= 2 * self.window.size:
+        if self.window.can_open(self.local_links):
             self.note_flow()
 
     def note_flow(self) -> None:
@@ -407,7 +407,8 @@ class Session:
             self._write_due_disposition()
         if not self.flow_due and not self.links_due:
             return
-        self.window.widen(self.connection.window_share(self.window.held_frames > 0))
+        share = self.connection.window_share(self.window.held_frames > 0)
+        self.window.widen(share, self.local_links)
         if not self.links_due:
             self._write_flow(None)
         for link in self.links_due:

@@ -19,7 +19,8 @@ cdef class IncomingWindow:
     @cython.locals(window=cython.longlong, frame_bytes=cython.longlong)
     cpdef long long affordable(self) except *
     @cython.locals(window=cython.longlong)
-    cpdef int widen(self, long long share) except -1
+    cpdef int widen(self, long long share, dict links) except -1
+    cpdef bint can_open(self, dict links) except -1
 
 @cython.locals(half=Py_ssize_t, least=Py_ssize_t)
 cpdef Py_ssize_t share_of(Py_ssize_t limit_bytes, Py_ssize_t sessions, bint is_scarce) except -1

@@ -9,6 +9,8 @@ what it says beside its transfers may be what lets something leave (docs/decisio
 
 from __future__ import annotations
 
+from typing import Any
+
 # What a session's peer may have under way, at most and, where it has to share with many, at least.
 MOST_BYTES = 4 * 1024 * 1024
 LEAST_BYTES = 256 * 1024
@@ -53,13 +55,35 @@ class IncomingWindow:
             window = min(self.limit, max(LEAST_FRAMES, self.share // frame_bytes))
         return window - self.held_frames
 
-    def widen(self, share: int) -> None:
-        """Let come what can be afforded of `share` octets; a flow that tells it is on its way."""
+    def widen(self, share: int, links: dict[int, Any]) -> None:
+        """Let come what can be afforded of `share` octets; a flow that tells it is on its way.
+
+        What came on one of the session's links may wait for the end of what has begun on another
+        one: of that some must be let come, however much waits.
+        """
         self.share = share
         window = self.affordable()
         if window > self.size:
             self.size = window
+        if self.size <= 0 and is_awaited(links):
+            self.size = LEAST_FRAMES
         self.mark = self.size >> 1
+
+    def can_open(self, links: dict[int, Any]) -> bool:
+        """Whether half of the window or more can be opened, now that held frames have left."""
+        return self.affordable() >= 2 * self.size or (self.size <= 0 and is_awaited(links))
+
+
+def is_awaited(links: dict[int, Any]) -> bool:
+    """Whether a receiver has all that has come of a message, and waits for its rest."""
+    for link in links.values():
+        current = link.current
+        if current is None or current.incoming is not link or current.complete:
+            continue
+        for part in current.copies or (current,):
+            if part.started and part.chunks is None and not part.discarded:
+                return True
+    return False
 
 
 def share_of(limit_bytes: int, sessions: int, is_scarce: bool) -> int:

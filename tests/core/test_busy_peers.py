@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from router.amqp.performatives import Accepted
+
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 
 # two of the messages below are more than a peer's buffer
@@ -84,3 +86,21 @@ def test_one_that_is_full_may_still_attach_and_end() -> None:
     assert late.take() == b"heard"
     sender.detach()
     assert sender.detached is not None
+
+
+@pytest.mark.parametrize("treatment", ["balanced", "multicast"])
+def test_what_waits_for_the_end_of_a_message_does_not_keep_it_from_coming(treatment: str) -> None:
+    """Two links of a session send to one receiver, in turns, more than may wait."""
+    router = Router(default=treatment)
+    receiver = router.client().receiver("q", 100)
+    client = router.client(held_limit_bytes=3000)
+    senders = [client.sender("q") for _ in range(2)]
+    sendings = [sender.send(b"begun", more=True) for sender in senders]
+    for number in range(50):
+        for sender in senders:
+            assert client.router_window > 0
+            sender.go_on(b"%03d" % number * 3000, more=number < 49)
+    receiver.settle()
+    assert [sending.outcome for sending in sendings] == [Accepted(), Accepted()]
+    assert [len(each.payload) for each in receiver.received] == [5 + 50 * 9000] * 2
+    assert client.connection.held_bytes == 0

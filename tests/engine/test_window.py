@@ -18,7 +18,7 @@ LEAST_PART = 16
 def opened(limit: int, largest_bytes: int, share: int = MOST_BYTES) -> IncomingWindow:
     """A window as a session begins with it."""
     window = IncomingWindow(limit, largest_bytes)
-    window.widen(share)
+    window.widen(share, {})
     return window
 
 
@@ -56,19 +56,19 @@ def test_held_frames_are_not_replaced() -> None:
     for _ in range(8):
         window.spend(10)
     window.held_frames = 6
-    window.widen(MOST_BYTES)
+    window.widen(MOST_BYTES, {})
     assert window.size == 2
     window.held_frames = 0
-    window.widen(MOST_BYTES)
+    window.widen(MOST_BYTES, {})
     assert window.size == 8
 
 
 def test_what_was_granted_is_not_taken_back() -> None:
     window = opened(2048, 512)
     window.spend(MIB)
-    window.widen(MOST_BYTES)
+    window.widen(MOST_BYTES, {})
     assert window.size == 2047
-    window.widen(0)
+    window.widen(0, {})
     assert window.size == 2047
 
 
