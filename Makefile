@@ -10,7 +10,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help run test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench fuzz fuzz-atheris sanitize docs clean env env-test env-dev env-asan env-fuzz interop
+        bench fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -116,6 +116,9 @@ fuzz: env-asan ## fuzz under the sanitizers, each target for SECONDS; ARGS are p
 
 fuzz-atheris: env-fuzz ## fuzz the interpreted build where coverage leads, each target for SECONDS
 	@TRIOUTE_EXPECT_BUILD=interpreted .venv-fuzz/bin/python tests/fuzz/run.py --atheris --seconds $(SECONDS) $(ARGS)
+
+model: env-test ## let the model of the router play for long, on the compiled build
+	@HYPOTHESIS_PROFILE=long TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest --timeout 0 tests/core/test_model.py $(PYTEST_ARGS)
 
 docs: env-dev ## write the generated reference pages again
 	@.venv-dev/bin/python docs/generate.py

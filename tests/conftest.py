@@ -27,6 +27,7 @@ INSTALLED = Path(build.__file__).resolve().parent
 _relaxed = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("default", deadline=None, suppress_health_check=_relaxed, print_blob=True)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("long", settings.get_profile("default"), max_examples=10_000)
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=100_000)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")

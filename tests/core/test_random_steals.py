@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified, Released
 
+from support.audit import check_accounts, check_nothing_is_left
 from support.examples import examples
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
 
@@ -189,11 +190,8 @@ class Ledger:
         forwarder = self.router.forwarder
         assert forwarder.backlog.held_bytes == 0
         assert len(forwarder.link_names) == 2 * NAMES
-        for clients in self.clients.values():
-            for client in clients:
-                client.close()
-        assert len(forwarder.link_names) == 0
-        assert len(self.router.table) == 0
+        check_accounts(self.router)
+        check_nothing_is_left(self.router)
 
 
 def play(treatment: str, schedule: Schedule) -> Ledger:

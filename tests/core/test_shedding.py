@@ -124,8 +124,8 @@ def test_what_a_receiver_said_before_it_had_all_is_not_contradicted() -> None:
     receiver.client.dispose([0], settled=False)
     for _ in range(2):
         sending.go_on(b"x" * 60_000, more=True)
-    assert begun.states == [Accepted(), Accepted()]
     assert begun.is_over
+    assert {type(state) for state in begun.states} == {Accepted}
 
 
 def test_a_copy_of_a_multicast_speaks_for_its_receiver_alone() -> None:

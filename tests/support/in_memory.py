@@ -152,6 +152,8 @@ class Client:
         # our side of the session's flow state (section 2.5.6)
         self.window = window
         self.window_left = window
+        # the id of the first frame that is not to be sent, as told last
+        self.window_end = window
         self.next_incoming_id = 0
         self.first = first
         self.next_outgoing_id = first
@@ -160,6 +162,8 @@ class Client:
         self.expected_delivery_id = 0
         self.sent: dict[int, Sending] = {}
         self.over = False
+        # what it hears is not answered
+        self._mute = False
 
     def open(self) -> None:
         """Open the connection and begin the session."""
@@ -189,6 +193,7 @@ class Client:
         link = ReceivingLink(self, len(self.links), address, fields.pop("name", None))
         self.links.append(link)
         source = fields.pop("source", Source(address=address))
+        link.default_outcome = None if source is None else source.default_outcome
         self.say(Attach(link.name, link.handle, True, source=source, target=Target(), **fields))
         if credit:
             link.grant(credit)
@@ -218,6 +223,7 @@ class Client:
         """Tell the session's windows, and what else is given."""
         # what we have not read yet may have been sent into a wider window
         self.window_left = self.window if self.reads else max(self.window, self.window_left)
+        self.window_end = serial.add(self.next_incoming_id, self.window)
         return Flow(
             next_incoming_id=self.next_incoming_id,
             incoming_window=self.window,
@@ -242,13 +248,14 @@ class Client:
     def close(self) -> None:
         """Close the connection."""
         if not self.over:
+            self._forget()
             self.say(Close())
             self.lose()
 
     def end(self) -> None:
         """End the session."""
-        self.say(End())
         self._forget()
+        self.say(End())
 
     def lose(self) -> None:
         """Lose the socket."""
@@ -271,7 +278,7 @@ class Client:
             self._unread += waiting
             self.connection.sent(len(waiting))
             waiting = bytes(self.connection.outbox.output.waiting())
-        while self._unread:
+        while len(self._unread) >= 8 and self._has_a_frame():
             self._hear()
 
     def read(self, *, reads: bool = True) -> None:
@@ -280,6 +287,27 @@ class Client:
         if reads:
             self.carry()
             self.router.finish_turn()
+
+    def read_some(self, count: int) -> None:
+        """Read so many octets of what the router has to say, and no more for now."""
+        waiting = bytes(self.connection.outbox.output.waiting())[:count]
+        self._unread += waiting
+        self.connection.sent(len(waiting))
+        while len(self._unread) >= 8 and self._has_a_frame():
+            self._hear()
+        self.router.finish_turn()
+
+    def overhear(self) -> None:
+        """Hear what has been said and not read, so that it is known; the router does not notice."""
+        self._mute = True
+        self._unread += bytes(self.connection.outbox.output.waiting())
+        while self._unread:
+            self._hear()
+        self._mute = False
+
+    def _has_a_frame(self) -> bool:
+        is_header = self._unread.startswith(b"AMQP")
+        return is_header or len(self._unread) >= int.from_bytes(self._unread[:4], "big")
 
     def _hear(self) -> None:
         if self._unread.startswith(b"AMQP"):
@@ -307,7 +335,7 @@ class Client:
                 link = self._link_of(detach.handle)
                 link.detached = detach
                 link.router_handle = -1
-                if link.attached:
+                if link.attached and not self._mute:
                     # answered, and so over for both
                     link.attached = False
                     self.give(Detach(link.handle, closed=detach.closed))
@@ -532,11 +560,15 @@ class ReceivingLink:
         self.unsettled: dict[int, Received] = {}
         self._taken = 0
         self.drained = 0
+        self.default_outcome: Any = None
 
     def attach_heard(self, attach: Attach) -> None:
         """The router answered our attach."""
         self.attach = attach
         self.router_handle = attach.handle
+        if self.address is None and attach.source is not None:
+            # of the node that was made for it
+            self.address = attach.source.address
 
     def flow_heard(self, flow: Flow) -> None:
         """The router told where it stands: it may have used up credit for nothing."""

@@ -7,19 +7,19 @@ step every peer does what is reasonable: reads, opens its window, grants credit,
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any
 
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 
+from support.audit import check_accounts, check_nothing_is_left
 from support.in_memory import Client, Received, ReceivingLink, Router, Sending, SendingLink
+from support.ledger import MARK
 
 SECOND = ReceiverSettleMode.SECOND
 ADDRESSES = ["balanced", "closest", "multicast", "multicast"]
 RULES = [(False, name, name) for name in sorted(set(ADDRESSES))]
-MARK = re.compile(rb"<[0-9]{6}>")
 OUTCOMES = [Accepted(), Accepted(), Released(), Rejected(), Modified(delivery_failed=True)]
 Outcome = Accepted | Rejected | Released | Modified
 GIVES_BACK = (Released, Modified)
@@ -298,24 +298,6 @@ class Play:
                 assert self.sendings[-1].states == [Accepted()]
                 self.settle_as_senders()
 
-    def check_nothing_is_left(self) -> None:
-        """After everybody has gone, nothing waits and nobody is remembered."""
-        forwarder = self.router.forwarder
-        assert forwarder.backlog.held_bytes == 0
-        for client in self.clients:
-            for session in client.connection.local_sessions.values():
-                assert session.window.held_frames == 0
-                for link in session.local_links.values():
-                    assert link.unsettled >= 0
-            assert client.connection.held_bytes == 0
-        for client in self.clients:
-            if not client.over:
-                client.close()
-        assert len(self.router.table) == 0
-        assert len(forwarder.link_names) == 0
-        assert forwarder.backlog.held_bytes == 0
-        assert forwarder.redelivery.kept_bytes == 0
-
 
 def mark_of(received: Received) -> bytes:
     """Which message it is."""
@@ -343,7 +325,8 @@ def play(schedule: list[tuple[str, int, int]], crowd: int = 0) -> int:
     for what, one, other in schedule:
         game.step(what, one, other)
     game.settle_down()
+    check_accounts(game.router)
     game.check_ledger()
     game.check_liveness()
-    game.check_nothing_is_left()
+    check_nothing_is_left(game.router)
     return game.router.table.total().redelivered

@@ -1,0 +1,245 @@
+"""An audit of a router in memory: what it has counted must be what is there, at any moment.
+
+Every counter that goes up and down again is kept where things happen, so that nobody has to walk
+over all that there is. Here all of it is walked over: `check_accounts` after any turn,
+`check_views` where a peer has heard all that it was told, and `check_nothing_is_left` when the last
+peer has gone.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import attrs
+
+from router.core import redelivery
+from router.core.address import MULTICAST
+from router.core.forward import Forwarder
+from router.core.table import AddressTable
+from router.engine import serial
+from router.engine.connection import Connection
+from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.session import Session
+from router.metrics.labels import AddressLabels
+from router.metrics.reading import Reading, take_reading
+
+from support.in_memory import Client, ReceivingLink, Router, SendingLink
+
+AnyLink = SendingLink | ReceivingLink
+
+
+def session_of(client: Client) -> Session | None:
+    """The router's end of a client's session, if it is there."""
+    for session in client.connection.local_sessions.values():
+        assert isinstance(session, Session)
+        return session
+    return None
+
+
+def router_end(link: AnyLink) -> Any:
+    """The router's end of a link, as long as it is attached; None afterwards."""
+    session = session_of(link.client)
+    end = None if session is None else session.links.find(link.handle)
+    return end if end is not None and end.is_attached() else None
+
+
+def check_accounts(router: Router) -> None:
+    """What the router counts is what it has."""
+    _check_what_waits(router)
+    kept = 0
+    names = 0
+    for client in router.clients:
+        for session in client.connection.local_sessions.values():
+            for unsettled in (session.incoming, session.outgoing):
+                assert unsettled.count == len(list(_all_of(unsettled)))
+            for link in session.local_links.values():
+                is_incoming = isinstance(link, IncomingLink)
+                unsettled = session.incoming if is_incoming else session.outgoing
+                assert link.unsettled == len(unsettled.of_link(link))
+                assert link.credit >= 0
+                names += link.owner is not None and bool(client.container)
+            for delivery in _all_of(session.outgoing):
+                assert delivery.outgoing_open
+                if delivery.kept is not None:
+                    assert delivery.incoming_open
+                    assert delivery.outcome == 0, "kept, and yet its outcome is told"
+                    kept += len(delivery.kept.octets)
+            for delivery in _all_of(session.incoming):
+                assert delivery.incoming_open
+    core = router.forwarder
+    assert core.redelivery.kept_bytes == kept
+    assert core.redelivery.kept_bytes <= core.redelivery.limit_bytes
+    assert len(core.link_names) == names
+    assert core.credit_due == []
+    assert router.turn.touched == []
+
+
+def _all_of(unsettled: Any) -> Iterator[Any]:
+    yield from unsettled.stragglers.values()
+    yield from (each for each in unsettled.ring if each is not None)
+
+
+def _check_what_waits(router: Router) -> None:
+    now = router.turn.now
+    core = router.forwarder
+    held: Counter[int] = Counter()
+    frames: Counter[int] = Counter()
+    ahead: Counter[int] = Counter()
+    sessions = {id(each): each for client in router.clients for each in _sessions(client)}
+    seen = set()
+    for address in core.table.addresses():
+        assert address.producers or address.consumers or address.waiting, "an address in no use"
+        assert address.keeps == redelivery.keeps(address)
+        queues = [address.waiting]
+        if address.treatment == MULTICAST:
+            queues += [consumer.waiting for consumer in address.consumers]
+        for delivery in [each for queue in queues for each in queue]:
+            assert delivery.outgoing is None
+            assert delivery.chunks is not None
+            assert not delivery.discarded
+            assert delivery.address is address
+            assert not delivery.deadline or delivery.deadline > now, "it waits, and has expired"
+            assert not delivery.deadline or 0 < core.backlog.next_expiry <= delivery.deadline
+            producer = delivery.incoming.owner
+            if producer is not None and producer.address is None and delivery.parent is None:
+                ahead[id(producer)] += 1
+            seen.add(delivery)
+        for producer in address.producers:
+            assert producer.address is address
+            assert producer.link.owner is producer
+        for consumer in address.consumers:
+            assert consumer.link.owner is consumer
+            if consumer.link.current is not None:
+                seen.add(consumer.link.current)
+    for delivery in seen:
+        octets = sum(len(chunk) for chunk in delivery.chunks or ())
+        assert delivery.held_bytes == octets
+        session = delivery.incoming.session
+        sessions[id(session)] = session
+        held[id(session.connection)] += octets
+        frames[id(session)] += len(delivery.chunks or ())
+    assert core.backlog.held_bytes == sum(held.values()) <= core.backlog.limit_bytes
+    assert router.turn.is_pressed == (core.backlog.held_bytes * 2 > core.backlog.limit_bytes)
+    for session in sessions.values():
+        assert session.window.held_frames == frames[id(session)]
+        assert session.connection.held_bytes == held[id(session.connection)]
+        for link in session.local_links.values():
+            if isinstance(link, IncomingLink) and link.owner is not None:
+                assert link.owner.waiting == ahead[id(link.owner)]
+
+
+def _sessions(client: Client) -> list[Any]:
+    return list(client.connection.local_sessions.values())
+
+
+def check_views(client: Client) -> None:
+    """A peer and the router agree on credit and windows, where nothing is on its way."""
+    session = session_of(client)
+    if client.over or not client.reads or session is None:
+        return
+    window = serial.distance(client.next_incoming_id, client.window_end)
+    assert session.remote_incoming_window == window
+    assert session.window.size == client.router_window
+    for link in client.links:
+        end = router_end(link)
+        if end is None:
+            assert not link.attached, f"{link.name} has gone and nobody was told"
+            continue
+        assert end.credit == link.credit
+        assert end.delivery_count == link.delivery_count
+        if isinstance(link, SendingLink):
+            open_ones = sum(
+                not each.is_over and not each.settled
+                for each in client.sent.values()
+                if each.link is link
+            )
+            assert end.unsettled == open_ones
+        else:
+            assert end.unsettled == len(link.unsettled)
+            is_idle = end.current is None and session.remote_incoming_window > 0
+            # its senders have a moment to send what they can
+            is_idle = is_idle and end.owner not in client.router.forwarder.drains
+            assert not (end.drain and end.credit and is_idle), "a drain without an answer"
+
+
+# When everybody has gone.
+
+
+@attrs.frozen
+class _Carried:
+    connection: Connection
+    tally: Any = None
+
+
+@attrs.frozen
+class _Observed:
+    """What metrics are read of, without sockets."""
+
+    table: AddressTable
+    forwarder: Forwarder
+    pumps: dict[int, _Carried]
+    tallies: tuple[Any, ...] = ()
+
+
+def reading_of(router: Router) -> Reading:
+    """What the metrics would say."""
+    pumps = {number: _Carried(client.connection) for number, client in enumerate(router.clients)}
+    labels = AddressLabels(router.table, 0)
+    return take_reading(_Observed(router.table, router.forwarder, pumps), labels, 0.0)
+
+
+_OF_PEERS = (Connection, Session, IncomingLink, OutgoingLink, Delivery)
+_NOT_INTO = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Router, Client)
+
+
+def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> None:
+    """After everybody has gone nothing waits, nobody is remembered and every gauge is at zero.
+
+    `links` are the router's ends of the links that there were.
+    """
+    core = router.forwarder
+    for client in router.clients:
+        if not client.over:
+            client.close()
+        client.connection.end_of_input()
+        router.finish_turn()
+        assert client.connection.held_bytes == 0
+        assert not client.connection.held_back
+        assert len(client.connection.outbox.output.waiting()) == 0
+    for link in links or ():
+        assert link.unsettled == 0
+        assert link.owner is None
+        assert link.current is None
+        assert link.session.window.held_frames == 0
+        assert link.session.incoming.count == link.session.outgoing.count == 0
+    assert len(router.table) == 0
+    assert len(core.link_names) == 0
+    assert core.backlog.held_bytes == 0
+    assert core.redelivery.kept_bytes == 0
+    assert not router.turn.is_pressed
+    reading = reading_of(router)
+    assert reading.waiting == reading.held_bytes == reading.sessions == 0
+    assert reading.named_addresses == reading.dynamic_addresses == 0
+    for direction in (reading.incoming, reading.outgoing):
+        assert direction.attached == direction.unsettled == direction.blocked == 0
+    router.wait(10**6)
+    assert core.backlog.next_expiry == 0
+    assert core.drains == {}
+    assert [each for each in _reachable(core) if isinstance(each, _OF_PEERS)] == []
+
+
+def _reachable(root: object) -> list[object]:
+    """All objects that one leads to, but for classes, functions and the test's own peers."""
+    found = {id(root): root}
+    following = [root]
+    while following:
+        for each in gc.get_referents(following.pop()):
+            if id(each) not in found and not isinstance(each, _NOT_INTO):
+                found[id(each)] = each
+                following.append(each)
+    return list(found.values())
