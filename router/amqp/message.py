@@ -43,6 +43,7 @@ __all__ = [
     "bare_message",
     "decode_message",
     "encode_message",
+    "section_of",
     "section_spans",
 ]
 
@@ -92,7 +93,7 @@ def section_spans(
             raise malformed(f"format code 0x{data[at]:02x} where a section begins")
         descriptor, value_at = decode_value(data, at + 1, end, limits)
         after = skip_value(data, value_at, end, limits)
-        spans.append(SectionSpan(_section_of(descriptor), at, value_at, after))
+        spans.append(SectionSpan(section_of(descriptor), at, value_at, after))
         if len(spans) > limits.max_items:
             raise malformed("too many sections in one message")
         at = after
@@ -100,7 +101,8 @@ def section_spans(
     return spans
 
 
-def _section_of(descriptor: Any) -> Descriptor:
+def section_of(descriptor: Any) -> Descriptor:
+    """Return the section that a descriptor, a number or a name, begins; raises AmqpError."""
     if type(descriptor) is ULong and Descriptor.HEADER <= descriptor <= Descriptor.FOOTER:
         return Descriptor(descriptor)
     if type(descriptor) is Symbol and descriptor in SECTION_NAMES:

@@ -29,7 +29,6 @@ ABSOLUTE_EXPIRY_TIME = 8
 UBYTE = 0x50
 TIMESTAMP = 0x83
 NULL = 0x40
-LIST8 = 0xC0
 SYMBOL8 = 0xA3
 SYMBOL32 = 0xB3
 
@@ -58,7 +57,7 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
     found = HeaderPeek()
     try:
         cursor.move(view, start, end)
-        if _take_section(cursor) != HEADER:
+        if take_section(cursor) != HEADER:
             return None
         count = cursor.enter_list()
         # what the count promises may be more than the list holds
@@ -83,28 +82,6 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
     return found
 
 
-def without_ttl(octets: bytes) -> bytes:
-    """A message's first octets, in which `find_header` finds a ttl, with null in its place."""
-    found = find_header(octets, 0, len(octets))
-    if found is None or not found.ttl_at:
-        return octets
-    cursor = Cursor()
-    cursor.move(octets, 0, len(octets))
-    _take_section(cursor)
-    at = cursor.at + 1
-    end = at + (1 if octets[at - 1] == LIST8 else 4)
-    size = int.from_bytes(octets[at:end], "big") - found.width
-    return b"".join(
-        (
-            octets[:at],
-            size.to_bytes(end - at, "big"),
-            octets[end : found.ttl_at - 1],
-            bytes((NULL,)),
-            octets[found.ttl_at + found.width :],
-        )
-    )
-
-
 def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:
     """The properties' absolute-expiry-time in `view[start:end]`, in milliseconds since 1970."""
     cursor = Cursor()
@@ -123,10 +100,10 @@ def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:
 
 def _enter_properties(cursor: Cursor, number: int) -> bool:
     """Move to a field of the properties, by its number; whether there is such a field."""
-    descriptor = _take_section(cursor)
+    descriptor = take_section(cursor)
     while HEADER <= descriptor < PROPERTIES:
         cursor.skip()
-        descriptor = _take_section(cursor)
+        descriptor = take_section(cursor)
     if descriptor != PROPERTIES or cursor.enter_list() <= number:
         return False
     # what the count promises may be more than the list holds
@@ -136,7 +113,7 @@ def _enter_properties(cursor: Cursor, number: int) -> bool:
     return True
 
 
-def _take_section(cursor: Cursor) -> int:
+def take_section(cursor: Cursor) -> int:
     """Take a section's descriptor, a number or a name; NO_VALUE where there is neither."""
     code: int = cursor.take_descriptor()
     at = cursor.at

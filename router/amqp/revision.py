@@ -1,25 +1,83 @@
-"""A message changed for its next attempt, as the outcome of the last one says (section 3.4.5).
+"""A message's head written anew: its header and its message annotations (sections 3.2.1 and 3.2.3).
 
-Only the header and the message annotations are written anew; whatever follows them goes on as it
-came, octet for octet.
+Whatever the router changes of a message is changed here. What follows the head, and each entry of
+the annotations that is to stay, goes on as it came, octet for octet.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import attrs
 
 from router.amqp.composite import composite_from, encode_composite
-from router.amqp.constants import Descriptor
-from router.amqp.decode import decode_value
-from router.amqp.field_types import ANNOTATIONS
-from router.amqp.message import section_spans
+from router.amqp.constants import Descriptor, FormatCode
+from router.amqp.decode import decode_value, malformed, skip_value
+from router.amqp.encode import encode_value
+from router.amqp.message import SectionSpan, section_of
+from router.amqp.peek import find_header, take_section
+from router.amqp.reading import Cursor
 from router.amqp.sections import Header
-from router.amqp.types import Described, Map, ULong
+from router.amqp.types import Described, Symbol, ULong
 from router.errors import AmqpError
 
 MAX_DELIVERY_COUNT = 0xFFFFFFFF
+DESCRIPTOR: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.MESSAGE_ANNOTATIONS))
+SMALLULONG: Final = bytes((FormatCode.SMALLULONG,))
+HEAD_END: Final = bytes((Descriptor.MESSAGE_ANNOTATIONS,))
+
+
+@attrs.frozen
+class Entry:
+    """One of a message's annotations: its key, and the octets of key and value."""
+
+    key: Any
+    octets: bytes
+    value_at: int
+    """Where in `octets` the value begins."""
+
+    def value(self) -> Any:
+        """The value; raises AmqpError where there is none."""
+        value, _ = decode_value(self.octets, self.value_at)
+        return value
+
+
+def encode_entry(key: str, value: Any) -> bytes:
+    """An annotation's octets, its key a symbol."""
+    return encode_value(Symbol(key)) + encode_value(value)
+
+
+def write_ttl(octets: bytearray, at: int, ttl_ms: int) -> None:
+    """Write a ttl over a longer one, in the same width: `octets[at]` is the first after its code.
+
+    The one change that messages need by the thousand, whenever they have waited, is made in place.
+    """
+    code = octets[at - 1]
+    width = 4 if code == FormatCode.UINT else 1 if code == FormatCode.SMALLUINT else 0
+    octets[at : at + width] = ttl_ms.to_bytes(4, "big")[4 - width :]
+
+
+def without_ttl(octets: bytes) -> bytes:
+    """A message's first octets, in which `find_header` finds a ttl, with null in its place."""
+    found = find_header(octets, 0, len(octets))
+    if found is None or not found.ttl_at:
+        return octets
+    cursor = Cursor()
+    cursor.move(octets, 0, len(octets))
+    take_section(cursor)
+    at = cursor.at + 1
+    end = at + (1 if octets[at - 1] == FormatCode.LIST8 else 4)
+    size = int.from_bytes(octets[at:end], "big") - found.width
+    return b"".join(
+        (
+            octets[:at],
+            size.to_bytes(end - at, "big"),
+            octets[end : found.ttl_at - 1],
+            bytes((FormatCode.NULL,)),
+            octets[found.ttl_at + found.width :],
+        )
+    )
 
 
 def revise(
@@ -29,26 +87,21 @@ def revise(
 
     The ttl is less by that; `failed` raises the delivery-count; `annotations` are put among the
     message's, in the place of those with the same keys; nobody is the first acquirer any more.
-    Returns None where it cannot be sent again: its ttl has ended, or its sections cannot be read.
+    Returns None where it cannot be sent again: its ttl has ended, or its head cannot be read.
     """
     try:
-        spans = {span.descriptor: span for span in section_spans(octets)}
-        header = Header()
-        span = spans.get(Descriptor.HEADER)
-        if span is not None:
-            value, _ = decode_value(octets, span.begin)
-            found = composite_from(
-                Described(ULong(Descriptor.HEADER), value.value), "the message's header"
+        span = _head_of(octets).get(Descriptor.HEADER)
+        header = Header() if span is None else _header_at(octets, span)
+        if annotations:
+            merged = annotations
+            octets = change_annotations(
+                octets,
+                lambda key: key in merged,
+                [encode_entry(key, value) for key, value in merged.items()],
             )
-            assert isinstance(found, Header)
-            header = found
-        noted: Any = {}
-        span = spans.get(Descriptor.MESSAGE_ANNOTATIONS)
-        if span is not None and annotations:
-            noted, _ = decode_value(octets, span.value_at)
     except AmqpError:
         return None
-    if isinstance(noted, Map) or (header.ttl is not None and header.ttl <= elapsed_ms):
+    if header.ttl is not None and header.ttl <= elapsed_ms:
         return None
     again = attrs.evolve(
         header,
@@ -56,19 +109,121 @@ def revise(
         first_acquirer=False,
         delivery_count=min(header.delivery_count + failed, MAX_DELIVERY_COUNT),
     )
-    if again == header and not annotations:
+    if again == header:
         return octets
-    parts = [encode_composite(again)]
-    rest_at = 0
-    for kind in (
-        Descriptor.HEADER, Descriptor.DELIVERY_ANNOTATIONS, Descriptor.MESSAGE_ANNOTATIONS,
-    ):  # fmt: skip
-        if kind in spans:
-            rest_at = spans[kind].end
-            if kind is Descriptor.MESSAGE_ANNOTATIONS and not annotations:
-                parts.append(octets[spans[kind].begin : rest_at])
-    if annotations:
-        merged = bytearray((0x00, 0x53, Descriptor.MESSAGE_ANNOTATIONS))
-        ANNOTATIONS.write(merged, {**noted, **annotations})
-        parts.append(bytes(merged))
-    return b"".join([*parts, octets[rest_at:]])
+    return encode_composite(again) + octets[0 if span is None else span.end :]
+
+
+def change_annotations(
+    octets: bytes, is_dropped: Callable[[str], bool], added: Sequence[bytes] = ()
+) -> bytes:
+    """The message without the annotations whose symbol `is_dropped`, and with those `added`.
+
+    `added` are entries as `encode_entry` makes them; they come last, in their order. The others
+    keep their places and their octets. Where no annotation is left there is no such section.
+    Raises AmqpError where the message annotations are no map.
+    """
+    return _change(octets, is_dropped, added)[0]
+
+
+def take_annotations(
+    octets: bytes, is_taken: Callable[[str], bool]
+) -> tuple[bytes, tuple[Entry, ...]]:
+    """The message without the annotations whose symbol `is_taken`, and those.
+
+    Raises AmqpError where the message annotations are no map.
+    """
+    return _change(octets, is_taken, ())
+
+
+def _change(
+    octets: bytes, is_dropped: Callable[[str], bool], added: Sequence[bytes]
+) -> tuple[bytes, tuple[Entry, ...]]:
+    head = _head_of(octets)
+    span = head.get(Descriptor.MESSAGE_ANNOTATIONS)
+    if span is None:
+        begin = end = max((each.end for each in head.values()), default=0)
+        descriptor, code = DESCRIPTOR, int(FormatCode.MAP8)
+        entries: list[Entry] = []
+    else:
+        begin, end = span.begin, span.end
+        descriptor, code = octets[begin : span.value_at], octets[span.value_at]
+        entries = _entries(octets, span)
+    items = []
+    dropped = []
+    for entry in entries:
+        if isinstance(entry.key, str) and is_dropped(entry.key):
+            dropped.append(entry)
+        else:
+            items.append(entry.octets)
+    if not dropped and not added:
+        return octets, ()
+    items.extend(added)
+    section = descriptor + _encode_map(code, items) if items else b""
+    return octets[:begin] + section + octets[end:], tuple(dropped)
+
+
+def _entries(octets: bytes, span: SectionSpan) -> list[Entry]:
+    """The entries of a map, in order; nothing inside of their values is looked at."""
+    at, end = span.value_at, span.end
+    wide = octets[at] == FormatCode.MAP32
+    if not wide and octets[at] != FormatCode.MAP8:
+        raise malformed("message annotations that are no map")
+    at += 9 if wide else 3
+    if at > end:
+        raise malformed("message annotations that are too short")
+    count = int.from_bytes(octets[at - 4 : at] if wide else octets[at - 1 : at], "big")
+    if count % 2:
+        raise malformed("message annotations with a key and no value")
+    entries = []
+    for _ in range(count // 2):
+        key, value_at = decode_value(octets, at, end)
+        after = skip_value(octets, value_at, end)
+        entries.append(Entry(key, octets[at:after], value_at - at))
+        at = after
+    if at != end:
+        raise malformed("message annotations that hold more than they count")
+    return entries
+
+
+def _encode_map(code: int, items: Sequence[bytes]) -> bytes:
+    """A map of these entries; a map8 that is too small for them becomes a map32."""
+    body = b"".join(items)
+    count = 2 * len(items)
+    if code == FormatCode.MAP8 and len(body) < 255 and count < 256:
+        return bytes((FormatCode.MAP8, len(body) + 1, count)) + body
+    sizes = (len(body) + 4).to_bytes(4, "big") + count.to_bytes(4, "big")
+    return bytes((FormatCode.MAP32,)) + sizes + body
+
+
+def _head_of(octets: bytes) -> dict[Descriptor, SectionSpan]:
+    """Where the sections lie that come before the bare message, in order.
+
+    They are all there, but only a part of what follows them may be.
+    """
+    found: dict[Descriptor, SectionSpan] = {}
+    at = 0
+    while at < len(octets):
+        if octets[at] != 0x00:
+            raise malformed(f"format code 0x{octets[at]:02x} where a section begins")
+        if octets[at + 1 : at + 2] == SMALLULONG and octets[at + 2 : at + 3] > HEAD_END:
+            # as nearly all begin
+            break
+        try:
+            descriptor, value_at = decode_value(octets, at + 1)
+        except AmqpError:
+            break
+        kind = section_of(descriptor)
+        if kind > Descriptor.MESSAGE_ANNOTATIONS:
+            break
+        end = skip_value(octets, value_at)
+        found[kind] = SectionSpan(kind, at, value_at, end)
+        at = end
+    return found
+
+
+def _header_at(octets: bytes, span: SectionSpan) -> Header:
+    value, _ = decode_value(octets, span.value_at, span.end)
+    header = composite_from(Described(ULong(Descriptor.HEADER), value), "the message's header")
+    assert isinstance(header, Header)
+    return header

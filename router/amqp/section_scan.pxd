@@ -1,5 +1,6 @@
 cimport cython
 from router.amqp cimport octets
+from router.amqp.annotations cimport are_foreign
 from router.amqp.reading cimport TransferFrame
 
 cdef int HEADER
@@ -21,23 +22,20 @@ cdef class SectionScan:
     cdef public Py_ssize_t values
     cdef public bytes pending
     cdef public str problem
-    cdef public Py_ssize_t frames
-    cdef public bint is_first
     cdef public TransferFrame frame
     cdef public int long_code
-    cdef public Py_ssize_t header_at
-    cdef public Py_ssize_t header_end
+    cdef public bint is_headed
+    cdef public Py_ssize_t annotations_at
+    cdef public Py_ssize_t annotations_end
     cdef public Py_ssize_t cut_at
     cdef public Py_ssize_t cut_end
-    cdef public Py_ssize_t message_annotations_at
-    cdef public Py_ssize_t message_annotations_end
-    cdef public Py_ssize_t bare_at
 
     cpdef int start(self) except -1
-    @cython.locals(at=Py_ssize_t, end=Py_ssize_t, following=Py_ssize_t)
+    @cython.locals(sent_on=TransferFrame, at=Py_ssize_t, end=Py_ssize_t, following=Py_ssize_t)
     cpdef bint feed(self, TransferFrame frame) except -1
     cpdef bint finish(self) except -1
-    cdef int _await(self, TransferFrame frame, Py_ssize_t at) except -1
+    cdef int _look_at_head(self, TransferFrame frame) except -1
+    cdef int _await_head(self, TransferFrame frame) except -1
     cdef TransferFrame _joined(self, TransferFrame frame)
     cdef int _note_end(self, Py_ssize_t at) except -1
     @cython.locals(moved=Py_ssize_t)
@@ -49,7 +47,7 @@ cdef class SectionScan:
     @cython.locals(section=int, constructor=int, category=int)
     cdef Py_ssize_t _begin_value(self, TransferFrame frame, Py_ssize_t at) except -3
 
-@cython.locals(at=Py_ssize_t, end=Py_ssize_t, before=int, code=int, constructor=int, category=int)
+@cython.locals(at=Py_ssize_t, end=Py_ssize_t, value_at=Py_ssize_t, before=int, code=int, constructor=int, category=int)
 cpdef bint is_plain(TransferFrame frame) except -1
 
 cdef bint _is_allowed(int section, int constructor) except -1

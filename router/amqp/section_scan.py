@@ -2,13 +2,17 @@
 
 The router passes messages on as they are, but not whatever they are: sections have an order, most
 come once, and each has its type. They are stepped over by size, and nothing inside is looked at, so
-a megabyte of body costs a subtraction a frame. On the way it is noted where the sections lie that
-are the router's business: the header, and the two kinds of annotations.
+a megabyte of body costs a subtraction a frame.
+
+What is the router's business is at a message's head: its header and the two kinds of annotations.
+Where the head is cut by a frame's end it is kept until it is whole, so that whoever sends a message
+on, or keeps it, finds all of its head in the first frame.
 """
 
 from __future__ import annotations
 
 from router.amqp import octets
+from router.amqp.annotations import are_foreign
 from router.amqp.constants import Descriptor
 from router.amqp.reading import TransferFrame
 from router.amqp.sections import SECTION_NAMES
@@ -37,7 +41,7 @@ class SectionScan:
     """
 
     def __init__(self) -> None:
-        # what is to be sent on of the last frame
+        # what is to be sent on of the last frame, once the head has come
         self.frame = TransferFrame()
         self.start()
 
@@ -48,50 +52,41 @@ class SectionScan:
         # octets of the present value that are still to come, and values of the section after it
         self.skip = 0
         self.values = 0
-        # octets of a frame that ended within a section's first octets
+        # octets of frames that ended within the head, or within a section's first octets
         self.pending = b""
         # what is wrong with the message, for people; empty as long as nothing is
         self.problem = ""
-        self.frames = 0
-        self.is_first = True
         self.long_code = 0
-        # where in the first frame header and message annotations lie; an end is 0 where there are
-        # none, or where they reach into the next frame
-        self.header_at = self.header_end = 0
+        # the head has come whole; `frame` begins with it when that is so for the first time
+        self.is_headed = False
+        # where in that frame the map of the message annotations lies; both 0 where there is none
+        self.annotations_at = self.annotations_end = 0
+        # where the delivery annotations lie in it
         self.cut_at = self.cut_end = 0
-        self.message_annotations_at = self.message_annotations_end = 0
-        # where what follows them begins there
-        self.bare_at = 0
 
     def feed(self, frame: TransferFrame) -> bool:
         """Follow the message through a frame's payload; False when `problem` says what is wrong.
 
         Afterwards `frame` is what is to be sent on, without the delivery annotations: the frame
-        given, with its bounds moved, or another.
+        given, with its bounds moved, or another. As long as `is_headed` is False nothing is.
         """
         if self.problem:
             return False
-        self.frames += 1
-        self.is_first = self.frames == 1
-        self.frame = frame
+        sent_on = frame
         if self.pending:
             frame = self._joined(frame)
+            if not self.is_headed:
+                sent_on = frame
+        self.frame = sent_on
         at = frame.payload_at
         end = frame.end
-        if self.is_first:
-            self.bare_at = at
-        # delivery annotations are for us alone: what of them lies in this frame is left out
-        self.cut_at = self.cut_end = 0
-        if self.section == DELIVERY_ANNOTATIONS and (self.skip or self.values):
-            self.cut_at = at
-            self.cut_end = end
         while True:
             if self.skip > end - at:
                 self.skip -= end - at
                 break
             at += self.skip
             self.skip = 0
-            if self.values == 0 and self.section < PROPERTIES:
+            if self.values == 0 and not self.is_headed:
                 self._note_end(at)
             if at == end:
                 break
@@ -102,11 +97,11 @@ class SectionScan:
             if following == WRONG:
                 return False
             if following == INCOMPLETE:
-                self._await(frame, at)
+                self.pending = bytes(memoryview(frame.octets)[at:end])
                 break
             at = following
-        if self.cut_end:
-            self._leave_out()
+        if not self.is_headed:
+            self._look_at_head(frame)
         return True
 
     def finish(self) -> bool:
@@ -115,33 +110,39 @@ class SectionScan:
             self.problem = f"the message ends inside of {_name(self.section)}"
         return not self.problem
 
-    def _await(self, frame: TransferFrame, at: int) -> None:
-        """A frame ends within the first octets of a section or value; keep them for the next."""
-        self.pending = bytes(memoryview(frame.octets)[at : frame.end])
-        if self.section < PROPERTIES:
-            # whether they are sent on depends on what they turn out to be
-            self.frame.end = at
-            self.cut_end = min(self.cut_end, at)
+    def _look_at_head(self, frame: TransferFrame) -> None:
+        """Whether the head has come: what follows it has begun, or cannot be a part of it."""
+        self.is_headed = (
+            not frame.more
+            or self.section >= PROPERTIES
+            or (self.section == MESSAGE_ANNOTATIONS and self.skip == 0 and self.values == 0)
+        )
+        if not self.is_headed:
+            self._await_head(frame)
+        elif self.cut_end:
+            self._leave_out()
+
+    def _await_head(self, frame: TransferFrame) -> None:
+        """Keep what has come of the head, to look at it again when there is more of it."""
+        self.pending = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+        self.section = 0
+        self.skip = 0
+        self.values = 0
+        self.annotations_at = self.annotations_end = 0
+        self.cut_at = self.cut_end = 0
 
     def _joined(self, frame: TransferFrame) -> TransferFrame:
-        """The frame with what was pending before it; rare, and never more than a few octets."""
-        octets_joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
-        joined = frame.with_payload(octets_joined)
+        """The frame with what was pending before it."""
+        joined = self.pending + bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
         self.pending = b""
-        if self.section < PROPERTIES:
-            self.frame = joined
-        return joined
+        return frame.with_payload(joined)
 
     def _note_end(self, at: int) -> None:
         """Note where a section ends that the router may have to change, or leave out."""
-        if self.section == DELIVERY_ANNOTATIONS and self.cut_end:
+        if self.section == DELIVERY_ANNOTATIONS:
             self.cut_end = at
-        if self.is_first:
-            if self.section == HEADER:
-                self.header_end = at
-            elif self.section == MESSAGE_ANNOTATIONS:
-                self.message_annotations_end = at
-            self.bare_at = at
+        elif self.section == MESSAGE_ANNOTATIONS:
+            self.annotations_end = at
 
     def _leave_out(self) -> None:
         """Leave the delivery annotations out of the frame that is sent on (section 3.2.2)."""
@@ -155,13 +156,9 @@ class SectionScan:
             head = bytes(view[frame.payload_at : self.cut_at])
             self.frame = frame.with_payload(head + bytes(view[self.cut_end : frame.end]))
             moved = len(head) - self.cut_end
-            self.header_at -= frame.payload_at
-            self.header_end -= frame.payload_at
-            self.bare_at += moved
-            if self.message_annotations_at:
-                self.message_annotations_at += moved
-            if self.message_annotations_end:
-                self.message_annotations_end += moved
+            if self.annotations_end:
+                self.annotations_at += moved
+                self.annotations_end += moved
 
     def _begin(self, frame: TransferFrame, at: int) -> int:
         """Begin the section at `at`; returns where its value is, INCOMPLETE or WRONG."""
@@ -192,12 +189,8 @@ class SectionScan:
         self.values = 1
         if code == DELIVERY_ANNOTATIONS:
             self.cut_at = at
-            self.cut_end = frame.end
-        elif self.is_first:
-            if code == HEADER:
-                self.header_at = at
-            elif code == MESSAGE_ANNOTATIONS:
-                self.message_annotations_at = at
+        elif code == MESSAGE_ANNOTATIONS:
+            self.annotations_at = following
         return following
 
     def _long_descriptor(self, frame: TransferFrame, at: int) -> int:
@@ -265,7 +258,7 @@ def is_plain(frame: TransferFrame) -> bool:
     """Whether a frame is a whole message with nothing to find fault with, or to leave out.
 
     This is for most messages, and quick. What it does not know it denies, and a scan tells: long
-    descriptors, delivery annotations, a body of several sections.
+    descriptors, delivery annotations, annotations of the router's own, a body of several sections.
     """
     at = frame.payload_at
     end = frame.end
@@ -282,11 +275,14 @@ def is_plain(frame: TransferFrame) -> bool:
         if not _is_allowed(code, constructor):
             return False
         category = constructor >> 4
+        value_at = at + 3
         if category == 0xA or category == 0xC:
             at += 5 + frame.octets[at + 4]
         elif (category == 0xB or category == 0xD) and end - at >= 8:
             at += 8 + octets.read_u32(frame.octets, at + 4)
         else:
+            return False
+        if code == MESSAGE_ANNOTATIONS and (at > end or not are_foreign(frame, value_at, at)):
             return False
         before = code
     return at == end

@@ -31,3 +31,4 @@ cdef class Consumer:
     cdef public OutgoingLink link
     cdef public Address address
     cdef public WaitingQueue waiting
+    cdef public bint shows_passage

@@ -67,3 +67,5 @@ class Consumer:
         self.link = link
         self.address = address
         self.waiting = WaitingQueue() if address.treatment == MULTICAST else address.waiting
+        # messages leave with the router's own annotations
+        self.shows_passage = False

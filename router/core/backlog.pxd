@@ -18,6 +18,9 @@ cdef class Backlog:
     cpdef int hold(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1
     cdef int _note_deadline(self, Delivery delivery, double deadline) except -1
     cpdef int forget_ttl(self, Delivery delivery) except -1
+    cpdef int tell_ttl(self, Delivery delivery) except -1
+    @cython.locals(count=Py_ssize_t)
+    cpdef int replace_first(self, Delivery delivery, bytes octets) except -1
     @cython.locals(session=Session)
     cdef int _release(self, Delivery delivery, Py_ssize_t frames, Py_ssize_t count) except -1
     cpdef int drop(self, Delivery delivery) except -1

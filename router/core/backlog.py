@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header, without_ttl
+from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
+from router.amqp.revision import without_ttl, write_ttl
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -80,9 +81,18 @@ class Backlog:
         delivery.deadline = 0.0
         if delivery.ttl_at:
             delivery.ttl_at = 0
-            chunk = bytes(delivery.chunks[0])
-            delivery.chunks[0] = without_ttl(chunk)
-            self._release(delivery, 0, len(chunk) - len(delivery.chunks[0]))
+            self.replace_first(delivery, without_ttl(bytes(delivery.chunks[0])))
+
+    def tell_ttl(self, delivery: Delivery) -> None:
+        """Write what is left of the ttl over it, in the first chunk."""
+        left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
+        write_ttl(delivery.chunks[0], delivery.ttl_at, left_ms)
+
+    def replace_first(self, delivery: Delivery, octets: bytes) -> None:
+        """Have other octets wait in the place of the first that came."""
+        count = len(delivery.chunks[0]) - len(octets)
+        delivery.chunks[0] = octets
+        self._release(delivery, 0, count)
 
     def _release(self, delivery: Delivery, frames: int, count: int) -> None:
         """Octets that were held have left, or are given up."""
@@ -115,8 +125,6 @@ class Backlog:
     def send(self, session: Session, delivery: Delivery) -> bool:
         """Send what waits of a delivery; whether nothing is left of it."""
         chunks = delivery.chunks
-        if delivery.ttl_at and not delivery.started:
-            self._write_ttl(delivery)
         while chunks:
             if session.remote_incoming_window <= 0 or session.outbox.congested:
                 return False
@@ -134,11 +142,3 @@ class Backlog:
             self._release(delivery, 1, count)
         delivery.chunks = None
         return True
-
-    def _write_ttl(self, delivery: Delivery) -> None:
-        """Write what is left of the ttl over it, in the first chunk and in the same width."""
-        left_ms = max(0, int((delivery.deadline - self.turn.now) * 1000))
-        chunk = delivery.chunks[0]
-        at = delivery.ttl_at
-        width = 4 if chunk[at - 1] == 0x70 else 1 if chunk[at - 1] == 0x52 else 0
-        chunk[at : at + width] = left_ms.to_bytes(4, "big")[4 - width :]

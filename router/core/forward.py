@@ -16,7 +16,7 @@ from typing import Any
 from router.amqp import codes
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
-from router.core import dead_letters, draining, linking, refusals, sizes, verdicts
+from router.core import dead_letters, draining, linking, passage, refusals, sizes, verdicts
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
@@ -54,7 +54,7 @@ class Forwarder(Settler):
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
         self.backlog = Backlog(turn, limit_bytes)
-        self.intake = Intake()
+        self.intake = Intake(limit_bytes)
         # receivers whose drain waits for what their senders have, and until when
         self.drains: dict[Consumer, float] = {}
 
@@ -88,27 +88,29 @@ class Forwarder(Settler):
             self._follow(delivery, frame)
 
     def _begin(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Find a way for a delivery whose first frame has come."""
+        """Find a way for a delivery as soon as all of its message's head has come."""
         link = delivery.incoming
         producer = link.owner
         address = producer.address
-        if frame.resume:
+        if frame.resume and delivery.scan is None:
             # No state outlives a link here, so whatever it resumes is unknown (section 2.7.5).
             delivery.discarded = True
             self.note_credit(address, producer)
             return
+        sound = self.intake.begin(delivery, frame)
+        if sound is None and not self.intake.problem:
+            return
         if address is None:
-            address = self._address_of_message(delivery, producer, frame)
+            address = self._address_of_message(delivery, producer, sound)
             if address is None:
                 return
         delivery.address = address
         address.counters.ingress += 1
-        address.counters.bytes_in += frame.end - frame.payload_at
+        address.counters.bytes_in += delivery.size
         if delivery.settled:
             address.counters.presettled += 1
         if link.credit <= producer.low_mark:
             self.note_credit(address, producer)
-        sound = self.intake.begin(delivery, frame)
         if sound is None:
             refusals.malformed(self, address, delivery)
             return
@@ -141,7 +143,10 @@ class Forwarder(Settler):
         session = link.session
         session.begin_outgoing(link, delivery)
         consumer.address.counters.egress += 1
-        self._write(session, link, delivery, frame)
+        if consumer.shows_passage:
+            self._write(session, link, delivery, passage.show(consumer, delivery, frame))
+        else:
+            self._write(session, link, delivery, frame)
 
     def _write(
         self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame
@@ -230,6 +235,7 @@ class Forwarder(Settler):
             copy.incoming = delivery.incoming
             copy.address = address
             copy.message_format = delivery.message_format
+            copy.passage = delivery.passage
             copy.settled = delivery.settled
             copy.complete = delivery.complete
             copy.size = delivery.size
@@ -268,13 +274,22 @@ class Forwarder(Settler):
         return keeps
 
     def _address_of_message(
-        self, delivery: Delivery, producer: Producer, frame: TransferFrame
+        self, delivery: Delivery, producer: Producer, frame: TransferFrame | None
     ) -> Address | None:
-        """Where an anonymous sender's message goes: its `to` (section 2.6 of the relay's rules)."""
+        """Where an anonymous sender's message goes: its `to` (section 2.6 of the relay's rules).
+
+        A router's annotation is heard before it. A message that is none (no frame) goes nowhere.
+        """
         link = delivery.incoming
         if link.credit <= producer.low_mark:
             self.note_credit(None, producer)
-        name = find_to(frame.octets, frame.payload_at, frame.end)
+        if frame is None:
+            return self.table.nowhere
+        name = None
+        if delivery.passage is not None:
+            name = delivery.passage.to
+        if name is None:
+            name = find_to(frame.octets, frame.payload_at, frame.end)
         if name is None:
             refusals.unaddressed(self, delivery, verdicts.NO_TO)
             return None
@@ -331,9 +346,14 @@ class Forwarder(Settler):
                 dead_letters.give_up(self, delivery)
                 continue
             self.count_out(delivery)
+            if delivery.ttl_at:
+                self.backlog.tell_ttl(delivery)
             whole = None
             if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
                 whole = delivery.chunks[0]
+            if consumer.shows_passage:
+                octets = passage.shown(consumer, delivery, bytes(delivery.chunks[0]))
+                self.backlog.replace_first(delivery, octets)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
             if not self.backlog.send(session, delivery) or not delivery.complete:
@@ -379,7 +399,9 @@ class Forwarder(Settler):
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""
-        if delivery.address is not None and not delivery.discarded:
+        if delivery.address is None:
+            self.intake.forget(delivery)
+        elif not delivery.discarded:
             delivery.address.counters.aborted += 1
         copies = delivery.copies if delivery.copies is not None else [delivery]
         for copy in copies:

@@ -66,6 +66,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
     agreed = terms.agree(source)
     text, address = _enter(forwarder, link, source, is_sender=False)
     consumer = Consumer(link, address)
+    consumer.shows_passage = link.session.connection.settings.shows_annotations
     link.owner = consumer
     link.terms = agreed
     address.consumers.append(consumer)

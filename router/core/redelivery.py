@@ -16,6 +16,7 @@ from router.amqp.composite import decode_composite
 from router.amqp.performatives import Modified
 from router.amqp.reading import DispositionFrame
 from router.amqp.revision import revise
+from router.core import passage
 from router.core.address import MULTICAST, Address, Consumer
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
@@ -150,8 +151,13 @@ def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:
         octets,
         int((now - kept.since) * 1000),
         failed=bool(modified.delivery_failed),
-        annotations=modified.message_annotations,
+        annotations=_users(modified.message_annotations),
     )
+
+
+def _users(annotations: dict[Any, Any] | None) -> dict[Any, Any]:
+    """Those that a receiver may write: not the router's own."""
+    return {key: value for key, value in (annotations or {}).items() if not passage.is_own(key)}
 
 
 def _send(
@@ -165,11 +171,14 @@ def _send(
     delivery.started = False
     delivery.outcome = codes.NO_STATE
     session.begin_outgoing(link, delivery)
-    sent = session.send(delivery, octets, 0, len(octets), False)
+    outgoing = octets
+    if consumer.shows_passage:
+        outgoing = passage.shown(consumer, delivery, octets)
+    sent = session.send(delivery, outgoing, 0, len(outgoing), False)
     counters.bytes_out += sent
-    if sent < len(octets):
+    if sent < len(outgoing):
         link.current = delivery
-        core.backlog.hold(delivery, octets, sent, len(octets))
+        core.backlog.hold(delivery, outgoing, sent, len(outgoing))
     elif link.presettles:
         counters.count_outcome(codes.ACCEPTED)
         core.settle(delivery, codes.ACCEPTED, EMPTY)

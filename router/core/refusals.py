@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.constants import Condition, Descriptor
+from router.amqp.constants import Descriptor
 from router.core import linking, verdicts
 from router.core.address import Address
 from router.errors import AmqpError, Scope
@@ -28,6 +28,7 @@ def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
 def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
     """A message that is none: its sender is told, its receivers see it aborted."""
     problem = forwarder.intake.problem
+    condition = forwarder.intake.condition
     address.counters.malformed += 1
     delivery.discarded = True
     copies = delivery.copies if delivery.copies is not None else [delivery]
@@ -36,7 +37,7 @@ def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
     if delivery.settled:
         # there is no outcome to tell it by
         link = delivery.incoming
-        error = AmqpError(Condition.DECODE_ERROR, problem, Scope.LINK)
+        error = AmqpError(condition, problem, Scope.LINK)
         link.session.connection.fail_link(link, error)
     else:
-        forwarder.settle(delivery, REJECTED, verdicts.rejected(Condition.DECODE_ERROR, problem))
+        forwarder.settle(delivery, REJECTED, verdicts.rejected(condition, problem))

@@ -32,4 +32,5 @@ cdef class Delivery:
     cdef public bytes outcome_octets
     cdef public object kept
     cdef public bytes state
+    cdef public object passage
     cdef public bytes tag

@@ -65,6 +65,8 @@ class Delivery:
     kept: Any
     # the sender's state, for the first transfer to the receiver; None for what has none to tell
     state: bytes | None
+    # where it has been, as the routers before this one have written on it; None where none has
+    passage: Any
     # the delivery-tag to send, where it matters; None for one made of the delivery-id
     tag: bytes | None
 
@@ -98,6 +100,7 @@ DEFAULTS: dict[str, Any] = {
     "outcome_octets": None,
     "kept": None,
     "state": None,
+    "passage": None,
     "tag": None,
 }
 

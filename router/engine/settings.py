@@ -31,6 +31,10 @@ class ConnectionSettings:
     sasl_required: bool = False
     sasl_username: str | None = None
     sasl_password: str | None = attrs.field(default=None, repr=False)
+    # whether the router's own message annotations are believed where the peer sends them, and
+    # whether it is sent them
+    honours_annotations: bool = False
+    shows_annotations: bool = False
     # the most credit a sender is given
     link_capacity: int = 1000
     # held octets of one connection above which reading of it stops

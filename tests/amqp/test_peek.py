@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.decode import decode_value
 from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
-from router.amqp.peek import find_absolute_expiry, find_header, find_to, without_ttl
+from router.amqp.peek import find_absolute_expiry, find_header, find_to
 from router.amqp.types import Symbol, Timestamp
 
 from support.wire import cut_short, messages
@@ -73,27 +73,6 @@ def test_a_ttl_in_any_encoding(
     value = octets[found.ttl_at : found.ttl_at + found.width]
     assert int.from_bytes(value, "big") == found.ttl_ms
     assert octets[found.ttl_at - 1 : found.ttl_at].hex() == ttl[:2]
-
-
-@pytest.mark.parametrize("after", ["", "40", "427000000001"])
-@pytest.mark.parametrize("descriptor", DESCRIPTORS)
-@pytest.mark.parametrize("enclose", LISTS.values(), ids=list(LISTS))
-@pytest.mark.parametrize("ttl", TTLS)
-def test_a_ttl_can_be_taken_out(after: str, descriptor: str, enclose: Any, ttl: str) -> None:
-    count = {"": 3, "40": 4, "427000000001": 5}[after]
-    body = b"\x00\x53\x75\xa0\x01x"
-
-    def message(its_ttl: str) -> bytes:
-        items = bytes.fromhex("415007" + its_ttl + after)
-        return bytes(bytes.fromhex(descriptor) + enclose(items, count) + body)
-
-    assert without_ttl(message(ttl)) == message("40")
-    assert without_ttl(message("40")) == message("40")
-
-
-def test_what_has_no_ttl_is_left_alone() -> None:
-    for octets in (b"", bytes.fromhex("00537045"), bytes.fromhex("005375a00178")):
-        assert without_ttl(octets) == octets
 
 
 @pytest.mark.parametrize(

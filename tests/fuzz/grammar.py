@@ -43,6 +43,13 @@ SECTIONS = (
     bytes.fromhex("005373c00d034040a10862616c616e636564"),
     bytes.fromhex("005373d0000000100000000340 40b1000000056f74686572"),
     bytes.fromhex("005375a003616263"),
+    # annotations, the router's own among them, and some cut short
+    (
+        b"\x00\x53\x72\xc1\x39\x06\xa3\x07x-opt-u\x54\x01\xa3\x0ex-opt-qd.trace\xc0\x04\x01\xa1\x01a"
+        b"\xa3\x0bx-opt-qd.to\xa1\x08balanced"
+    ),
+    b"\x00\x53\x72\xd1\x00\x00\x00\x17\x00\x00\x00\x02\xa3\x0ex-opt-qd.trace\xa1\x01a",
+    b"\x00\x53\x72\xc1\x17",
 )
 
 

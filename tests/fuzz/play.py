@@ -203,6 +203,8 @@ class Peer:
         settings = dict(SETTINGS)
         if number % 3 == 2:
             settings["held_limit_bytes"] = LITTLE_BYTES
+        settings["honours_annotations"] = number % 4 in (1, 2)
+        settings["shows_annotations"] = number % 4 in (2, 3)
         self.connection = Connection(
             server_settings(**settings), router.forwarder, router.turn, "peer", False
         )
@@ -465,6 +467,8 @@ class Play:
         """What holds at any time."""
         backlog = self.router.forwarder.backlog
         most = READ_BYTES * MOST_COPIES
+        intake = self.router.forwarder.intake
+        assert 0 <= intake.held_bytes <= intake.limit_bytes
         assert 0 <= backlog.held_bytes <= LIMIT_BYTES + most * len(self.peers)
         given = said = 0
         for peer in self.peers:
@@ -491,6 +495,7 @@ class Play:
             self.check()
         forwarder = self.router.forwarder
         assert forwarder.backlog.held_bytes == 0
+        assert forwarder.intake.held_bytes == 0
         assert forwarder.credit_due == []
         assert self.router.turn.touched == []
         assert len(self.router.table) == 0

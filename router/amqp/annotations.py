@@ -1,0 +1,110 @@
+"""Whether message annotations are the users' alone, or hold any of the router's own.
+
+This is asked of each message that has annotations, so it steps from key to key by size and compares
+nine octets of each. What is done where there are some is rare, and `revision`'s.
+"""
+
+from __future__ import annotations
+
+from router.amqp import octets
+from router.amqp.reading import TransferFrame
+
+# The router's own keys begin with this, as Qpid Dispatch's do.
+PREFIX = "x-opt-qd."
+
+PREFIX_BYTES = len(PREFIX)
+# the prefix without its last octet, which is a full stop
+PREFIX_HEAD = int.from_bytes(PREFIX[:8].encode(), "big")
+FULL_STOP = 0x2E
+
+MAP8 = 0xC1
+DESCRIBED = 0x00
+# how `_step` says that a value does not end where it must
+OUTSIDE = -1
+
+
+def are_foreign(frame: TransferFrame, at: int, end: int) -> bool:
+    """Whether `frame.octets[at:end]`, which begins as a map, is one without a key of the router's.
+
+    It is none where its entries are not as many as it counts, or do not end where it ends. A key
+    that is a string counts as the symbol it stands for: some peers take one for the other.
+    """
+    left = end - at
+    if left < 3:
+        return False
+    if frame.octets[at] == MAP8:
+        count = int(frame.octets[at + 2])
+        at += 3
+    else:
+        if left < 9:
+            return False
+        count = octets.read_u32(frame.octets, at + 5)
+        at += 9
+    if count & 1:
+        return False
+    while count:
+        if _is_own(frame, at, end):
+            return False
+        at = _step(frame, at, end)
+        if at == OUTSIDE:
+            return False
+        at = _step(frame, at, end)
+        if at == OUTSIDE:
+            return False
+        count -= 2
+    return at == end
+
+
+def _is_own(frame: TransferFrame, at: int, end: int) -> bool:
+    """Whether the value at `at` is a symbol, or a string, that begins with the prefix."""
+    if at >= end:
+        return False
+    constructor = frame.octets[at]
+    # sym8 and str8, or those with four octets of size
+    if constructor == 0xA3 or constructor == 0xA1:
+        if end - at < 2 or frame.octets[at + 1] < PREFIX_BYTES:
+            return False
+        at += 2
+    elif constructor == 0xB3 or constructor == 0xB1:
+        if end - at < 5 or octets.read_u32(frame.octets, at + 1) < PREFIX_BYTES:
+            return False
+        at += 5
+    else:
+        return False
+    return (
+        end - at >= PREFIX_BYTES
+        and octets.read_u64(frame.octets, at) == PREFIX_HEAD
+        and frame.octets[at + 8] == FULL_STOP
+    )
+
+
+def _step(frame: TransferFrame, at: int, end: int) -> int:
+    """Where the value at `at` ends, or OUTSIDE; nothing inside of it is looked at."""
+    values = 1
+    while values:
+        if at >= end:
+            return OUTSIDE
+        constructor = int(frame.octets[at])
+        at += 1
+        if constructor == DESCRIBED:
+            # its descriptor, which may be described itself, and then the value
+            values += 1
+            continue
+        category = constructor >> 4
+        if category < 4:
+            return OUTSIDE
+        if category < 0xA:
+            # none, 1, 2, 4, 8 and 16 octets
+            at += (1 << (category - 4)) >> 1
+        elif category & 1:
+            if end - at < 4:
+                return OUTSIDE
+            at += 4 + octets.read_u32(frame.octets, at)
+        else:
+            if end - at < 1:
+                return OUTSIDE
+            at += 1 + frame.octets[at]
+        if at > end:
+            return OUTSIDE
+        values -= 1
+    return at

@@ -1,0 +1,123 @@
+"""Where a message has passed: the router's own message annotations, under Qpid Dispatch's names.
+
+`x-opt-qd.ingress` names the router where the message came in, `x-opt-qd.trace` all that it has
+passed, in order, and `x-opt-qd.to` the address that it goes to. A router is called `0/` and its id.
+
+Inside of the router a message carries none of them: what comes in under these names is taken out,
+and kept beside the message if its connection's settings say `honours_annotations`. They are written
+anew, after all others, into what leaves by a connection whose settings say `shows_annotations`.
+None of this touches a message that comes in without them and leaves by a connection that does not
+show them. (docs/decisions/0034-message-annotations.md.)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.annotations import PREFIX
+from router.amqp.reading import TransferFrame
+from router.amqp.revision import Entry, change_annotations, encode_entry, take_annotations
+from router.errors import AmqpError
+
+INGRESS: Final = f"{PREFIX}ingress"
+TRACE: Final = f"{PREFIX}trace"
+TO: Final = f"{PREFIX}to"
+
+
+@attrs.frozen
+class Passage:
+    """What routers before this one have written on a message."""
+
+    ingress: str | None = None
+    trace: tuple[str, ...] = ()
+    to: str | None = None
+    others: tuple[bytes, ...] = ()
+    """Entries under names that begin alike and are not known here."""
+
+
+def router_name(router_id: str) -> str:
+    """What a router is called in annotations: its area, which is always 0, and its id."""
+    return f"0/{router_id}"
+
+
+def is_own(key: str) -> bool:
+    """Whether an annotation's key is one of the router's own."""
+    return key.startswith(PREFIX)
+
+
+def take(delivery: Any, frame: TransferFrame) -> TransferFrame:
+    """The frame, which has all of a message's head, without the router's own annotations.
+
+    They are kept as the delivery's `passage` if its connection honours them. Raises AmqpError where
+    the message annotations are no map.
+    """
+    payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+    octets, entries = take_annotations(payload, is_own)
+    if delivery.incoming.session.connection.settings.honours_annotations:
+        delivery.passage = passage_of(entries)
+    return frame.with_payload(octets)
+
+
+def passage_of(entries: tuple[Entry, ...]) -> Passage:
+    """What the router's own annotations say.
+
+    What cannot be understood, for its type is wrong, is ignored as section 3.2.10 has it.
+    """
+    ingress = to = None
+    trace: tuple[str, ...] = ()
+    others = []
+    for entry in entries:
+        try:
+            value = entry.value()
+        except AmqpError:
+            continue
+        if entry.key == INGRESS:
+            ingress = value if type(value) is str else ingress
+        elif entry.key == TO:
+            to = value if type(value) is str else to
+        elif entry.key == TRACE:
+            if type(value) is list and all(type(name) is str for name in value):
+                trace = tuple(value)
+        else:
+            others.append(entry.octets)
+    return Passage(ingress, trace, to, tuple(others))
+
+
+def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
+    """A message, of which `octets` has all of the head, as it leaves by a link that shows them."""
+    if delivery.message_format:
+        return octets
+    here = router_name(consumer.link.session.connection.settings.container_id)
+    passed = delivery.passage
+    if passed is None:
+        entries = _fresh_entries(here, delivery.address.name)
+    else:
+        entries = _entries(here, delivery.address.name, passed)
+    changed = change_annotations(octets, is_own, entries)
+    # a message that its receiver would not take with them goes without
+    size = delivery.size + len(changed) - len(octets)
+    return octets if size > consumer.link.max_message_size else changed
+
+
+def _entries(here: str, to: str, passed: Passage) -> tuple[bytes, ...]:
+    return (
+        *passed.others,
+        encode_entry(TO, to),
+        encode_entry(INGRESS, here if passed.ingress is None else passed.ingress),
+        encode_entry(TRACE, [*passed.trace, here]),
+    )
+
+
+@lru_cache(maxsize=64)
+def _fresh_entries(here: str, to: str) -> tuple[bytes, ...]:
+    """What is written on a message that came in here: the same for one after the other."""
+    return _entries(here, to, Passage())
+
+
+def show(consumer: Any, delivery: Any, frame: TransferFrame) -> TransferFrame:
+    """`shown` of a frame's payload."""
+    payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+    return frame.with_payload(shown(consumer, delivery, payload))
