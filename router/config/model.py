@@ -15,7 +15,21 @@ from typing import Any, Final, Literal, get_args
 import attrs
 
 from router.config import kinds
-from router.config.open_properties import open_properties
+from router.config.endpoints import (
+    CONNECTION_BUFFER_BYTES,
+    IDLE_TIMEOUT_SECONDS,
+    LINK_CAPACITY,
+    LONGEST_TIMEOUT_S,
+    MAX_FRAME_SIZE,
+    MAX_SESSION_FRAMES,
+    MAX_SESSIONS,
+    MIB,
+    OPEN_PROPERTIES,
+    ROLE,
+    STRIP_ANNOTATIONS,
+    Role,
+    StripAnnotations,
+)
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
 from router.config.secret import Secret
 from router.config.setting import checked, setting
@@ -23,16 +37,10 @@ from router.config.setting import checked, setting
 Mode = Literal["standalone"]
 Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
 LinkStealing = Literal["same-user", "any", "never", "off"]
-Role = Literal["normal", "route-container"]
 Mechanism = Literal["ANONYMOUS", "PLAIN"]
 AddressFamily = Literal["IPv4", "IPv6"]
 LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
 LogFormat = Literal["text", "json"]
-
-MIB: Final = 2**20
-UINT_MAX: Final = 2**32 - 1
-# idle-time-out is a uint of milliseconds (AMQP 1.0 part 2.7.1).
-LONGEST_TIMEOUT_S: Final = UINT_MAX // 1000
 
 
 def _name_from_socket(entity: str) -> Any:
@@ -48,72 +56,6 @@ _HOST: Final = kinds.text(255, spaces=False)
 _NAME: Final = kinds.text(512)
 _MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))
 _DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
-
-# What listeners and connectors have in common. One definition may stand in two classes: attrs makes
-# an attribute of each class from it.
-_ROLE: Final[Role] = attrs.field(
-    default="normal",
-    metadata=setting(
-        kinds.choice(get_args(Role)),
-        "What the peer is: a client (normal), or a container such as a broker that this router "
-        "attaches links to (route-container).",
-    ),
-)
-_MAX_FRAME_SIZE: Final[int] = attrs.field(
-    default=65536,
-    metadata=setting(
-        kinds.whole_number(512, MIB, "bytes"),
-        "The largest frame that the peer may send, announced in open as max-frame-size.",
-    ),
-)
-_MAX_SESSIONS: Final[int] = attrs.field(
-    default=32768,
-    metadata=setting(
-        kinds.whole_number(1, 65536, "sessions"),
-        "How many sessions the peer may begin on one connection; one less is announced in open as "
-        "channel-max.",
-    ),
-)
-_MAX_SESSION_FRAMES: Final[int] = attrs.field(
-    default=2048,
-    metadata=setting(
-        kinds.whole_number(1, 2**31 - 1, "frames"),
-        "How many transfer frames the peer may send on one session before the router widens the "
-        "incoming window.",
-    ),
-)
-_LINK_CAPACITY: Final[int] = attrs.field(
-    default=1000,
-    metadata=setting(
-        kinds.whole_number(1, 1_000_000, "deliveries"),
-        "How many deliveries a link may have on their way: the most credit a sender is given.",
-    ),
-)
-_CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
-    default=8 * MIB,
-    metadata=setting(
-        kinds.whole_number(64 * 1024, 2**40, "bytes"),
-        "How many bytes of messages one connection may have waiting in the router. Its sessions "
-        "share half of it as their windows; with more than all of it waiting, they are let send "
-        "no more until half has left.",
-    ),
-)
-_IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(
-    default=16.0,
-    metadata=setting(
-        kinds.seconds(LONGEST_TIMEOUT_S, zero="never"),
-        "How long the peer may be silent before the connection is closed; half of it is announced "
-        "in open as idle-time-out.",
-    ),
-)
-_OPEN_PROPERTIES: Final[Mapping[str, object]] = attrs.field(
-    factory=dict,
-    metadata=setting(
-        open_properties(),
-        "Further properties to send in open, beside those that the router sends itself.",
-        default="none",
-    ),
-)
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -202,7 +144,7 @@ class ListenerSettings:
             default="every family that the host has",
         ),
     )
-    role: Role = _ROLE
+    role: Role = ROLE
     sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
         default=("ANONYMOUS",),
         metadata=setting(_MECHANISMS, "The SASL mechanisms to offer, in this order."),
@@ -223,12 +165,13 @@ class ListenerSettings:
             default="none; needed where PLAIN is offered",
         ),
     )
-    max_frame_size: int = _MAX_FRAME_SIZE
-    max_sessions: int = _MAX_SESSIONS
-    max_session_frames: int = _MAX_SESSION_FRAMES
-    link_capacity: int = _LINK_CAPACITY
-    connection_buffer_bytes: int = _CONNECTION_BUFFER_BYTES
-    idle_timeout_seconds: float = _IDLE_TIMEOUT_SECONDS
+    max_frame_size: int = MAX_FRAME_SIZE
+    max_sessions: int = MAX_SESSIONS
+    max_session_frames: int = MAX_SESSION_FRAMES
+    strip_annotations: StripAnnotations = STRIP_ANNOTATIONS
+    link_capacity: int = LINK_CAPACITY
+    connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
+    idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
     initial_handshake_timeout_seconds: float = attrs.field(
         default=10.0,
         metadata=setting(
@@ -236,7 +179,7 @@ class ListenerSettings:
             "How long a peer may take from connecting to the end of its open.",
         ),
     )
-    open_properties: Mapping[str, object] = _OPEN_PROPERTIES
+    open_properties: Mapping[str, object] = OPEN_PROPERTIES
     http: bool = attrs.field(
         default=False,
         metadata=setting(
@@ -276,7 +219,7 @@ class ConnectorSettings:
             default="connector/host:port",
         ),
     )
-    role: Role = _ROLE
+    role: Role = ROLE
     sasl_username: str | None = attrs.field(
         default=None,
         metadata=setting(kinds.text(255), "The user to be, for PLAIN.", default="none"),
@@ -300,13 +243,14 @@ class ConnectorSettings:
     )
     allow_redirect: bool = ALLOW_REDIRECT
     redirect_hosts: tuple[str, ...] = REDIRECT_HOSTS
-    max_frame_size: int = _MAX_FRAME_SIZE
-    max_sessions: int = _MAX_SESSIONS
-    max_session_frames: int = _MAX_SESSION_FRAMES
-    link_capacity: int = _LINK_CAPACITY
-    connection_buffer_bytes: int = _CONNECTION_BUFFER_BYTES
-    idle_timeout_seconds: float = _IDLE_TIMEOUT_SECONDS
-    open_properties: Mapping[str, object] = _OPEN_PROPERTIES
+    max_frame_size: int = MAX_FRAME_SIZE
+    max_sessions: int = MAX_SESSIONS
+    max_session_frames: int = MAX_SESSION_FRAMES
+    strip_annotations: StripAnnotations = STRIP_ANNOTATIONS
+    link_capacity: int = LINK_CAPACITY
+    connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
+    idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
+    open_properties: Mapping[str, object] = OPEN_PROPERTIES
 
 
 def _name_from_address(self: AddressSettings) -> str:

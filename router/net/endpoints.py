@@ -37,6 +37,8 @@ def _common_settings(
         "max_frame_size": endpoint.max_frame_size,
         "channel_max": endpoint.max_sessions - 1,
         "window_limit": endpoint.max_session_frames,
+        "honours_annotations": endpoint.strip_annotations in ("out", "no"),
+        "shows_annotations": endpoint.strip_annotations in ("in", "no"),
         "link_capacity": endpoint.link_capacity,
         "held_limit_bytes": endpoint.connection_buffer_bytes,
         "unsent_limit_bytes": UNSENT_LIMIT_BYTES,

@@ -57,6 +57,21 @@ def test_a_listener_tells_all() -> None:
     assert not settings.sasl_required
 
 
+@pytest.mark.parametrize(
+    ("strip", "honours", "shows"),
+    [("in", False, True), ("out", True, False), ("both", False, False), ("no", True, True)],
+)
+def test_annotations_are_believed_and_shown_where_they_are_not_stripped(
+    strip: Any, honours: bool, shows: bool
+) -> None:
+    connector = ConnectorSettings(strip_annotations=strip)
+    for settings in (
+        listener_settings("router", ListenerSettings(strip_annotations=strip)),
+        connector_settings("router", connector, connector.host),
+    ):
+        assert (settings.honours_annotations, settings.shows_annotations) == (honours, shows)
+
+
 def test_whoever_has_to_prove_himself_is_not_offered_anonymous(tmp_path: Path) -> None:
     settings = listener_settings(
         "router",

@@ -1,0 +1,94 @@
+"""What listeners and connectors have in common: how the connections are that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.open_properties import open_properties
+from router.config.setting import setting
+
+Role = Literal["normal", "route-container"]
+StripAnnotations = Literal["in", "out", "both", "no"]
+
+MIB: Final = 2**20
+# idle-time-out is a uint of milliseconds (AMQP 1.0 part 2.7.1).
+LONGEST_TIMEOUT_S: Final = (2**32 - 1) // 1000
+
+# One definition may stand in two classes: attrs makes
+# an attribute of each class from it.
+ROLE: Final[Role] = attrs.field(
+    default="normal",
+    metadata=setting(
+        kinds.choice(get_args(Role)),
+        "What the peer is: a client (normal), or a container such as a broker that this router "
+        "attaches links to (route-container).",
+    ),
+)
+MAX_FRAME_SIZE: Final[int] = attrs.field(
+    default=65536,
+    metadata=setting(
+        kinds.whole_number(512, MIB, "bytes"),
+        "The largest frame that the peer may send, announced in open as max-frame-size.",
+    ),
+)
+MAX_SESSIONS: Final[int] = attrs.field(
+    default=32768,
+    metadata=setting(
+        kinds.whole_number(1, 65536, "sessions"),
+        "How many sessions the peer may begin on one connection; one less is announced in open as "
+        "channel-max.",
+    ),
+)
+MAX_SESSION_FRAMES: Final[int] = attrs.field(
+    default=2048,
+    metadata=setting(
+        kinds.whole_number(1, 2**31 - 1, "frames"),
+        "How many transfer frames the peer may send on one session before the router widens the "
+        "incoming window.",
+    ),
+)
+LINK_CAPACITY: Final[int] = attrs.field(
+    default=1000,
+    metadata=setting(
+        kinds.whole_number(1, 1_000_000, "deliveries"),
+        "How many deliveries a link may have on their way: the most credit a sender is given.",
+    ),
+)
+CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
+    default=8 * MIB,
+    metadata=setting(
+        kinds.whole_number(64 * 1024, 2**40, "bytes"),
+        "How many bytes of messages one connection may have waiting in the router. Its sessions "
+        "share half of it as their windows; with more than all of it waiting, they are let send "
+        "no more until half has left.",
+    ),
+)
+IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(
+    default=16.0,
+    metadata=setting(
+        kinds.seconds(LONGEST_TIMEOUT_S, zero="never"),
+        "How long the peer may be silent before the connection is closed; half of it is announced "
+        "in open as idle-time-out.",
+    ),
+)
+OPEN_PROPERTIES: Final[Mapping[str, object]] = attrs.field(
+    factory=dict,
+    metadata=setting(
+        open_properties(),
+        "Further properties to send in open, beside those that the router sends itself.",
+        default="none",
+    ),
+)
+STRIP_ANNOTATIONS: Final[StripAnnotations] = attrs.field(
+    default="both",
+    metadata=setting(
+        kinds.choice(get_args(StripAnnotations)),
+        "Where the router's own message annotations (x-opt-qd.ingress and the like) are left out: "
+        "of what the peer sends (in), so that it cannot make them up; of what it is sent (out); of "
+        "both; or nowhere (no). All other annotations pass as they are.",
+    ),
+)

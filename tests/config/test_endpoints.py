@@ -1,0 +1,37 @@
+"""What is shared by listeners and connectors means the same for both, and has the same defaults."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from router.config import endpoints
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+from router.config.model import ConnectorSettings, ListenerSettings
+
+SHARED = [name.lower() for name, value in vars(endpoints).items() if hasattr(value, "metadata")]
+
+
+def test_listeners_and_connectors_share_them() -> None:
+    assert "strip_annotations" in SHARED
+    listener = attrs.fields_dict(ListenerSettings)
+    connector = attrs.fields_dict(ConnectorSettings)
+    for name in SHARED:
+        assert listener[name].metadata == connector[name].metadata
+        assert listener[name].default == connector[name].default
+
+
+@pytest.mark.parametrize("entity", ["listener", "connector"])
+def test_annotations_are_stripped_both_ways_unless_it_is_said(entity: str) -> None:
+    def read(text: str) -> str:
+        configuration = parse_configuration(f"[[{entity}]]\n{text}", source="f")
+        (one,) = configuration.listeners or configuration.connectors
+        return one.strip_annotations
+
+    assert read("") == "both"
+    for value in ("in", "out", "both", "no"):
+        assert read(f'stripAnnotations = "{value}"') == value
+    for wrong in ('"yes"', "false", '"IN"'):
+        with pytest.raises(InvalidConfiguration, match="stripAnnotations"):
+            read(f"stripAnnotations = {wrong}")
