@@ -62,7 +62,11 @@ class Node:
         ]
         largest = max(frame_sizes, default=0)
         self.exchange = Exchange(
-            self.table, router.memory_limit_bytes, largest, LinkNames(router.link_stealing)
+            self.table,
+            router.memory_limit_bytes,
+            largest,
+            LinkNames(router.link_stealing),
+            router.terminus_timeout_limit_seconds,
         )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()
@@ -70,9 +74,9 @@ class Node:
         # why the router should not be sent new connections, if so
         self._unready: str | None = "the router is starting"
 
-    def _dynamic_name(self) -> str:
+    def _dynamic_name(self, maker: str) -> str:
         token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
-        return f"amqp:/_topo/0/{self.container_id}/temp.{token}"
+        return f"amqp:/_topo/0/{self.container_id}/temp.{token}.{maker}"
 
     async def run(
         self,

@@ -16,8 +16,8 @@ from router.config.model import (
     AddressSettings,
     Configuration,
     ListenerSettings,
-    RouterSettings,
 )
+from router.config.router_settings import RouterSettings
 from router.node import Node
 
 from support.loopback import dialled, running_node

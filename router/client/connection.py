@@ -27,7 +27,7 @@ from router.client.link import ClientLink
 from router.client.receiver import Receiver
 from router.client.sender import Sender
 from router.client.url import Url, parse_url
-from router.engine import attaching, events
+from router.engine import attaching, beginning, events
 from router.engine.connection import Connection
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
@@ -284,7 +284,7 @@ class ClientConnection:
             refusal = AmqpError(Condition.NOT_ALLOWED, "this client only dials", Scope.LINK)
             attaching.refuse(event.link, refusal)
         elif isinstance(event, events.ConnectionOpened):
-            self._session = attaching.begin(self._engine)
+            self._session = beginning.begin(self._engine)
         elif isinstance(event, events.SessionBegun):
             self._settled.set()
         elif isinstance(event, events.SessionEnded):

@@ -23,7 +23,6 @@ from router.config.endpoints import (
     MAX_FRAME_SIZE,
     MAX_SESSION_FRAMES,
     MAX_SESSIONS,
-    MIB,
     OPEN_PROPERTIES,
     ROLE,
     STRIP_ANNOTATIONS,
@@ -31,12 +30,10 @@ from router.config.endpoints import (
     StripAnnotations,
 )
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
+from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
 from router.config.secret import Secret
 from router.config.setting import checked, setting
 
-Mode = Literal["standalone"]
-Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
-LinkStealing = Literal["same-user", "any", "never", "off"]
 Mechanism = Literal["ANONYMOUS", "PLAIN"]
 AddressFamily = Literal["IPv4", "IPv6"]
 LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
@@ -55,63 +52,6 @@ _HOST: Final = kinds.text(255, spaces=False)
 # Longer than what the default names are made of, so that no default can be refused.
 _NAME: Final = kinds.text(512)
 _MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))
-_DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
-
-
-@attrs.frozen(kw_only=True, field_transformer=checked)
-class RouterSettings:
-    """The router as a whole."""
-
-    id: str | None = attrs.field(
-        default=None,
-        metadata=setting(
-            kinds.text(127, spaces=False),
-            "The router's own name, unlike that of any other router it will ever meet: its "
-            "container-id and a part of the addresses it makes.",
-            default="the name of the host",
-        ),
-    )
-    mode: Mode = attrs.field(
-        default="standalone",
-        metadata=setting(
-            kinds.choice(get_args(Mode)),
-            "Whether the router works alone (standalone) or together with others.",
-        ),
-    )
-    default_distribution: Distribution = attrs.field(
-        default="balanced",
-        metadata=setting(
-            _DISTRIBUTION,
-            "How messages are spread over the receivers of an address that no address entity "
-            "covers; with unavailable, links to such an address are refused.",
-        ),
-    )
-    memory_limit_bytes: int = attrs.field(
-        default=256 * MIB,
-        metadata=setting(
-            kinds.whole_number(MIB, 2**50, "bytes"),
-            "How many bytes of messages the whole router may hold. From half of it on, senders "
-            "whose messages wait are let send no more; beyond it, those that have most waiting "
-            "get back what they sent last.",
-        ),
-    )
-    honour_absolute_expiry_time: bool = attrs.field(
-        default=False,
-        metadata=setting(
-            kinds.flag(),
-            "Whether a message that waits expires at its absolute-expiry-time too, by the clock of "
-            "this host, and not only at the end of its ttl.",
-        ),
-    )
-    link_stealing: LinkStealing = attrs.field(
-        default="same-user",
-        metadata=setting(
-            kinds.choice(get_args(LinkStealing)),
-            "Whether a link that is attached again elsewhere, by a container with the same "
-            "container-id, is taken from where it was: by the same user, by any, or never; "
-            "otherwise the second is refused. With off both stay attached.",
-        ),
-    )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -290,7 +230,7 @@ class AddressSettings:
     distribution: Distribution = attrs.field(
         default="balanced",
         metadata=setting(
-            _DISTRIBUTION,
+            DISTRIBUTION,
             "To the nearest receivers in turn (closest), to the receiver with the least work "
             "before it (balanced), to all of them (multicast), or to nobody: links are refused "
             "(unavailable).",

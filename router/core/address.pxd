@@ -17,6 +17,7 @@ cdef class Address:
     cdef public bint credit_due
     cdef public bint is_dynamic
     cdef public object creator
+    cdef public object lifetime
 
 @cython.final
 cdef class Producer:
@@ -32,3 +33,4 @@ cdef class Consumer:
     cdef public Address address
     cdef public WaitingQueue waiting
     cdef public bint shows_passage
+    cdef public object resuming

@@ -38,9 +38,11 @@ class Address:
         self.rotation = 0
         # its producers' credit is to be looked at, at the end of the turn
         self.credit_due = False
-        # made for one link, and gone with it: with the one that has its name by then
+        # made for one link, `creator`, which may be suspended, and None once that is no more; its
+        # `lifetime` policy says when it goes (`nodes`)
         self.is_dynamic = False
         self.creator: Any = None
+        self.lifetime: Any = None
 
 
 class Producer:
@@ -69,3 +71,5 @@ class Consumer:
         self.waiting = WaitingQueue() if address.treatment == MULTICAST else address.waiting
         # messages leave with the router's own annotations
         self.shows_passage = False
+        # what its link resumes (`resuming`); until that is done it gets nothing else
+        self.resuming: Any = None

@@ -15,6 +15,7 @@ from typing import Any
 from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
 from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
 from router.engine.states import SessionState
@@ -114,6 +115,21 @@ class Backlog:
         elif frames and session.state == MAPPED:
             # for the session's other links, too, if this one has gone
             session.note_window()
+
+    def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
+        """A delivery's sender goes on by another link: what waits of it counts there now."""
+        count = delivery.held_bytes
+        if delivery.chunks is None or not count:
+            delivery.incoming = link
+            return
+        frames = len(delivery.chunks)
+        self._release(delivery, frames, count)
+        delivery.incoming = link
+        delivery.held_bytes = count
+        self.held_bytes += count
+        session = link.session
+        session.window.held_frames += frames
+        session.connection.held_bytes += count
 
     def drop(self, delivery: Delivery) -> None:
         """Give up what waits of a delivery."""

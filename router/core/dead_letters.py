@@ -11,6 +11,7 @@ from typing import Any
 
 from router.amqp.constants import Descriptor
 from router.core import sizes, verdicts
+from router.core.address import Address
 
 REJECTED = int(Descriptor.REJECTED)
 
@@ -41,5 +42,15 @@ def take(forwarder: Any, delivery: Any) -> bool:
         address.counters.presettled += 1
     forwarder.note_credit(address, None)
     # to one receiver, also where each would get a copy of what is sent there
-    forwarder.take_in(address, delivery)
+    _take_in(forwarder, address, delivery)
     return True
+
+
+def _take_in(forwarder: Any, address: Address, delivery: Any) -> None:
+    """Have a delivery wait for a consumer that can take it now, or that with the least to do."""
+    consumer = forwarder.choose(address, delivery.size)
+    if consumer is None:
+        sizes.least_busy(address, delivery).waiting.append(delivery)
+    else:
+        consumer.waiting.append(delivery)
+        forwarder.serve(consumer)

@@ -20,6 +20,8 @@ cdef bytes EMPTY
 cdef class Forwarder(Settler):
     cdef public object table
     cdef public object link_names
+    cdef public object suspended
+    cdef public list dying_nodes
     cdef public Turn turn
     cdef public object observer
     cdef public Backlog backlog
@@ -37,7 +39,7 @@ cdef class Forwarder(Settler):
     @cython.locals(link=OutgoingLink, session=Session)
     cdef void _follow(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
-    cdef Consumer _choose(self, Address address, unsigned long long size)
+    cpdef Consumer choose(self, Address address, unsigned long long size)
     @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=OutgoingLink, current=Delivery)
@@ -47,8 +49,6 @@ cdef class Forwarder(Settler):
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint)
     cpdef void serve(self, Consumer consumer) except *
-    @cython.locals(consumer=Consumer)
-    cpdef int take_in(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer)
     cdef int _serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)

@@ -16,7 +16,18 @@ from typing import Any
 from router.amqp import codes
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
-from router.core import dead_letters, draining, linking, passage, refusals, sizes, verdicts
+from router.core import (
+    dead_letters,
+    draining,
+    linking,
+    nodes,
+    parting,
+    passage,
+    refusals,
+    resuming,
+    sizes,
+    verdicts,
+)
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
@@ -24,6 +35,7 @@ from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.redelivery import Redelivery
 from router.core.settlement import Settler
+from router.core.suspended import Suspended
 from router.core.table import AddressTable
 from router.engine import rare_transfers
 from router.engine.delivery import Delivery
@@ -46,10 +58,14 @@ class Forwarder(Settler):
         observer: Any,
         limit_bytes: int,
         link_names: LinkNames | None = None,
+        terminus_limit_s: int = 0,
     ) -> None:
         super().__init__(Redelivery(turn, limit_bytes))
         self.table = table
         self.link_names = LinkNames() if link_names is None else link_names
+        self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
+        # dynamic nodes that go with their last message
+        self.dying_nodes: list[Address] = []
         self.turn = turn
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
@@ -92,11 +108,9 @@ class Forwarder(Settler):
         link = delivery.incoming
         producer = link.owner
         address = producer.address
-        if frame.resume and delivery.scan is None:
-            # No state outlives a link here, so whatever it resumes is unknown (section 2.7.5).
-            delivery.discarded = True
-            self.note_credit(address, producer)
-            return
+        if (frame.resume or link.terminus is not None) and delivery.scan is None:
+            if resuming.is_old(self, delivery, frame):
+                return
         sound = self.intake.begin(delivery, frame)
         if sound is None and not self.intake.problem:
             return
@@ -120,7 +134,7 @@ class Forwarder(Settler):
             return
         consumer = None
         if address.waiting.count == 0:
-            consumer = self._choose(address, delivery.size)
+            consumer = self.choose(address, delivery.size)
         if consumer is None:
             if not address.consumers:
                 self.no_destination(address, delivery)
@@ -187,7 +201,7 @@ class Forwarder(Settler):
             return
         self._write(session, link, delivery, frame)
 
-    def _choose(self, address: Address, size: int) -> Consumer | None:
+    def choose(self, address: Address, size: int) -> Consumer | None:
         """The consumer that takes a delivery of so many octets, or None when none has room.
 
         Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
@@ -365,19 +379,6 @@ class Forwarder(Settler):
         if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
             draining.answer(self, consumer)
 
-    def take_in(self, address: Address, delivery: Delivery) -> None:
-        """Have a delivery wait that did not come in here by a transfer, for one of the consumers.
-
-        That is one that can take it now; in a multicast, where none can, that with the least to do.
-        """
-        consumer = self._choose(address, delivery.size)
-        if consumer is None:
-            consumer = sizes.least_busy(address, delivery)
-            consumer.waiting.append(delivery)
-        else:
-            consumer.waiting.append(delivery)
-            self.serve(consumer)
-
     def _serve_next(self, link: OutgoingLink) -> None:
         consumer = link.owner
         if consumer is not None and (consumer.waiting.count or link.drain):
@@ -399,15 +400,7 @@ class Forwarder(Settler):
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""
-        if delivery.address is None:
-            self.intake.forget(delivery)
-        elif not delivery.discarded:
-            delivery.address.counters.aborted += 1
-        copies = delivery.copies if delivery.copies is not None else [delivery]
-        for copy in copies:
-            linking.abort(self, copy)
-        # it took its credit, whether or not it was ever begun here
-        self.note_sender(delivery.incoming)
+        parting.transfer_aborted(self, delivery)
 
     # Credit, room and everything rare.
 
@@ -415,7 +408,9 @@ class Forwarder(Settler):
         """A receiver's credit changed: serve it, and let its senders know."""
         consumer = link.owner
         if consumer is not None:
-            if consumer.waiting.count or link.current is not None or link.drain:
+            if consumer.resuming is not None:
+                linking.go_on(self, consumer)
+            elif consumer.waiting.count or link.current is not None or link.drain:
                 self.serve(consumer)
             self.note_credit(consumer.address, None)
 
@@ -428,6 +423,8 @@ class Forwarder(Settler):
                 replenish(item)
             else:
                 replenish_anonymous(item)
+        if self.dying_nodes:
+            nodes.end_empty(self)
 
     def flow_received(self, link: IncomingLink) -> None:
         """A sender told where it stands: a drain is over, or credit was given back."""

@@ -38,7 +38,7 @@ class LinkNames:
 
     def holder(self, link: Link) -> Link | None:
         """The link that is attached under the name of `link`, be it this one or another."""
-        return self._links.get(_key(link))
+        return self._links.get(key_of(link))
 
     def may_steal(self, link: Link, holder: Link) -> bool:
         """Whether the peer of `link` may take over from `holder`."""
@@ -46,20 +46,30 @@ class LinkNames:
             return _user(link.session.connection) == _user(holder.session.connection)
         return self.stealing == ANY
 
+    def may_resume(self, link: Link, suspended: Link) -> bool:
+        """Whether the peer of `link` may go on with a link that nobody has attached any more."""
+        if self.stealing == ANY:
+            return True
+        return _user(link.session.connection) == _user(suspended.session.connection)
+
+    def knows(self, link: Link) -> bool:
+        """Whether the link can be told from all others by its name."""
+        return self.stealing != OFF and bool(key_of(link)[0])
+
     def enter(self, link: Link) -> None:
         """From now on `link` is the one of its name."""
-        key = _key(link)
-        if key[0] and self.stealing != OFF:
-            self._links[key] = link
+        if self.knows(link):
+            self._links[key_of(link)] = link
 
     def leave(self, link: Link) -> None:
         """`link` is lost; its name may have another by now."""
-        key = _key(link)
+        key = key_of(link)
         if self._links.get(key) is link:
             del self._links[key]
 
 
-def _key(link: Link) -> tuple[str, str, bool]:
+def key_of(link: Link) -> tuple[str, str, bool]:
+    """What identifies a link among all: its peer's container-id, its name, whether we send."""
     container = link.session.connection.remote_open.container_id
     return container, link.name, isinstance(link, OutgoingLink)
 

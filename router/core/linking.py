@@ -1,29 +1,26 @@
-"""Links come to addresses and leave them; what a lost link leaves behind is resolved here.
+"""Links come to addresses: an attach is accepted, or refused with the reason.
 
-The contract: what was not sent yet is released, what was sent and is unsettled is modified with
-delivery-failed, what was half sent is aborted. None of this runs once a message.
+How they leave again is in `parting`. None of this runs once a message.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import constants
-from router.amqp.constants import (
-    Condition,
-    SenderSettleMode,
-    TerminusExpiryPolicy,
-)
+from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
-from router.core import redelivery, sizes, stealing, terms, verdicts
-from router.core.address import MULTICAST, Consumer, Producer
+from router.core import nodes, parting, redelivery, resuming, resumption, stealing, suspended, terms
+from router.core.address import Consumer, Producer
 from router.engine import attaching, opening
-from router.engine.events import LinkAttachReceived, LinkDetached, OpenReceived
+from router.engine.events import (
+    ConnectionClosed,
+    LinkAttachReceived,
+    LinkDetached,
+    OpenReceived,
+    SessionEnded,
+)
 from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
-
-RELEASED = int(constants.Descriptor.RELEASED)
-MODIFIED = int(constants.Descriptor.MODIFIED)
 
 
 def event_received(forwarder: Any, connection: Any, event: Any) -> None:
@@ -31,7 +28,11 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
     if isinstance(event, LinkAttachReceived):
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
-        link_lost(forwarder, event.link)
+        parting.link_lost(forwarder, event.link, event)
+    elif isinstance(event, SessionEnded):
+        forwarder.suspended.session_ended(forwarder, event.session)
+    elif isinstance(event, ConnectionClosed):
+        forwarder.suspended.connection_closed(forwarder, connection)
     elif isinstance(event, OpenReceived):
         elsewhere = forwarder.table.redirects.of_connection(event.remote_open.hostname)
         if elsewhere is not None:
@@ -46,9 +47,9 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
     try:
         holder = stealing.holder_of(forwarder, link)
         if isinstance(link, OutgoingLink):
-            _accept_receiver(forwarder, link)
+            _accept_receiver(forwarder, link, holder)
         else:
-            _accept_sender(forwarder, connection, link)
+            _accept_sender(forwarder, connection, link, holder)
     except AmqpError as error:
         if error.scope is not Scope.LINK:
             raise
@@ -57,10 +58,10 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         stealing.take_over(forwarder, link, holder)
 
 
-def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
+def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     """The peer receives: its source names the address."""
     remote = link.remote_attach
-    source = remote.source
+    source = remote.source or forwarder.suspended.recovered(link)
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
     agreed = terms.agree(source)
@@ -69,33 +70,60 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink) -> None:
     consumer.shows_passage = link.session.connection.settings.shows_annotations
     link.owner = consumer
     link.terms = agreed
-    address.consumers.append(consumer)
-    address.keeps = redelivery.keeps(address)
-    # What the router does not do (filters, browsing, termini that outlive their link) is not
-    # echoed: a peer sees from the answer what it did not get (section 2.6.3). Messages that come
-    # in settled go out settled, so `unsettled` cannot be promised (section 2.8.2).
+    resumed = resuming.take_up(forwarder, link, holder, address)
+    link.terminus = forwarder.suspended.grant(link, address, source, resumed)
+    told = resuming.unsettled_map(resumed, link)
+    if resumed is None or told.unsettled is None:
+        join(forwarder, consumer)
+    else:
+        consumer.resuming = resumption.compare(forwarder, resumed, link, told)
+    # What the router does not do (filters, browsing) is not echoed: a peer sees from the answer
+    # what it did not get (section 2.6.3). Messages that come in settled go out settled, so
+    # `unsettled` cannot be promised (section 2.8.2).
     granted = Source(
         address=text,
-        expiry_policy=TerminusExpiryPolicy.LINK_DETACH,
+        **suspended.lifetime(link.terminus),
         dynamic=source.dynamic,
+        dynamic_node_properties=nodes.properties(source, address),
         default_outcome=source.default_outcome,
         outcomes=terms.told(agreed),
         capabilities=(),
     )
+    suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
     attaching.accept(
         link,
         granted,
         remote.target if remote.target is not None else Target(),
         snd_settle_mode=SenderSettleMode.MIXED if mode == SenderSettleMode.UNSETTLED else mode,
+        unsettled=told.unsettled,
+        incomplete_unsettled=told.is_incomplete,
     )
+    if consumer.resuming is not None:
+        go_on(forwarder, consumer)
     forwarder.note_credit(address, None)
 
 
-def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
+def join(forwarder: Any, consumer: Consumer) -> None:
+    """From now on the consumer gets what is sent to its address."""
+    address = consumer.address
+    address.consumers.append(consumer)
+    address.keeps = redelivery.keeps(address)
+    forwarder.note_credit(address, None)
+
+
+def go_on(forwarder: Any, consumer: Consumer) -> None:
+    """Resume as much as there is room for; after the last of it the consumer joins the others."""
+    if consumer.resuming.go_on(forwarder, consumer):
+        consumer.resuming = None
+        join(forwarder, consumer)
+        forwarder.serve(consumer)
+
+
+def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: Any) -> None:
     """The peer sends: its target names the address, or none for an anonymous relay."""
     remote = link.remote_attach
-    target = remote.target
+    target = remote.target or forwarder.suspended.recovered(link)
     if isinstance(target, Coordinator):
         raise AmqpError(
             Condition.PRECONDITION_FAILED, "the router has no transaction coordinator", Scope.LINK
@@ -104,20 +132,35 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink) -> None:
         raise AmqpError(Condition.INVALID_FIELD, "a sender needs a target", Scope.LINK)
     capacity = connection.settings.link_capacity
     if target.address is None and not target.dynamic:
-        producer = Producer(link, None, capacity)
-        granted = Target(expiry_policy=TerminusExpiryPolicy.LINK_DETACH)
+        text, address = None, None
     else:
         text, address = _enter(forwarder, link, target, is_sender=True)
-        producer = Producer(link, address, capacity)
+    producer = Producer(link, address, capacity)
+    if address is not None:
         address.producers.append(producer)
-        granted = Target(
-            address=text,
-            expiry_policy=TerminusExpiryPolicy.LINK_DETACH,
-            dynamic=target.dynamic,
-        )
     link.owner = producer
+    resumed = resuming.take_up(forwarder, link, holder, address)
+    link.terminus = forwarder.suspended.grant(link, address, target, resumed)
+    awaited = 0 if resumed is None else resuming.await_resumed(resumed, link)
+    told = resuming.unsettled_map(resumed, link)
+    granted = Target(
+        address=text,
+        **suspended.lifetime(link.terminus),
+        dynamic=target.dynamic,
+        dynamic_node_properties=nodes.properties(target, address),
+    )
+    suspended.remember(link.terminus, granted)
     # Each is settled as its sender wishes, however its receiver is (docs/decisions/0033).
-    attaching.accept(link, remote.source if remote.source is not None else Source(), granted)
+    attaching.accept(
+        link,
+        remote.source if remote.source is not None else Source(),
+        granted,
+        unsettled=told.unsettled,
+        incomplete_unsettled=told.is_incomplete,
+    )
+    if awaited:
+        # transfers that resume need credit as others do, though no receiver has to take them
+        link.session.grant(link, awaited, False)
     forwarder.note_credit(producer.address, producer)
 
 
@@ -127,9 +170,7 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         kept = stealing.node_kept(forwarder, link, terminus)
         if kept is not None:
             return terminus.address, kept
-        text, address = forwarder.table.enter_dynamic()
-        address.creator = link
-        return text, address
+        return nodes.make(forwarder, link, terminus)
     text = terminus.address or ""
     if not text:
         raise AmqpError(Condition.INVALID_FIELD, "a source needs an address", Scope.LINK)
@@ -140,108 +181,6 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     if address is None:
         raise AmqpError(Condition.NOT_FOUND, f"node not found: {text}", Scope.LINK)
     return text, address
-
-
-# Going.
-
-
-def link_lost(forwarder: Any, link: Any) -> None:
-    """A link is detached, or lost with its session or connection."""
-    owner = link.owner
-    if owner is None:
-        return
-    forwarder.link_names.leave(link)
-    link.owner = None
-    if isinstance(owner, Consumer):
-        _consumer_lost(forwarder, owner)
-    else:
-        _producer_lost(forwarder, owner)
-    address = owner.address
-    if address is None:
-        return
-    if address.creator is link:
-        _delete_node(address)
-    forwarder.note_credit(address, None)
-    forwarder.table.leave(address)
-
-
-def _delete_node(address: Any) -> None:
-    """A dynamic node goes with the link that asked for it; who else uses it is told."""
-    address.is_dynamic = False
-    address.creator = None
-    gone = AmqpError(
-        Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
-    )
-    for owner in [*address.producers, *address.consumers]:
-        attaching.detach(owner.link, True, gone)
-
-
-def _consumer_lost(forwarder: Any, consumer: Consumer) -> None:
-    link = consumer.link
-    address = consumer.address
-    session = link.session
-    address.consumers.remove(consumer)
-    address.keeps = redelivery.keeps(address)
-    current = link.current
-    if current is not None:
-        # The rest of it may still come in; nobody is there to take it.
-        link.current = None
-        forwarder.backlog.drop(current)
-        current.discarded = True
-        if not current.outgoing_open:
-            # sent as settled, and yet not taken
-            forwarder.settle(current, MODIFIED, verdicts.DELIVERY_FAILED)
-    session.connection.count_work(session.outgoing.span)
-    for delivery in session.outgoing.of_link(link):
-        session.close_outgoing(delivery)
-        address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
-    if address.treatment == MULTICAST or not address.consumers:
-        while consumer.waiting:
-            delivery = consumer.waiting.popleft()
-            forwarder.count_out(delivery)
-            forwarder.backlog.drop(delivery)
-            delivery.discarded = True
-            address.counters.count_outcome(RELEASED)
-            forwarder.settle(delivery, RELEASED, b"")
-    else:
-        sizes.receiver_lost(forwarder, address)
-
-
-def _producer_lost(forwarder: Any, producer: Producer) -> None:
-    link = producer.link
-    session = link.session
-    if producer.address is not None:
-        producer.address.producers.remove(producer)
-    current = link.current
-    session.connection.count_work(session.incoming.span)
-    for delivery in session.incoming.of_link(link):
-        session.close_incoming(delivery)
-        forwarder.sender_lost(delivery)
-    if current is not None:
-        link.current = None
-        forwarder.transfer_aborted(current)
-
-
-def abort(forwarder: Any, delivery: Any) -> None:
-    """Give up a delivery whose rest will not come, wherever it is on its way."""
-    delivery.discarded = True
-    forwarder.backlog.drop(delivery)
-    link = delivery.outgoing
-    if link is None:
-        address = delivery.address
-        if address is not None:
-            delivery.incoming.session.connection.count_work(len(address.waiting))
-            for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
-                if waiting.remove(delivery):
-                    forwarder.count_out(delivery)
-                    forwarder.note_credit(address, None)
-                    break
-            forwarder.table.leave(address)
-        return
-    consumer = link.owner
-    if link.current is delivery and consumer is not None:
-        # tells the receiver so, as soon as the window allows
-        forwarder.serve(consumer)
 
 
 # Room.
@@ -265,15 +204,9 @@ def serve_connection(forwarder: Any, connection: Any) -> None:
     connection.rotation = start + 1
     for consumer in consumers[start:] + consumers[:start]:
         link = consumer.link
+        if consumer.resuming is not None:
+            go_on(forwarder, consumer)
         # another may have taken what kept a drain from being answered
-        if consumer.waiting or link.current is not None or link.drain:
+        elif consumer.waiting or link.current is not None or link.drain:
             forwarder.serve(consumer)
         forwarder.note_credit(consumer.address, None)
-
-
-def release_all(forwarder: Any, connection: Any) -> None:
-    """Before a connection is closed for a shutdown: resolve what its receivers hold."""
-    for session in list(connection.local_sessions.values()):
-        for link in list(session.local_links.values()):
-            if isinstance(link, OutgoingLink):
-                link_lost(forwarder, link)

@@ -88,8 +88,15 @@ class Redelivery:
 
 
 def keeps(address: Address) -> bool:
-    """Whether another receiver could be offered what one of this address gives back."""
-    return address.redelivers and address.treatment != MULTICAST and len(address.consumers) > 1
+    """Whether what is sent to this address may have to be sent once more.
+
+    That is to another receiver, if one gives it back, or to one that resumes its link.
+    """
+    if address.treatment == MULTICAST:
+        return False
+    if address.redelivers and len(address.consumers) > 1:
+        return True
+    return any(consumer.link.terminus is not None for consumer in address.consumers)
 
 
 def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool:
@@ -97,7 +104,12 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     address = delivery.address
     kept = delivery.kept
     had = [*(kept.had or ()), delivery.outgoing]
-    if not delivery.incoming_open or delivery.chunks is not None or len(had) >= MAX_ATTEMPTS:
+    if (
+        not address.redelivers
+        or not delivery.incoming_open
+        or delivery.chunks is not None
+        or len(had) >= MAX_ATTEMPTS
+    ):
         return False
     consumer = _other(address, had, len(kept.octets))
     if consumer is None:
@@ -170,6 +182,7 @@ def _send(
     counters.egress += 1
     delivery.started = False
     delivery.outcome = codes.NO_STATE
+    delivery.tag = None
     session.begin_outgoing(link, delivery)
     outgoing = octets
     if consumer.shows_passage:

@@ -14,7 +14,7 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Rejected
 from router.amqp.redirects import Redirect
 from router.core.patterns import PatternTree
-from router.engine.attaching import wire_error
+from router.engine.beginning import wire_error
 from router.errors import AmqpError, Scope
 
 CONNECTION = "connection"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core import linking, verdicts
+from router.core import parting, verdicts
 from router.core.address import Address
 from router.errors import AmqpError, Scope
 
@@ -33,7 +33,7 @@ def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
     delivery.discarded = True
     copies = delivery.copies if delivery.copies is not None else [delivery]
     for copy in copies:
-        linking.abort(forwarder, copy)
+        parting.abort(forwarder, copy)
     if delivery.settled:
         # there is no outcome to tell it by
         link = delivery.incoming

@@ -29,7 +29,7 @@ cdef class Settler(Handler):
     @cython.locals(address=Address, session=Session)
     cdef int _settle_receiver(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(producer=Producer)
-    cdef int note_sender(self, IncomingLink link) except -1
+    cpdef int note_sender(self, IncomingLink link) except -1
     @cython.locals(link=IncomingLink, session=Session)
     cpdef void settle(self, Delivery delivery, int code, bytes state) except *
     cpdef int settle_lost(self, Delivery delivery) except -1

@@ -137,6 +137,10 @@ class Settler(Handler):
         elif not is_outcome and self._is_old_news(delivery, frame):
             return
         delivery.outcome = code
+        if count:
+            # for the maps of links that are resumed
+            octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
+            delivery.outcome_octets = bytes(octets)
         if is_outcome or frame.settled:
             delivery.settling = TOLD
         session = delivery.incoming.session

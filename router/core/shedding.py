@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core import linking
+from router.core import parting
 from router.core.address import MULTICAST, Address
 from router.core.forward import Forwarder
 from router.core.waiting import WaitingQueue
@@ -40,7 +40,7 @@ def shed(forwarder: Forwarder) -> int:
             delivery = consumer.link.current
             if delivery is not None and _is_too_much(delivery, level):
                 delivery.address.counters.shed += 1
-                linking.abort(forwarder, delivery)
+                parting.abort(forwarder, delivery)
                 forwarder.settle_lost(delivery)
                 count += 1
     return count

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Condition, Descriptor
-from router.core import linking, verdicts
+from router.core import parting, verdicts
 from router.core.address import MULTICAST, Address, Consumer
 
 REJECTED = int(Descriptor.REJECTED)
@@ -75,14 +75,14 @@ def grown(forwarder: Any, delivery: Any) -> None:
     """More has come of a delivery that waits: it may be too large by now for everybody."""
     address = delivery.address
     if delivery.parent is None and is_too_large(address, delivery):
-        linking.abort(forwarder, delivery)
+        parting.abort(forwarder, delivery)
         refuse(forwarder, address, delivery)
 
 
 def outgrown(forwarder: Any, delivery: Any) -> None:
     """A delivery has become larger than its receiver takes, which has got a part of it."""
     limit = delivery.outgoing.max_message_size
-    linking.abort(forwarder, delivery)
+    parting.abort(forwarder, delivery)
     if delivery.parent is None:
         _reject(forwarder, delivery, limit)
     else:

@@ -32,7 +32,10 @@ def holder_of(forwarder: Any, link: Link) -> Link | None:
     """
     names = forwarder.link_names
     holder: Link | None = names.holder(link)
-    if holder is None or names.may_steal(link, holder):
+    suspended = forwarder.suspended.find(link)
+    if suspended is not None and not names.may_resume(link, suspended.link):
+        holder = suspended.link
+    elif holder is None or names.may_steal(link, holder):
         return holder
     names.refused += 1
     forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
@@ -44,9 +47,12 @@ def holder_of(forwarder: Any, link: Link) -> Link | None:
 
 def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
     """The dynamic node that `terminus` names, if it was made for the link that `link` takes over
-    from; the link has not ceased to exist, nor has the node (section 3.5.10).
+    from, or resumes; the link has not ceased to exist, nor has the node (section 3.5.10).
     """
     holder = forwarder.link_names.holder(link)
+    suspended = forwarder.suspended.find(link)
+    if suspended is not None:
+        holder = suspended.link
     if holder is None or not terminus.address:
         return None
     address: Address | None = forwarder.table.find(terminus.address)

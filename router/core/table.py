@@ -25,6 +25,9 @@ TREATMENTS = {
 }
 TREATMENT_NAMES = {number: name for name, number in TREATMENTS.items()}
 
+# What a client says of itself, in the name of a dynamic node made for it.
+_NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
+MAX_WORD = 32
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
@@ -36,6 +39,11 @@ def address_name(text: str) -> str:
 def _path(text: str) -> str:
     """An address text without the scheme and authority, which are those of this router."""
     return _AUTHORITY.sub("", text)
+
+
+def _word(name: str) -> str:
+    """A name as a part of another: without what separates parts, and not too long."""
+    return _NO_WORD.sub("-", name)[:MAX_WORD]
 
 
 class AddressRule(NamedTuple):
@@ -56,14 +64,15 @@ class AddressTable:
     """All addresses of a router.
 
     Of the `rules`, the most specific one speaks for a name; `new_name` makes hard-to-guess names
-    for dynamic nodes; `redirects` are of addresses, or hosts, that are elsewhere.
+    for dynamic nodes, which end with what it is given; `redirects` are of addresses, or hosts,
+    that are elsewhere.
     """
 
     def __init__(
         self,
         rules: Iterable[AddressRule],
         default_treatment: str,
-        new_name: Callable[[], str],
+        new_name: Callable[[str], str],
         redirects: Redirects | None = None,
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
@@ -143,9 +152,12 @@ class AddressTable:
             address = self._in_use[name] = Address(name, treatment, redelivers=redelivers)
         return address
 
-    def enter_dynamic(self) -> tuple[str, Address]:
-        """A new address for one link: the text to tell the peer, and the address."""
-        text = self._new_name()
+    def enter_dynamic(self, container: str, link: str) -> tuple[str, Address]:
+        """A new address for one link: the text to tell the peer, and the address.
+
+        Its name ends with as much of the link's and its container's as fits into a name.
+        """
+        text = self._new_name(".".join(_word(name) for name in (container, link)))
         name = address_name(text)
         address = self._in_use[name] = Address(name, BALANCED)
         address.is_dynamic = True
@@ -165,7 +177,7 @@ class AddressTable:
 
     def leave(self, address: Address) -> None:
         """Forget an address if nothing hangs on it any more."""
-        if address.producers or address.consumers or address.waiting:
+        if address.producers or address.consumers or address.waiting or address.creator:
             return
         if self._in_use.get(address.name) is address:
             del self._in_use[address.name]

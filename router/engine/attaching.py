@@ -1,7 +1,7 @@
-"""Sessions and links come and go: begin, attach, detach, end (sections 2.5, 2.6, 2.7.2 to 2.7.9).
+"""Links are attached and detached (sections 2.6, 2.7.3 and 2.7.7).
 
-Functions over `Connection`, `Session` and `Link`. A peer's begin is always answered; a peer's
-attach is the core's to answer, with `accept` or `refuse`.
+Functions over `Session` and `Link`. A peer's attach is the core's to answer, with `accept` or
+`refuse`. How sessions begin and end is in `beginning`.
 """
 
 from __future__ import annotations
@@ -11,246 +11,24 @@ from typing import Any
 import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode, SenderSettleMode
-from router.amqp.framing import encode_frame
-from router.amqp.performatives import Attach, Begin, Detach, End, Error, Source, Target
+from router.amqp.performatives import Attach, Detach, Source, Target
 from router.amqp.types import Symbol
 from router.engine import violations
+from router.engine.beginning import free_number, session_of, wire_error, write
 from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
     LinkRefused,
-    SessionBegun,
-    SessionEnded,
 )
 from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
-from router.engine.session import Session
 from router.engine.states import (
     Act,
     LinkState,
     SessionState,
     next_link_state,
-    next_session_state,
 )
 from router.errors import AmqpError, Scope
-
-OUTGOING_WINDOW = 0x7FFFFFFF
-# The connection is over and nothing is written any more (`connection.OVER`, which C keeps).
-OVER_PHASE = 3
-# What a transfer of ours has beside its payload, at most (see amqp.writing).
-TRANSFER_OVERHEAD = 72
-
-
-def _write(session: Any, performative: Any) -> None:
-    """Write a frame; raises amqp:frame-size-too-small where the peer takes none of its size."""
-    limit = session.connection.remote_max_frame_size
-    frame = encode_fitting(limit, session.channel, performative)
-    if len(frame) > limit:
-        raise AmqpError(
-            Condition.FRAME_SIZE_TOO_SMALL,
-            f"{type(performative).__name__} of {len(frame)} octets; {limit} are allowed",
-            Scope.SESSION,
-        )
-    session.outbox.output.append(frame)
-    session.outbox.touch()
-
-
-def encode_fitting(limit: int, channel: int, performative: Any) -> bytes:
-    """A frame; where it is too long, without what an error says beside its condition."""
-    frame = encode_frame(channel, performative)
-    if len(frame) > limit and getattr(performative, "error", None) is not None:
-        short = Error(condition=performative.error.condition)
-        frame = encode_frame(channel, attrs.evolve(performative, error=short))
-    return frame
-
-
-def wire_error(error: AmqpError | None) -> Error | None:
-    """The wire's error for an exception; None for an orderly end."""
-    if error is None:
-        return None
-    return Error(
-        condition=Symbol(error.condition), description=error.description or None, info=error.info
-    )
-
-
-# Sessions.
-
-
-def begin(connection: Any) -> Session:
-    """Begin a session of our own; raises amqp:resource-limit-exceeded without a free channel."""
-    channel = _free_number(connection.local_sessions, connection.channel_max)
-    if channel is None:
-        raise AmqpError(
-            Condition.RESOURCE_LIMIT_EXCEEDED,
-            f"all {connection.channel_max + 1} channels are in use",
-            Scope.CONNECTION,
-        )
-    session = _new_session(connection, channel)
-    session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
-    _write(session, _begin_frame(session, None))
-    return session
-
-
-def begin_received(connection: Any, channel: int, remote: Begin) -> None:
-    """Answer a peer's begin, or take the answer to ours."""
-    if channel > connection.settings.channel_max:
-        raise unmapped(connection, channel)
-    mapped = connection.sessions.find(channel)
-    if mapped is not None:
-        connection.failing = mapped
-        problem = f"a begin on channel {channel}, to which this session is mapped"
-        raise AmqpError(Condition.NOT_ALLOWED, problem, Scope.SESSION)
-    if remote.remote_channel is not None:
-        session = connection.local_sessions.get(int(remote.remote_channel))
-        if session is None:
-            raise AmqpError(
-                Condition.INVALID_FIELD, f"remote-channel {remote.remote_channel} was never begun"
-            )
-        session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
-    else:
-        free = _free_number(connection.local_sessions, connection.channel_max)
-        if free is None:
-            raise AmqpError(Condition.FRAMING_ERROR, "more sessions than channels")
-        session = _new_session(connection, free)
-        session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
-        session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
-        _write(session, _begin_frame(session, channel))
-    session.remote_channel = channel
-    session.next_incoming_id = int(remote.next_outgoing_id)
-    session.remote_incoming_window = int(remote.incoming_window)
-    session.remote_outgoing_window = int(remote.outgoing_window)
-    session.remote_handle_max = int(remote.handle_max)
-    connection.sessions.put(channel, session)
-    connection.handler.event_received(connection, SessionBegun(session))
-
-
-def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
-    """Answer a peer's begin whose fields cannot be by a session that ends with the error at once.
-
-    Raises the error where it is not known which channels are meant, or none is free.
-    """
-    free = _free_number(connection.local_sessions, connection.channel_max)
-    if (
-        error.condition != Condition.INVALID_FIELD
-        or not connection.is_open()
-        or channel > connection.settings.channel_max
-        or connection.sessions.find(channel) is not None
-        or free is None
-        # it may have been the answer to a begin of ours
-        or any(each.state == SessionState.BEGIN_SENT for each in connection.local_sessions.values())
-    ):
-        raise error
-    session = _new_session(connection, free)
-    session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
-    session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
-    _write(session, _begin_frame(session, channel))
-    session.remote_channel = channel
-    connection.sessions.put(channel, session)
-    connection.handler.event_received(connection, SessionBegun(session))
-    end(session, error)
-
-
-def _new_session(connection: Any, channel: int) -> Session:
-    settings = connection.settings
-    session = Session(connection, channel, settings.window_limit, settings.max_frame_size)
-    session.handle_max = settings.handle_max
-    session.max_frame_payload = connection.remote_max_frame_size - TRANSFER_OVERHEAD
-    connection.local_sessions[channel] = session
-    session.window.widen(connection.window_share(False), session.local_links)
-    return session
-
-
-def _begin_frame(session: Any, remote_channel: int | None) -> Begin:
-    return Begin(
-        remote_channel=remote_channel,
-        next_outgoing_id=session.next_outgoing_id,
-        incoming_window=session.window.size,
-        outgoing_window=OUTGOING_WINDOW,
-        handle_max=session.handle_max,
-    )
-
-
-def end(session: Any, error: AmqpError | None = None) -> None:
-    """End a session; its links are lost with it."""
-    if session.state != SessionState.MAPPED:
-        return
-    session.write_due()
-    told = wire_error(error)
-    _lose_links(session, told, False)
-    act = Act.SEND_END if error is None else Act.SEND_END_ERROR
-    session.state = int(next_session_state(session.state, act))
-    _write(session, End(error=told))
-    connection = session.connection
-    connection.handler.event_received(connection, SessionEnded(session, told))
-
-
-def end_received(connection: Any, channel: int, remote: End) -> None:
-    """The peer ends a session, or answers our end."""
-    session = _session_of(connection, channel)
-    session.state = int(next_session_state(session.state, Act.RECV_END))
-    if session.state == SessionState.END_RCVD:
-        _lose_links(session, remote.error, True)
-        session.state = int(next_session_state(session.state, Act.SEND_END))
-        _write(session, End())
-        connection.handler.event_received(connection, SessionEnded(session, remote.error, True))
-    connection.recent_session = connection.failing = None
-    connection.sessions.remove(channel)
-    connection.local_sessions.pop(session.channel, None)
-
-
-def lose_sessions(connection: Any, error: Error | None, by_peer: bool) -> None:
-    """The connection ends, for that reason and by whom: every link of every session is lost."""
-    for session in list(connection.local_sessions.values()):
-        if session.state == SessionState.MAPPED:
-            if connection.phase != OVER_PHASE:
-                session.write_due()
-            _lose_links(session, error, by_peer)
-            session.state = int(SessionState.UNMAPPED)
-            connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
-    connection.recent_session = connection.failing = None
-    connection.sessions.clear()
-    connection.local_sessions.clear()
-    connection.sessions_due.clear()
-
-
-def _session_of(connection: Any, channel: int) -> Any:
-    session = connection.sessions.find(channel)
-    if session is None:
-        raise unmapped(connection, channel)
-    connection.failing = session
-    return session
-
-
-def unmapped(connection: Any, channel: int) -> AmqpError:
-    """The error for a frame on a channel where no session is."""
-    highest = connection.settings.channel_max
-    if channel > highest:
-        return AmqpError(Condition.FRAMING_ERROR, f"channel {channel}; channel-max is {highest}")
-    return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
-
-
-def _lose_links(session: Any, error: Error | None, by_peer: bool) -> None:
-    """Every link of the session is over, with no detach exchanged; `error` is what ended it."""
-    for link in list(session.local_links.values()):
-        was_attached = link.state in (
-            LinkState.ATTACHED,
-            LinkState.ATTACH_RCVD,
-            LinkState.ATTACH_SENT,
-        )
-        link.state = int(LinkState.DETACHED)
-        if was_attached:
-            session.connection.handler.event_received(
-                session.connection, LinkDetached(link, False, error, lost=True, by_peer=by_peer)
-            )
-        link.drop()
-    session.recent_link = None
-    session.links.clear()
-    session.local_links.clear()
-    session.links_due.clear()
-    session.unanswered.clear()
-
-
-# Links.
 
 
 def attach(session: Any, frame: Attach) -> Link:
@@ -258,10 +36,10 @@ def attach(session: Any, frame: Attach) -> Link:
     handle = _free_handle(session)
     link = _new_link(session, frame.name, handle, we_receive=bool(frame.role))
     link.attach = attrs.evolve(frame, handle=handle)
-    _write(session, link.attach)
+    write(session, link.attach)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link
-    session.unanswered[link.name, isinstance(link, IncomingLink)] = link
+    session.unanswered[_identity(link)] = link
     return link
 
 
@@ -280,6 +58,9 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     link = session.unanswered.pop((remote.name, we_receive), None)
     is_answer = link is not None
     if link is None:
+        if (remote.name, we_receive) in session.errant and remote.unsettled is None:
+            # sent before the peer knew: who resumes after an error has an unsettled map (2.6.5)
+            raise violations.errant(remote.name)
         link = _new_link(session, remote.name, _free_handle(session), we_receive)
         session.local_links[link.handle] = link
     link.remote_attach = remote
@@ -306,10 +87,13 @@ def accept(
     offered_capabilities: tuple[str, ...] = (),
     snd_settle_mode: SenderSettleMode | None = None,
     rcv_settle_mode: ReceiverSettleMode | None = None,
+    unsettled: dict[bytes, Any] | None = None,
+    incomplete_unsettled: bool = False,
 ) -> None:
     """Answer a peer's attach, unless the peer has given the link up by now.
 
-    The settle modes are those that the peer asked for, where no others are given. Raises
+    The settle modes are those that the peer asked for, where no others are given; `unsettled` is
+    what a resumed terminus remembers, by delivery-tag (section 2.6.13). Raises
     amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
     """
     if link.state != LinkState.ATTACH_RCVD:
@@ -325,6 +109,8 @@ def accept(
         rcv_settle_mode=remote.rcv_settle_mode if rcv_settle_mode is None else rcv_settle_mode,
         source=source,
         target=target,
+        unsettled=unsettled,
+        incomplete_unsettled=incomplete_unsettled,
         initial_delivery_count=0 if we_send else None,
         max_message_size=max_message_size or None,
         offered_capabilities=tuple(Symbol(c) for c in offered_capabilities),
@@ -335,7 +121,7 @@ def accept(
     else:
         link.max_message_size = max_message_size
         link.settles_second = int(link.attach.rcv_settle_mode) == 1
-    _write(session, link.attach)
+    write(session, link.attach)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
 
 
@@ -349,6 +135,8 @@ def refuse(link: Any, error: AmqpError) -> None:
     else:
         accept(link, source if source is not None else Source(), None)
     _detach(link, True, error)
+    # it never was a link: a peer may well try again before it has answered the detach
+    link.session.errant.pop(_identity(link), None)
     connection = link.session.connection
     connection.handler.event_received(connection, LinkRefused(link, error))
 
@@ -369,7 +157,11 @@ def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
 def _detach(link: Any, closed: bool, error: AmqpError | None) -> None:
     act = Act.SEND_DETACH if error is None else Act.SEND_DETACH_ERROR
     link.state = int(next_link_state(link.state, act))
-    _write(link.session, Detach(handle=link.handle, closed=closed, error=wire_error(error)))
+    link.closes = closed
+    if error is not None and error.condition != Condition.STOLEN:
+        # a stolen one's name has another link by now, perhaps on this session
+        link.session.errant[_identity(link)] = link
+    write(link.session, Detach(handle=link.handle, closed=closed, error=wire_error(error)))
     link.drop()
 
 
@@ -392,18 +184,33 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         if not was_answered:
             # a detach names a handle, and ours becomes one by an attach
             role = not link.remote_attach.role
-            _write(session, Attach(name=link.name, handle=link.handle, role=role))
+            write(session, Attach(name=link.name, handle=link.handle, role=role))
         link.state = int(next_link_state(link.state, Act.SEND_DETACH))
-        _write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
+        write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
         link.drop()
+        crossed = False
+    else:
+        session.errant.pop(_identity(link), None)
+        crossed = bool(remote.closed) and not link.closes
     session.recent_link = None
     session.links.remove(handle)
     session.local_links.pop(link.handle, None)
+    if crossed:
+        # the peer has closed what we had but detached: say that it is closed here too (2.6.6)
+        count = None if link.remote_attach.role is False else 0
+        again = attach(session, Attach(link.name, 0, not link.remote_attach.role,
+                                       initial_delivery_count=count))  # fmt: skip
+        _detach(again, True, None)
+
+
+def _identity(link: Any) -> tuple[str, bool]:
+    """What tells a link of a session from the others there: its name, and whether we receive."""
+    return link.name, isinstance(link, IncomingLink)
 
 
 def _mapped(connection: Any, channel: int) -> Any:
     """The session of a channel, or None while it discards what comes."""
-    session = _session_of(connection, channel)
+    session = session_of(connection, channel)
     if session.state in (SessionState.END_SENT, SessionState.DISCARDING):
         return None
     return session
@@ -411,20 +218,12 @@ def _mapped(connection: Any, channel: int) -> Any:
 
 def _free_handle(session: Any) -> int:
     limit = min(session.handle_max, session.remote_handle_max)
-    handle = _free_number(session.local_links, limit)
+    handle = free_number(session.local_links, limit)
     if handle is None:
         raise AmqpError(
             Condition.RESOURCE_LIMIT_EXCEEDED, f"all {limit + 1} handles are in use", Scope.SESSION
         )
     return handle
-
-
-def _free_number(used: dict[int, Any], highest: int) -> int | None:
-    """A number that is not in use; the lowest one, as a rule the first that is looked at."""
-    number = len(used)
-    if number <= highest and number not in used:
-        return number
-    return next((n for n in range(highest + 1) if n not in used), None)
 
 
 def _new_link(session: Any, name: str, handle: int, we_receive: bool) -> Link:

@@ -16,7 +16,7 @@ from router.amqp.constants import Descriptor
 from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
-from router.engine import attaching, opening, sasl
+from router.engine import attaching, beginning, opening, sasl
 from router.engine.handler import Handler
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
@@ -201,7 +201,7 @@ class Connection:
         if at == end:
             # an empty frame: the peer is alive, and that is all it says
             if channel > self.settings.channel_max:
-                raise attaching.unmapped(self, channel)
+                raise beginning.unmapped(self, channel)
             return
         cursor = self.cursor
         cursor.at = at
@@ -231,7 +231,7 @@ class Connection:
             except AmqpError as error:
                 if code != BEGIN:
                     raise
-                attaching.begin_refused(self, channel, error)
+                beginning.begin_refused(self, channel, error)
                 return
             opening.frame_received(self, channel, performative)
 
@@ -241,7 +241,7 @@ class Connection:
         if session is None or session.remote_channel != channel or session.state != MAPPED:
             session = self.sessions.find(channel)
             if session is None:
-                raise attaching.unmapped(self, channel)
+                raise beginning.unmapped(self, channel)
             self.recent_session = session
         self.failing = session
         if session.state == MAPPED:
@@ -253,7 +253,7 @@ class Connection:
         """Answer an error at the scope it names."""
         session = self.failing
         if error.scope is not Scope.CONNECTION and session is not None and session.state == MAPPED:
-            attaching.end(session, error)
+            beginning.end(session, error)
         else:
             opening.close(self, error)
 

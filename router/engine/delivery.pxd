@@ -33,4 +33,5 @@ cdef class Delivery:
     cdef public object kept
     cdef public bytes state
     cdef public object passage
+    cdef public object suspended
     cdef public bytes tag

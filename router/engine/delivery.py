@@ -24,7 +24,8 @@ class Delivery:
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
-    # the tag of one that comes in several frames: each may repeat it
+    # the tag of one that comes in several frames, each of which may repeat it, or by a link that
+    # may be resumed
     incoming_tag: bytes | None
     # a `states.Settling`
     settling: int
@@ -67,6 +68,8 @@ class Delivery:
     state: bytes | None
     # where it has been, as the routers before this one have written on it; None where none has
     passage: Any
+    # the core's: what remembers the delivery while its sender's link is suspended
+    suspended: Any
     # the delivery-tag to send, where it matters; None for one made of the delivery-id
     tag: bytes | None
 
@@ -101,6 +104,7 @@ DEFAULTS: dict[str, Any] = {
     "kept": None,
     "state": None,
     "passage": None,
+    "suspended": None,
     "tag": None,
 }
 

@@ -14,12 +14,14 @@ cdef class Link:
     cdef public object attach
     cdef public object remote_attach
     cdef public object owner
+    cdef public object terminus
     cdef public unsigned int delivery_count
     cdef public unsigned int credit
     cdef public bint drain
     cdef public Py_ssize_t unsettled
     cdef public object current
     cdef public bint flow_due
+    cdef public bint closes
     cdef public long long number
 
     cpdef bint is_attached(self) except -1

@@ -33,6 +33,8 @@ class Link:
         self.attach: Any = None
         self.remote_attach: Any = None
         self.owner: Any = None
+        # the core's: what of a link may outlive it, None where nothing does; its tags are kept
+        self.terminus: Any = None
         self.delivery_count = 0
         self.credit = 0
         self.drain = False
@@ -42,6 +44,8 @@ class Link:
         self.current: Any = None
         # its flow state is to be told at the end of the turn
         self.flow_due = False
+        # whether the detach that we sent closes it
+        self.closes = False
         self.number = 0
 
     def is_attached(self) -> bool:

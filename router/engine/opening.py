@@ -27,7 +27,7 @@ from router.amqp.performatives import (
     SaslMechanisms,
 )
 from router.amqp.types import Symbol
-from router.engine import attaching
+from router.engine import attaching, beginning
 from router.engine.events import (
     ConnectionClosed,
     ConnectionOpened,
@@ -41,7 +41,7 @@ from router.errors import AmqpError, Scope
 # Phases, as in `connection`; named again here because the compiled module keeps its own in C.
 SASL_PHASE = 1
 AMQP_PHASE = 2
-OVER_PHASE = attaching.OVER_PHASE
+OVER_PHASE = beginning.OVER_PHASE
 
 MIN_MAX_FRAME_SIZE = 512
 
@@ -206,7 +206,7 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
         _open_received(connection, performative)
     elif isinstance(performative, Close):
         if channel > connection.settings.channel_max and state is ConnectionState.OPENED:
-            raise attaching.unmapped(connection, channel)
+            raise beginning.unmapped(connection, channel)
         _close_received(connection, performative)
     elif state in (ConnectionState.DISCARDING, ConnectionState.CLOSE_SENT):
         # they were under way when our close left
@@ -216,13 +216,13 @@ def frame_received(connection: Any, channel: int, performative: Any) -> None:
             Condition.ILLEGAL_STATE, f"{type(performative).__name__} while {state.name}"
         )
     elif isinstance(performative, Begin):
-        attaching.begin_received(connection, channel, performative)
+        beginning.begin_received(connection, channel, performative)
     elif isinstance(performative, Attach):
         attaching.attach_received(connection, channel, performative)
     elif isinstance(performative, Detach):
         attaching.detach_received(connection, channel, performative)
     elif isinstance(performative, End):
-        attaching.end_received(connection, channel, performative)
+        beginning.end_received(connection, channel, performative)
     else:
         raise AmqpError(
             Condition.NOT_ALLOWED, f"{type(performative).__name__} is no AMQP performative"
@@ -258,7 +258,7 @@ def _open_received(connection: Any, remote: Open) -> None:
 def _close_received(connection: Any, remote: Close) -> None:
     move(connection, Act.RECV_CLOSE)
     if connection.state == ConnectionState.CLOSE_RCVD:
-        attaching.lose_sessions(connection, remote.error, True)
+        beginning.lose_sessions(connection, remote.error, True)
         move(connection, Act.SEND_CLOSE)
         write_frame(connection, 0, Close())
         connection.handler.event_received(connection, ConnectionClosed(remote.error, True))
@@ -298,12 +298,12 @@ def close(connection: Any, error: AmqpError | None) -> None:
     if state not in (ConnectionState.OPENED, ConnectionState.OPEN_SENT, ConnectionState.OPEN_PIPE):
         give_up(connection, error)
         return
-    wire_error = attaching.wire_error(error)
-    attaching.lose_sessions(connection, wire_error, False)
+    wire_error = beginning.wire_error(error)
+    beginning.lose_sessions(connection, wire_error, False)
     move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
     connection.closed_at = connection.turn.now
     limit = connection.remote_max_frame_size
-    write(connection, attaching.encode_fitting(limit, 0, Close(error=wire_error)))
+    write(connection, beginning.encode_fitting(limit, 0, Close(error=wire_error)))
     connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
     if error is not None:
         # What follows may not even be frames; the shell drains the socket without looking.
@@ -319,7 +319,7 @@ def give_up(connection: Any, error: AmqpError | None) -> None:
     connection.finished = True
     connection.outbox.touch()
     if not was_over:
-        wire_error = attaching.wire_error(error)
+        wire_error = beginning.wire_error(error)
         connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
 
 
@@ -330,7 +330,7 @@ def lose(connection: Any) -> None:
         return
     was_closing = connection.state in CLOSED_STATES
     lost = Error(condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed")
-    attaching.lose_sessions(connection, lost, True)
+    beginning.lose_sessions(connection, lost, True)
     # links that were lost may have had something to say to each other
     connection.outbox.close()
     connection.phase = OVER_PHASE

@@ -2,7 +2,7 @@
 
 A sender may ask with one that it be settled in another way than its link is, or tell a state of the
 delivery, which goes on with the first transfer to the receiver. We say with one that the rest of a
-delivery never comes.
+delivery never comes, or that a delivery of a suspended link is resumed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
+from router.amqp.framing import encode_frame
 from router.amqp.outcomes import check_state
+from router.amqp.performatives import Transfer
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.writing import write_transfer
 from router.engine import serial, violations
@@ -42,6 +44,18 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
         link.session.connection.fail_link(link, violations.settles_first())
         return False
     return True
+
+
+def ignore(session: Any, frame: TransferFrame) -> None:
+    """Pass over a transfer of a link that is being detached.
+
+    Raises amqp:session:errant-link where it cannot have been sent before the peer knew of that.
+    """
+    expected = session.expected_delivery_id
+    if frame.has_delivery_id and (expected < 0 or frame.delivery_id == expected):
+        # what is ignored has used up its id
+        session.expected_delivery_id = serial.add(frame.delivery_id, 1)
+        violations.check_errant(session.links.find(frame.handle))
 
 
 def go_on(delivery: Delivery, frame: TransferFrame) -> None:
@@ -138,4 +152,44 @@ def abort(delivery: Any) -> None:
         session.outbox.output, session.channel, link.handle, False, delivery.outgoing_id, None, 0,
         True, False, True, b"", 0, 0,
     )  # fmt: skip
+    _written(session)
+
+
+def resume(
+    session: Any,
+    link: Any,
+    delivery: Delivery,
+    state: Any,
+    *,
+    settled: bool = False,
+    aborted: bool = False,
+    more: bool = False,
+) -> None:
+    """Write the first transfer of a resumed delivery, without any payload (section 2.6.13).
+
+    It has its tag, and gets its id on this link. The link must be able to send; the payload, if
+    there is to be any (`more`), follows by `Session.send`. A state that is too long for a frame is
+    left out.
+    """
+    session.begin_outgoing(link, delivery)
+    if settled or aborted:
+        session.close_outgoing(delivery)
+    frame = b""
+    for told in (state, None):
+        transfer = Transfer(
+            link.handle,
+            delivery.outgoing_id,
+            delivery.tag,
+            delivery.message_format,
+            settled=settled or link.presettles,
+            more=more,
+            state=told,
+            resume=True,
+            aborted=aborted,
+        )
+        frame = encode_frame(session.channel, transfer)
+        if len(frame) <= session.connection.remote_max_frame_size:
+            break
+    session.outbox.output.append(frame)
+    delivery.started = True
     _written(session)

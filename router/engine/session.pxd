@@ -39,6 +39,7 @@ cdef class Session:
     cdef public IncomingLink recent_link
     cdef public dict local_links
     cdef public dict unanswered
+    cdef public dict errant
     cdef public unsigned int handle_max
     cdef public unsigned int remote_handle_max
     cdef public unsigned int due_first

@@ -62,6 +62,8 @@ class Session:
         self.local_links: dict[int, Any] = {}
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Any] = {}
+        # those detached for an error, until the peer has detached them too, by the same
+        self.errant: dict[tuple[str, bool], Any] = {}
         self.handle_max = 0
         self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
@@ -86,9 +88,7 @@ class Session:
         if link is None or link.remote_handle != frame.handle or link.state != ATTACHED:
             link = self.recent_link = self.incoming_link(frame.handle)
         if link is None:
-            if frame.has_delivery_id and frame.delivery_id == self.expected_delivery_id:
-                # what is ignored has used up its id
-                self.expected_delivery_id = serial.add(frame.delivery_id, 1)
+            rare_transfers.ignore(self, frame)
             return
         delivery = link.current
         if delivery is None:
@@ -147,7 +147,7 @@ class Session:
         delivery.message_format = frame.message_format
         if (link.settles_second or frame.is_unusual) and not rare_transfers.begin(delivery, frame):
             return None
-        if frame.more:
+        if frame.more or link.terminus is not None:
             delivery.incoming_tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
         if frame.settled:
             delivery.settled = True
@@ -244,6 +244,8 @@ class Session:
         self.next_delivery_id = serial.add(self.next_delivery_id, 1)
         link.credit -= 1
         link.delivery_count = serial.add(link.delivery_count, 1)
+        if link.terminus is not None and delivery.tag is None:
+            delivery.tag = link.terminus.new_tag()
         if not delivery.settled and not link.presettles:
             delivery.outgoing_open = True
             link.unsettled += 1
@@ -290,6 +292,8 @@ class Session:
         A state without fields is told by its code (`count` 0), with its neighbours'.
         """
         if not delivery.incoming_open:
+            if delivery.suspended is not None and settled:
+                delivery.suspended.settled(delivery, code, memoryview(view)[start : start + count])
             return
         if settled:
             self.close_incoming(delivery)
@@ -303,6 +307,8 @@ class Session:
     def tell_sender_code(self, delivery: Delivery, code: int) -> None:
         """Settle an incoming delivery by a state without fields, told with its neighbours'."""
         if not delivery.incoming_open:
+            if delivery.suspended is not None:
+                delivery.suspended.settled(delivery, code, EMPTY)
             return
         self.close_incoming(delivery)
         self._merge(delivery.incoming_id, code)

@@ -54,6 +54,10 @@ class Unsettled:
             return self.stragglers.get(number)
         return None
 
+    def replace(self, number: int, delivery: Delivery) -> None:
+        """Have the newest id, that of another delivery until now, stand for this one."""
+        self.ring[number & self.mask] = delivery
+
     def remove(self, number: int) -> Delivery | None:
         """Take the delivery with this id out, or None."""
         ahead = serial.distance(self.base, number)

@@ -10,6 +10,7 @@ from typing import Any
 from router.amqp.constants import Condition
 from router.amqp.reading import TransferFrame
 from router.engine.delivery import Delivery
+from router.engine.states import LinkState
 from router.errors import AmqpError, Scope
 
 
@@ -90,6 +91,25 @@ def settles_first() -> AmqpError:
         Condition.NOT_ALLOWED,
         "rcv-settle-mode second in a transfer of a link whose mode is first",
         Scope.LINK,
+    )
+
+
+def check_errant(link: Any) -> None:
+    """Raise if a new delivery comes on a link that was detached for an error (section 2.6.5).
+
+    As many as it had credit for may have been under way before the peer could know of the error.
+    """
+    if link.state != LinkState.DISCARDING:
+        return
+    if link.credit == 0:
+        raise errant(link.name)
+    link.credit -= 1
+
+
+def errant(name: str) -> AmqpError:
+    """The peer goes on with a link that was detached for an error, as if nothing were."""
+    return AmqpError(
+        Condition.ERRANT_LINK, f"link {name!r} was detached for an error", Scope.SESSION
     )
 
 

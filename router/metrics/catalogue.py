@@ -168,6 +168,21 @@ METRICS: Final = (
         _one(lambda r: r.stealing_refused),
     ),
     Metric(
+        "trioute_links_suspended",
+        "gauge",
+        "Links that are gone, and whose sources or targets stay until their timeout ends.",
+        (),
+        _one(lambda r: r.links_suspended),
+    ),
+    Metric(
+        "trioute_links_resumed_total",
+        "counter",
+        "Links that were attached again while they were suspended, or stolen with what they had "
+        "unsettled.",
+        (),
+        _one(lambda r: r.links_resumed),
+    ),
+    Metric(
         "trioute_links_blocked",
         "gauge",
         "Links without credit: senders that were granted none (in), and receivers that have given "

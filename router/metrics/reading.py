@@ -134,6 +134,8 @@ class Reading:
     outgoing: LinkReading
     links_stolen: int
     stealing_refused: int
+    links_suspended: int
+    links_resumed: int
 
 
 def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> Reading:
@@ -171,6 +173,8 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
         outgoing=LinkReading(),
         links_stolen=observed.forwarder.link_names.stolen,
         stealing_refused=observed.forwarder.link_names.refused,
+        links_suspended=len(observed.forwarder.suspended),
+        links_resumed=observed.forwarder.suspended.resumed,
     )
     _read_connections(observed, reading)
     return reading

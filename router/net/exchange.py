@@ -142,9 +142,12 @@ class Exchange(Hub):
         memory_limit_bytes: int,
         largest_frame_bytes: int,
         link_names: LinkNames | None = None,
+        terminus_limit_s: int = 0,
     ) -> None:
         super().__init__(largest_frame_bytes)
-        self.forwarder = Forwarder(table, self.turn, self, memory_limit_bytes, link_names)
+        self.forwarder = Forwarder(
+            table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s
+        )
         self.table = table
         self.tallies: list[Tally] = []
         # What else wants doing about as often as clocks are looked at, given the time. A task of
@@ -171,7 +174,10 @@ class Exchange(Hub):
         self.forwarder.finish_turn()
 
     def until_next_look_s(self) -> float:
-        """Until a message that waits expires, or as long as ever."""
+        """Until a message that waits expires, or as long as ever.
+
+        The timeouts of termini are whole seconds: they can wait for the next look.
+        """
         expiry = self.forwarder.backlog.next_expiry
         if expiry:
             return min(self._tick_s, max(0.0, expiry - time.monotonic()))
@@ -188,7 +194,7 @@ class Exchange(Hub):
         self.forwarder.backlog.wall_ahead_s = time.time() - self.turn.now
 
     def expire(self) -> None:
-        """Give up messages whose ttl has ended, and end drains that have waited long enough."""
+        """Give up what has had its time: messages, drains, and termini without a link."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
         expiry = self.forwarder.backlog.next_expiry
@@ -196,6 +202,9 @@ class Exchange(Hub):
             expire(self.forwarder)
         if self.forwarder.drains:
             finish(self.forwarder)
+        suspended = self.forwarder.suspended
+        if suspended.next_expiry and suspended.next_expiry <= self.turn.now:
+            suspended.expire(self.forwarder)
 
     def tidy(self) -> None:
         """Do the chores, and give memory back that connections have left behind."""

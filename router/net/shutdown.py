@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from router.amqp.constants import Condition
-from router.core import linking
+from router.core import parting
 from router.engine import attaching
 from router.errors import AmqpError, Scope
 from router.net.exchange import Exchange
@@ -22,8 +22,9 @@ async def close_all(exchange: Exchange) -> None:
     """
     exchange.begin_turn()
     pumps = list(exchange.pumps.values())
+    exchange.forwarder.suspended.end_all(exchange.forwarder)
     for pump in pumps:
-        linking.release_all(exchange.forwarder, pump.connection)
+        parting.release_all(exchange.forwarder, pump.connection)
     exchange.finish_turn()
     reason = AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down", Scope.LINK)
     for pump in pumps:

@@ -14,8 +14,8 @@ from router.config.model import (
     Configuration,
     ConnectorSettings,
     ListenerSettings,
-    RouterSettings,
 )
+from router.config.router_settings import RouterSettings
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from router.config.model import (
     AddressSettings,
     Configuration,
     ListenerSettings,
-    RouterSettings,
 )
+from router.config.router_settings import RouterSettings
 from router.config.secret import Secret
 from router.config.setting import file_name
 from router.errors import ConfigurationError

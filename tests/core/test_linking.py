@@ -9,8 +9,6 @@ import pytest
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.performatives import Accepted, Attach, Coordinator, Modified, Source, Target
-from router.core import linking
-from router.engine.link import OutgoingLink
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 
@@ -202,29 +200,6 @@ def test_a_drain_is_answered_although_another_took_what_waited() -> None:
     client.open_window(10)
     assert receiver.drained == 1
     assert receiver.credit == 0
-
-
-def test_before_a_shutdown_what_receivers_have_is_resolved() -> None:
-    router = Router()
-    receiver = router.client().receiver("q", 5)
-    sender = router.client().sender("q")
-    sendings = [sender.send(b"one"), sender.send(b"half", more=True)]
-    linking.release_all(router.forwarder, receiver.client.connection)
-    router.finish_turn()
-    assert [sending.outcome for sending in sendings] == [Modified(delivery_failed=True)] * 2
-    sender.go_on(b"rest")
-    receiver.client.dispose([0])
-    receiver.grant(9)
-    receiver.client.connection.close()
-    router.finish_turn()
-    assert router.forwarder.backlog.held_bytes == 0
-    assert not [
-        link
-        for client in router.clients
-        for session in client.connection.local_sessions.values()
-        for link in session.local_links.values()
-        if isinstance(link, OutgoingLink)
-    ]
 
 
 def test_a_flow_that_makes_room_for_many_links_is_much_work() -> None:

@@ -15,7 +15,7 @@ from router.engine.link import IncomingLink, OutgoingLink
 def table(*rules: tuple[Any, ...], default: str = "balanced") -> AddressTable:
     made = iter(range(100))
     of_table = [AddressRule(*rule) for rule in rules]
-    return AddressTable(of_table, default, lambda: f"amqp:/temp/{next(made)}")
+    return AddressTable(of_table, default, lambda maker: f"amqp:/temp/{next(made)}.{maker}")
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,25 @@ def test_what_was_counted_stays() -> None:
 
 def test_dynamic_addresses_are_new_each_time() -> None:
     made = table()
-    (text, address), (other, _) = made.enter_dynamic(), made.enter_dynamic()
-    assert text == "amqp:/temp/0" != other
+    (text, address), (other, _) = made.enter_dynamic("c", "a"), made.enter_dynamic("c", "a")
+    assert text == "amqp:/temp/0.c.a" != other
     assert made.find(text) is address
-    assert made.find("temp/0") is address
+    assert made.find("temp/0.c.a") is address
     assert address.is_dynamic
+
+
+@pytest.mark.spec("3.5.3-3", "3.5.4-3")
+@pytest.mark.parametrize(
+    ("container", "link", "ending"),
+    [
+        ("client-1", "reply_to", "client-1.reply_to"),
+        ("a.b/c d", "r\u00e9ponse#*", "a-b-c-d.r-ponse-"),
+        ("x" * 100, "y" * 33, f"{'x' * 32}.{'y' * 32}"),
+        ("", "", "."),
+    ],
+)
+def test_a_dynamic_address_says_whom_it_was_made_for(
+    container: str, link: str, ending: str
+) -> None:
+    text, _ = table().enter_dynamic(container, link)
+    assert text == f"amqp:/temp/0.{ending}"

@@ -1,4 +1,4 @@
-"""Sessions and links come and go: begin, end, attach and detach, from either side."""
+"""Links come and go: attach and detach, from either side."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import (
     Attach,
-    Begin,
     Close,
     Coordinator,
     Detach,
@@ -20,14 +18,12 @@ from router.amqp.performatives import (
     Target,
 )
 from router.amqp.types import Symbol
-from router.engine import attaching
+from router.engine import attaching, beginning
 from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
     LinkDetached,
     LinkRefused,
-    SessionBegun,
-    SessionEnded,
 )
 from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
@@ -35,19 +31,15 @@ from router.errors import AmqpError, Scope
 from support.transcripts import (
     NOTHING,
     OVER,
-    On,
     Recorder,
     Talk,
     attach_receiver,
     attach_sender,
-    begin,
     begun,
     failed,
     like,
     linked,
     message,
-    opened,
-    wire,
 )
 
 PROBLEM = AmqpError("amqp:link:detach-forced", "a test's own", Scope.LINK)
@@ -65,172 +57,6 @@ def reasons(talk: Talk) -> list[tuple[Error | None, bool]]:
 
 def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
     return [(e.link.name, e.closed, e.lost) for e in talk.recorder.of(LinkDetached)]
-
-
-# Sessions (section 2.5).
-
-
-@pytest.mark.spec("2.1.2-2", "2.4-1", "2.5.1-1", "2.5.1-3", "2.7.2-2")
-def test_a_begin_is_answered_on_a_channel_of_our_own() -> None:
-    talk = opened() >> On(5, begin(next_outgoing_id=7, incoming_window=3, handle_max=4))
-    talk << On(0, like(Begin, remote_channel=5, next_outgoing_id=0, incoming_window=64))
-    session = talk.recorder.of(SessionBegun)[0].session
-    assert (session.next_incoming_id, session.remote_incoming_window) == (7, 3)
-    talk >> On(2, begin()) << On(1, like(Begin, remote_channel=2)) << NOTHING
-
-
-@pytest.mark.spec("2.5.1-2")
-def test_a_channel_that_ended_is_used_again() -> None:
-    talk = opened() >> [On(channel, begin()) for channel in range(3)]
-    talk.skip() >> On(1, End()) << On(1, End()) << NOTHING
-    talk >> On(9, begin()) << On(1, like(Begin, remote_channel=9)) << NOTHING
-
-
-@pytest.mark.spec("B2.3.4-3")
-def test_a_begin_on_a_channel_in_use_ends_its_session() -> None:
-    talk = linked() >> begin() << failed(End, "amqp:not-allowed") << NOTHING
-    assert len(gone(talk)) == 2
-    talk >> [message(0), End()] << NOTHING >> begin() << like(Begin, remote_channel=0) << NOTHING
-
-
-def broken_begin(channel: int) -> bytes:
-    """A begin of four fields without its next-outgoing-id, which has to be there."""
-    return bytes.fromhex(f"00000012 0200 {channel:04x} 005311 c00504 40404343")
-
-
-@pytest.mark.spec("B2.3.4-3")
-def test_a_begin_whose_fields_cannot_be_is_answered_and_ended() -> None:
-    talk = opened() >> broken_begin(3)
-    talk << On(0, like(Begin, remote_channel=3)) << On(0, failed(End, "amqp:invalid-field"))
-    # what was sent before the end was heard is ignored
-    talk >> [On(3, attach_sender()), On(3, message(0).performative, b"x")] << NOTHING
-    talk >> On(3, End()) << NOTHING
-    assert [len(talk.recorder.of(kind)) for kind in (SessionBegun, SessionEnded)] == [1, 1]
-    # channel and connection are as good as ever
-    talk >> On(3, begin()) << On(0, like(Begin, remote_channel=3)) << NOTHING
-
-
-@pytest.mark.spec("B2.3.4-2")
-def test_a_broken_begin_closes_where_the_channels_are_not_known() -> None:
-    close = failed(Close, "amqp:invalid-field")
-    opened(channel_max=2) >> broken_begin(3) << close << OVER
-    (opened(remote=Open("c", channel_max=0)) >> begin()).skip() >> broken_begin(3) << close << OVER
-    begun() >> broken_begin(0) << close << OVER
-    talk = opened()
-    attaching.begin(talk.connection)
-    talk.skip() >> broken_begin(3) << close << OVER
-    # before the open, and where not even the frame can be read
-    talk = Talk(sasl_mechanisms=()) >> AMQP_HEADER >> broken_begin(0)
-    talk << AMQP_HEADER << Open << close << OVER
-    opened() >> (wire(begin())[:-1] + b"\xff") << failed(Close, "amqp:decode-error") << OVER
-
-
-@pytest.mark.spec("2.7.1-8")
-def test_a_channel_beyond_the_highest_closes() -> None:
-    opened(channel_max=3) >> On(3, begin()) << Begin << NOTHING
-    for frame in (begin(), message(0).performative, End()):
-        talk = opened(channel_max=3) >> On(4, frame)
-        talk << failed(Close, "amqp:connection:framing-error") << OVER
-
-
-@pytest.mark.spec("2.4.1-4", "2.7.1-7")
-def test_more_sessions_than_the_peer_takes_close() -> None:
-    talk = opened(remote=Open("c", channel_max=1), channel_max=9)
-    talk >> [On(0, begin()), On(1, begin())] << Begin << Begin << NOTHING
-    talk >> On(2, begin()) << failed(Close, "amqp:connection:framing-error") << OVER
-
-
-def test_all_channels_can_be_used_in_reasonable_time() -> None:
-    talk = opened()
-    talk >> [On(channel, begin()) for channel in range(3000)]
-    assert len(talk.connection.local_sessions) == 3000
-
-
-def test_an_end_is_answered() -> None:
-    error = Error(Symbol("x"))
-    talk = linked() >> End(error) << End() << NOTHING
-    assert gone(talk) == [("sender-0", False, True), ("receiver-1", False, True)]
-    assert [(e.error, e.by_peer) for e in talk.recorder.of(SessionEnded)] == [(error, True)]
-    assert reasons(talk) == [(error, True)] * 2
-    talk >> message(0) << failed(Close, "amqp:not-allowed") << OVER
-
-
-@pytest.mark.spec("2.5.3-1")
-def test_both_may_end_a_session_at_once() -> None:
-    talk = linked()
-    attaching.end(session_of(talk))
-    talk >> End() << End() << NOTHING
-    assert len(talk.recorder.of(SessionEnded)) == 1
-    talk >> begin() << like(Begin, remote_channel=0) << NOTHING
-
-
-@pytest.mark.spec("2.5.2-1")
-def test_links_say_what_they_were_lost_with() -> None:
-    talk = linked()
-    attaching.end(session_of(talk), PROBLEM)
-    assert reasons(talk) == [(TOLD, False)] * 2
-    assert [e.by_peer for e in talk.recorder.of(SessionEnded)] == [False]
-    talk = linked()
-    talk.connection.close(PROBLEM)
-    assert reasons(talk) == [(TOLD, False)] * 2
-    talk = linked() >> Close(TOLD)
-    assert reasons(talk) == [(TOLD, True)] * 2
-    assert [(e.error, e.by_peer) for e in talk.recorder.of(SessionEnded)] == [(None, True)]
-    talk = linked()
-    talk.connection.end_of_input()
-    ((error, by_peer), _) = reasons(talk)
-    assert error is not None
-    assert (error.description, by_peer) == ("the socket was closed", True)
-
-
-@pytest.mark.parametrize("error", [None, PROBLEM])
-@pytest.mark.spec("2.5.4-2", "2.5.5-1")
-def test_what_was_under_way_when_a_session_ended_is_ignored(error: AmqpError | None) -> None:
-    talk = linked()
-    attaching.end(session_of(talk), error)
-    attaching.end(session_of(talk), error)
-    talk << End(None if error is None else TOLD)
-    talk >> message(0) >> attach_sender(3) >> Detach(0) >> Detach(77) << NOTHING
-    talk >> begin() << failed(Close, "amqp:not-allowed") << OVER
-
-
-@pytest.mark.spec("2.5.1-3", "2.7.2-1")
-def test_a_session_of_our_own() -> None:
-    talk = opened()
-    session = attaching.begin(talk.connection)
-    talk << On(0, like(Begin, remote_channel=None)) << NOTHING
-    talk >> On(6, begin(remote_channel=0, incoming_window=9)) << NOTHING
-    assert talk.recorder.of(SessionBegun) == [SessionBegun(session)]
-    assert (session.remote_channel, session.remote_incoming_window) == (6, 9)
-    assert attaching.begin(talk.connection).channel == 1
-
-
-@pytest.mark.spec("2.7.1-7")
-def test_sessions_of_our_own_run_out() -> None:
-    talk = opened(remote=Open("c", channel_max=1))
-    attaching.begin(talk.connection)
-    attaching.begin(talk.connection)
-    with pytest.raises(AmqpError, match="resource-limit-exceeded"):
-        attaching.begin(talk.connection)
-
-
-@pytest.mark.parametrize("channel", [0, 3, 65535])
-def test_an_answer_to_a_begin_that_never_was_closes(channel: int) -> None:
-    talk = opened() >> On(1, begin(remote_channel=channel))
-    talk << failed(Close, "amqp:invalid-field") << OVER
-
-
-def test_a_begin_is_answered_once() -> None:
-    talk = opened()
-    attaching.begin(talk.connection)
-    talk.skip() >> On(1, begin(remote_channel=0)) >> On(2, begin(remote_channel=0))
-    talk << failed(Close, "amqp:illegal-state") << OVER
-
-
-def test_an_end_before_our_begin_was_answered_closes() -> None:
-    talk = opened()
-    attaching.begin(talk.connection)
-    talk.skip() >> End() << failed(Close, "amqp:not-allowed") << OVER
 
 
 # Links (section 2.6).
@@ -319,17 +145,57 @@ def test_our_own_detach(closed: bool, error: AmqpError | None) -> None:
     attaching.detach(link, closed, error)
     talk << Detach(0, closed, None if error is None else TOLD) << NOTHING
     assert gone(talk) == [("sender-0", closed, False)]
-    # the answer need not be of the same kind
-    talk >> Detach(0, not closed) << NOTHING
+    talk >> Detach(0, closed) << NOTHING
     assert len(gone(talk)) == 1
     talk >> attach_sender(0, name="next") << like(Attach, handle=0) << NOTHING
 
 
-def test_both_may_detach_a_link_at_once() -> None:
+@pytest.mark.parametrize("closed", [True, False])
+def test_both_may_detach_a_link_at_once(closed: bool) -> None:
     talk = linked()
-    attaching.detach(talk.recorder.links["sender-0"], False)
-    talk >> Detach(0, True, Error(Symbol("x"))) << Detach(0, False) << NOTHING
-    assert gone(talk) == [("sender-0", False, False)]
+    attaching.detach(talk.recorder.links["sender-0"], closed)
+    talk >> Detach(0, False, Error(Symbol("x"))) << Detach(0, closed) << NOTHING
+    assert gone(talk) == [("sender-0", closed, False)]
+
+
+@pytest.mark.parametrize("we_receive", [True, False])
+@pytest.mark.spec("2.6.6-2")
+def test_a_close_that_crosses_our_detach_is_answered_by_one(we_receive: bool) -> None:
+    talk = begun() >> (attach_sender if we_receive else attach_receiver)(0) << Attach
+    (link,) = talk.recorder.links.values()
+    attaching.detach(link, False)
+    talk << Detach(0, False) >> Detach(0, True)
+    again = like(Attach, name=link.name, handle=0, role=we_receive, source=None, target=None)
+    talk << again << Detach(0, True) << NOTHING
+    # the peer knows no such link; it answers as it would another
+    attach = Attach(link.name, 0, not we_receive, initial_delivery_count=0)
+    talk >> attach >> Detach(0, True) << NOTHING
+    assert gone(talk) == [(link.name, False, False)]
+    talk >> attach_sender(0, name="next") << like(Attach, handle=0) << NOTHING
+
+
+@pytest.mark.spec("2.6.5-5")
+def test_an_attach_behind_a_link_error_costs_the_session() -> None:
+    talk = linked()
+    attaching.detach(talk.recorder.links["sender-0"], True, PROBLEM)
+    talk << Detach >> attach_sender(5, name="sender-0")
+    talk << failed(End, "amqp:session:errant-link") << NOTHING
+
+
+def test_a_refused_link_may_be_tried_again_at_once() -> None:
+    talk = begun(Recorder(accepts=False)) >> attach_sender(0)
+    attaching.refuse(talk.recorder.links["sender-0"], PROBLEM)
+    talk << Attach << Detach >> attach_sender(5, name="sender-0") << NOTHING
+    attaching.refuse(talk.recorder.links["sender-0"], PROBLEM)
+    talk << Attach << Detach << NOTHING
+
+
+@pytest.mark.spec("2.6.5-4")
+def test_a_link_may_be_resumed_behind_its_error() -> None:
+    talk = linked()
+    attaching.detach(talk.recorder.links["sender-0"], True, PROBLEM)
+    talk << Detach >> attach_sender(5, name="sender-0", unsettled={}) << Attach << NOTHING
+    talk >> Detach(0, True) >> attach_sender(0, name="sender-0") << Attach << NOTHING
 
 
 def test_detaching_what_the_peer_has_detached_says_nothing() -> None:
@@ -348,8 +214,6 @@ def test_a_link_is_refused_without_its_terminus() -> None:
         attaching.refuse(talk.recorder.links[frame.name], PROBLEM)
         talk << like(Attach, name=frame.name, handle=0, **{terminus: None})
         talk << Detach(0, True, TOLD) << NOTHING
-        if terminus == "target":
-            talk >> message(0) << NOTHING
         talk >> Detach(0, True) << NOTHING
         assert not gone(talk)
         link = talk.recorder.links[frame.name]
@@ -437,7 +301,7 @@ def test_a_link_of_our_own_that_we_give_up_before_the_answer(error: AmqpError | 
     link = ours(talk)
     attaching.detach(link, True, error)
     talk << Attach << like(Detach, handle=0) << NOTHING
-    talk >> attach_sender(0, name="ours") >> message(0) >> Detach(0, True) << NOTHING
+    talk >> attach_sender(0, name="ours") >> Detach(0, True) << NOTHING
     assert not talk.recorder.of(LinkAttached)
     talk >> attach_sender(0) << like(Attach, handle=0) << NOTHING
 
@@ -484,7 +348,7 @@ def test_an_error_larger_than_the_peer_s_frames_is_told_by_its_condition() -> No
     talk = linked(remote=Open("c", max_frame_size=512))
     attaching.detach(talk.recorder.links["sender-0"], True, long)
     talk << Detach(0, True, Error(Symbol("x:y"))) << NOTHING
-    attaching.end(session_of(talk), long)
+    beginning.end(session_of(talk), long)
     talk << End(Error(Symbol("x:y"))) << NOTHING
     talk.connection.close(long)
     talk << like(Close)

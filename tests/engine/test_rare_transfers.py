@@ -34,6 +34,7 @@ from support.transcripts import (
     OVER,
     On,
     Talk,
+    attach_receiver,
     attach_sender,
     begun,
     failed,
@@ -247,3 +248,59 @@ def test_a_state_without_a_message() -> None:
     delivery.state = octets_of(Accepted())
     assert deliver(talk, delivery, b"") == 0
     talk << On(0, like(Transfer, state=Accepted(), more=False), b"") << NOTHING
+
+
+# A delivery is resumed.
+
+TAG = b"before"
+
+
+def resuming(**settings: Any) -> tuple[Talk, Any, Any]:
+    talk = begun(**settings) >> attach_receiver(0)
+    talk.skip()
+    (link,) = talk.recorder.links.values()
+    link.credit = 5
+    return talk, talk.connection.local_sessions[0], link
+
+
+def remembered() -> Delivery:
+    delivery = Delivery()
+    delivery.tag = TAG
+    return delivery
+
+
+@pytest.mark.parametrize("state", [None, Accepted(), Received(1, 2)])
+@pytest.mark.spec("2.6.13-5")
+def test_a_delivery_is_resumed_under_its_tag(state: Any) -> None:
+    talk, session, link = resuming()
+    delivery = remembered()
+    rare_transfers.resume(session, link, delivery, state)
+    told = like(Transfer, delivery_id=0, delivery_tag=TAG, state=state, resume=True, more=False)
+    talk << On(0, told, b"") << NOTHING
+    assert session.outgoing.find(0) is delivery
+    assert (link.credit, link.delivery_count, session.next_outgoing_id) == (4, 1, 1)
+
+
+@pytest.mark.parametrize("field", ["settled", "aborted"])
+def test_what_is_settled_or_aborted_is_not_awaited(field: str) -> None:
+    talk, session, link = resuming()
+    rare_transfers.resume(session, link, remembered(), None, **{field: True})
+    talk << On(0, like(Transfer, resume=True, **{field: True}), b"") << NOTHING
+    assert session.outgoing.count == 0
+    assert link.unsettled == 0
+
+
+def test_its_payload_follows() -> None:
+    talk, session, link = resuming()
+    delivery = remembered()
+    rare_transfers.resume(session, link, delivery, None, more=True)
+    session.send(delivery, memoryview(b"payload"), 0, 7, False)
+    talk << On(0, like(Transfer, resume=True, more=True), b"")
+    talk << On(0, like(Transfer, delivery_id=None, more=False), b"payload") << NOTHING
+
+
+def test_a_state_too_long_for_a_frame_is_left_out() -> None:
+    talk, session, link = resuming(remote=Open("peer", max_frame_size=512))
+    state = Rejected(error=Error(Symbol("x"), "y" * 600))
+    rare_transfers.resume(session, link, remembered(), state, settled=True)
+    talk << On(0, like(Transfer, resume=True, state=None, settled=True), b"") << NOTHING

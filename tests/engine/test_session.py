@@ -28,6 +28,7 @@ from router.amqp.types import Symbol
 from router.engine import attaching
 from router.engine.delivery import Delivery
 from router.engine.link import OutgoingLink
+from router.errors import AmqpError
 
 from support.examples import examples
 from support.transcripts import (
@@ -161,13 +162,26 @@ def test_a_transfer_without_credit_costs_the_link_only() -> None:
     talk = granted(1) >> message(0) << NOTHING >> message(1)
     talk << like(Detach, handle=0, closed=True)
     assert str(talk.recorder.events[-1].error.condition) == "amqp:link:transfer-limit-exceeded"
-    # What the peer sent before it knew is ignored, and its ids are used up all the same.
-    talk >> message(2, more=True) >> On(0, Transfer(0), b"") << NOTHING
     talk >> attach_sender(5) << Attach
     session_of(talk).grant(talk.recorder.links["sender-5"], 5, False)
-    talk.skip() >> message(3, handle=5) << NOTHING
+    talk.skip() >> message(2, handle=5) << NOTHING
     talk >> Detach(0, True) << NOTHING
-    assert talk.recorder.told("transfer")[-1] == (3, True, False)
+    assert talk.recorder.told("transfer")[-1] == (2, True, False)
+
+
+@pytest.mark.spec("2.6.5-3")
+def test_who_goes_on_with_a_link_after_its_error_loses_the_session() -> None:
+    talk = granted(2)
+    attaching.detach(talk.recorder.links["sender-0"], True, AmqpError("amqp:not-allowed", ""))
+    talk << Detach
+    # as much as there was credit for may have been sent before the peer knew; its ids are used up
+    talk >> message(0, more=True) >> On(0, Transfer(0), b"") >> message(1) << NOTHING
+    talk >> message(2) << failed(End, "amqp:session:errant-link")
+
+
+def test_a_link_without_credit_is_errant_at_once() -> None:
+    talk = granted(1) >> message(0) >> message(1) << Detach
+    talk >> message(2) << failed(End, "amqp:session:errant-link")
 
 
 def test_a_link_that_we_detach_loses_what_is_under_way_and_nothing_else() -> None:

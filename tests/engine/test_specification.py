@@ -23,7 +23,7 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Symbol
-from router.engine import attaching
+from router.engine import attaching, beginning
 from router.engine.delivery import Delivery
 
 from support.transcripts import (
@@ -115,7 +115,7 @@ def test_any_locales_are_answered_in_english(locales: tuple[str, ...]) -> None:
 @pytest.mark.spec("2.7.4-2")
 def test_no_flow_is_sent_before_the_peer_s_begin() -> None:
     talk = opened()
-    session = attaching.begin(talk.connection)
+    session = beginning.begin(talk.connection)
     talk << Begin
     session.note_flow()
     talk << NOTHING

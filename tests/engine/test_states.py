@@ -10,7 +10,7 @@ import pytest
 
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Close, Detach, End, Open, Source, Target
-from router.engine import attaching, opening, states
+from router.engine import attaching, beginning, opening, states
 from router.engine.states import Act, ConnectionState, LinkState, SessionState
 from router.errors import AmqpError, Scope
 
@@ -96,7 +96,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> set[tuple[Any, Act]]:
         monkeypatch.setattr(module, name, watching)
 
     watch(opening, "next_connection_state", ConnectionState)
-    watch(attaching, "next_session_state", SessionState)
+    watch(beginning, "next_session_state", SessionState)
     watch(attaching, "next_link_state", LinkState)
     return walked
 
@@ -137,10 +137,10 @@ def _connections() -> Iterator[Talk]:
 def _sessions() -> Iterator[Talk]:
     for ending in (None, PROBLEM):
         talk = begun()
-        attaching.end(talk.connection.local_sessions[0], ending)
+        beginning.end(talk.connection.local_sessions[0], ending)
         yield talk >> End()
     talk = opened()
-    attaching.begin(talk.connection)
+    beginning.begin(talk.connection)
     yield talk >> begin(remote_channel=0) >> End()
 
 

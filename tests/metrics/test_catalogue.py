@@ -35,7 +35,7 @@ COUNTED = {
 
 
 def reading_of_one_address() -> Reading:
-    table = AddressTable([], "balanced", lambda: "")
+    table = AddressTable([], "balanced", lambda _: "")
     address = table.enter("orders")
     assert address is not None
     for name, count in COUNTED.items():

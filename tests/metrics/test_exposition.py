@@ -19,7 +19,7 @@ PROMETHEUS = f"{OPENMETRICS};version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,
 
 def exposition(*addresses: str, limit: int = 100) -> Exposition:
     """The metrics of a router that nobody is connected to, with some addresses in use."""
-    table = AddressTable([], "balanced", lambda: "")
+    table = AddressTable([], "balanced", lambda _: "")
     for name in addresses:
         assert table.enter(name) is not None
     exchange = Exchange(table, 2**20, 65536)

@@ -15,7 +15,7 @@ from router.net.exchange import Exchange
 
 def new_table() -> AddressTable:
     numbers = iter(range(1000))
-    return AddressTable([], "balanced", lambda: f"amqp:/_topo/0/here/temp.{next(numbers)}")
+    return AddressTable([], "balanced", lambda _: f"amqp:/_topo/0/here/temp.{next(numbers)}")
 
 
 def deliver(table: AddressTable, name: str, count: int) -> None:
@@ -61,7 +61,7 @@ def test_an_idle_address_gets_a_label_while_there_are_any() -> None:
 
 def test_dynamic_addresses_get_none() -> None:
     table = new_table()
-    text, address = table.enter_dynamic()
+    text, address = table.enter_dynamic("c", "a")
     labels = AddressLabels(table, 5)
     labels.assign()
     # somebody still uses the name after its node is gone
@@ -132,7 +132,7 @@ def read_after(
         elif step == "forget":
             forget(table, name)
         elif step == "dynamic":
-            _, address = table.enter_dynamic()
+            _, address = table.enter_dynamic("c", "a")
             address.counters.ingress += count
             table.leave(address)
         elif step == "nowhere":

@@ -10,8 +10,9 @@ import trio
 from proton import Delivery, Message
 from proton.utils import LinkDetached
 
+from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.framing import AMQP_HEADER, encode_frame
-from router.amqp.performatives import Attach, Open
+from router.amqp.performatives import Attach, Detach, Open, Source
 from router.config.model import AddressSettings, ConnectorSettings
 from router.config.redirects import RedirectSettings
 
@@ -271,3 +272,19 @@ async def test_stolen_links_and_refusals_are_counted() -> None:
         scraped = await running.scrape()
     assert scraped("trioute_links_stolen_total") == 2
     assert scraped("trioute_link_stealing_refused_total") == 1
+
+
+async def test_suspended_and_resumed_links_are_counted() -> None:
+    lasts = Source(address="q", expiry_policy=TerminusExpiryPolicy.LINK_DETACH, timeout=60)
+    async with running_node() as running, dialled(("127.0.0.1", running.amqp_port)) as peer:
+        await peer.begin()
+        for handle in range(2):
+            await peer.say(attach_receiver(handle, name=f"r{handle}", source=lasts))
+            await peer.hear_until(Attach)
+            await peer.say(Detach(handle, closed=False))
+            await peer.hear_until(Detach)
+        await peer.say(attach_receiver(0, name="r0", source=lasts))
+        await peer.hear_until(Attach)
+        scraped = await running.scrape()
+    assert scraped("trioute_links_suspended") == 1
+    assert scraped("trioute_links_resumed_total") == 1

@@ -15,9 +15,9 @@ from router.config.model import (
     AddressSettings,
     Configuration,
     ListenerSettings,
-    RouterSettings,
 )
 from router.config.redirects import RedirectSettings
+from router.config.router_settings import RouterSettings
 from router.net.endpoints import endpoint_name
 
 from support.loopback import WIDE, dialled, running_node

@@ -70,7 +70,7 @@ def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make_exchange() -> Exchange:
     """An exchange without rules."""
-    return Exchange(AddressTable([], "balanced", lambda: "amqp:/temp"), 1 << 20, 65536)
+    return Exchange(AddressTable([], "balanced", lambda _: "amqp:/temp"), 1 << 20, 65536)
 
 
 def test_a_turn_sends_what_sending_made_others_say() -> None:

@@ -63,22 +63,25 @@ class Router:
         limit_bytes: int = 1 << 30,
         redirects: Redirects | None = None,
         stealing: str = "same-user",
+        terminus_limit_s: int = 60,
     ) -> None:
         self.turn = Turn()
         self.turn.now = 1000.0
         self._made = 0
         made = [AddressRule(*rule) for rule in rules]
         self.table = AddressTable(made, default, self._dynamic_name, redirects)
-        self.forwarder = Forwarder(self.table, self.turn, self, limit_bytes, LinkNames(stealing))
+        self.forwarder = Forwarder(
+            self.table, self.turn, self, limit_bytes, LinkNames(stealing), terminus_limit_s
+        )
         self.clients: list[Client] = []
         self.events: list[Any] = []
         # deliveries that were too much
         self.given_up = 0
         self.buffer = memoryview(bytearray(b"\xff" * _BUFFER_BYTES))
 
-    def _dynamic_name(self) -> str:
+    def _dynamic_name(self, maker: str) -> str:
         self._made += 1
-        return f"amqp:/temp/{self._made}"
+        return f"amqp:/temp/{self._made}.{maker}"
 
     def client(self, **settings: Any) -> Client:
         """A client with an open connection and a session."""
@@ -113,6 +116,9 @@ class Router:
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
         draining.finish(self.forwarder)
+        expiry = self.forwarder.suspended.next_expiry
+        if expiry and expiry <= self.turn.now:
+            self.forwarder.suspended.expire(self.forwarder)
         self.finish_turn()
 
 
@@ -464,6 +470,7 @@ class SendingLink:
         """
         client = self.client
         its_format = fields.pop("message_format", message_format(payload))
+        tag = fields.pop("tag", None)
         assert self.can_send(), f"credit {self.credit}, window {client.router_window}"
         number = client.next_delivery_id
         client.next_delivery_id = serial.add(number, 1)
@@ -474,7 +481,7 @@ class SendingLink:
         transfer = Transfer(
             self.handle,
             number,
-            b"%d" % number,
+            b"%d" % number if tag is None else tag,
             its_format,
             settled=settled,
             more=more,
@@ -536,6 +543,8 @@ class Received:
     aborted: bool = False
     tag: bytes | None = None
     frames: int = 1
+    # its first frame
+    first: Transfer | None = None
     sender_settled: Disposition | None = None
     # what its first transfer told
     state: Any = None
@@ -593,6 +602,7 @@ class ReceivingLink:
             received = Received(transfer.delivery_id, payload, bool(transfer.settled))
             received.tag = transfer.delivery_tag
             received.state = transfer.state
+            received.first = transfer
             self.received.append(received)
             if not received.settled:
                 self.unsettled[received.number] = received

@@ -1,0 +1,83 @@
+"""What is configured for the router as a whole; the other entities are in `model`."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.setting import checked, setting
+
+Mode = Literal["standalone"]
+Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
+LinkStealing = Literal["same-user", "any", "never", "off"]
+
+MIB: Final = 2**20
+DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
+LONGEST_TERMINUS_TIMEOUT_S: Final = 86400
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class RouterSettings:
+    """The router as a whole."""
+
+    id: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(127, spaces=False),
+            "The router's own name, unlike that of any other router it will ever meet: its "
+            "container-id and a part of the addresses it makes.",
+            default="the name of the host",
+        ),
+    )
+    mode: Mode = attrs.field(
+        default="standalone",
+        metadata=setting(
+            kinds.choice(get_args(Mode)),
+            "Whether the router works alone (standalone) or together with others.",
+        ),
+    )
+    default_distribution: Distribution = attrs.field(
+        default="balanced",
+        metadata=setting(
+            DISTRIBUTION,
+            "How messages are spread over the receivers of an address that no address entity "
+            "covers; with unavailable, links to such an address are refused.",
+        ),
+    )
+    memory_limit_bytes: int = attrs.field(
+        default=256 * MIB,
+        metadata=setting(
+            kinds.whole_number(MIB, 2**50, "bytes"),
+            "How many bytes of messages the whole router may hold. From half of it on, senders "
+            "whose messages wait are let send no more; beyond it, those that have most waiting "
+            "get back what they sent last.",
+        ),
+    )
+    honour_absolute_expiry_time: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether a message that waits expires at its absolute-expiry-time too, by the clock of "
+            "this host, and not only at the end of its ttl.",
+        ),
+    )
+    link_stealing: LinkStealing = attrs.field(
+        default="same-user",
+        metadata=setting(
+            kinds.choice(get_args(LinkStealing)),
+            "Whether a link that is attached again elsewhere, by a container with the same "
+            "container-id, is taken from where it was: by the same user, by any, or never; "
+            "otherwise the second is refused. With off both stay attached.",
+        ),
+    )
+    terminus_timeout_limit_seconds: int = attrs.field(
+        default=60,
+        metadata=setting(
+            kinds.whole_number(0, LONGEST_TERMINUS_TIMEOUT_S, "seconds"),
+            "How long a source or target may stay without its link at most, where a peer asks for "
+            "that by a timeout or an expiry-policy, so that what it has not settled can be "
+            "resumed. With 0 nothing outlives its link.",
+        ),
+    )

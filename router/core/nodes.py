@@ -1,0 +1,109 @@
+"""Dynamic nodes: addresses made for one link, and how long they last (sections 3.5.9 to 3.5.13).
+
+A node never goes before the link that it was made for. It is deleted with it, unless it was asked
+to stay as long as there are links to it, or messages at it. Who still uses it then is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import (
+    DeleteOnClose,
+    DeleteOnNoLinks,
+    DeleteOnNoLinksOrMessages,
+    DeleteOnNoMessages,
+)
+from router.amqp.types import Symbol
+from router.core.address import Address
+from router.engine import attaching
+from router.engine.link import Link
+from router.errors import AmqpError, Scope
+
+LIFETIME_POLICY = Symbol("lifetime-policy")
+DIST_MODES = Symbol("supported-dist-modes")
+_LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
+
+
+def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
+    """A node for `link`, whose terminus asks for one: the text to answer with, and the address."""
+    container = link.session.connection.remote_open.container_id
+    text: str
+    address: Address
+    text, address = forwarder.table.enter_dynamic(container, link.name)
+    address.creator = link
+    policy = (asked.dynamic_node_properties or {}).get(LIFETIME_POLICY)
+    address.lifetime = policy if isinstance(policy, _LASTING) else DeleteOnClose()
+    return text, address
+
+
+def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
+    """What to tell of the node that a terminus asks for; None where it asks for none."""
+    if not asked.dynamic or address is None:
+        return None
+    return {LIFETIME_POLICY: address.lifetime, DIST_MODES: Symbol("move")}
+
+
+def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
+    """A link has left its address; `link` is the one, if it is over and not merely suspended.
+
+    An address that nobody uses is forgotten, whether or not it is dynamic.
+    """
+    if address is None:
+        return
+    if address.is_dynamic:
+        _node_left(forwarder, address, link)
+    forwarder.note_credit(address, None)
+    forwarder.table.leave(address)
+
+
+def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
+    if link is not None and address.creator is link:
+        address.creator = None
+    if address.creator is not None:
+        return
+    if _is_over(address):
+        _delete(address)
+    elif isinstance(address.lifetime, DeleteOnNoMessages) and address not in forwarder.dying_nodes:
+        forwarder.dying_nodes.append(address)
+
+
+def end_empty(forwarder: Any) -> None:
+    """Delete the nodes that have lost their last message; called at the end of a turn."""
+    dying, forwarder.dying_nodes = forwarder.dying_nodes, []
+    for address in dying:
+        if not address.is_dynamic:
+            continue
+        if _is_over(address):
+            _delete(address)
+            forwarder.table.leave(address)
+        else:
+            forwarder.dying_nodes.append(address)
+
+
+def _is_over(address: Address) -> bool:
+    """Whether a node has to go whose link is no more."""
+    if isinstance(address.lifetime, DeleteOnNoMessages):
+        return not _holds_messages(address)
+    if isinstance(address.lifetime, _LASTING):
+        # without links there is nobody whom messages could wait for
+        return not (address.producers or address.consumers)
+    return True
+
+
+def _holds_messages(address: Address) -> bool:
+    """Whether a message is at the node: one that waits, or that a receiver has not settled."""
+    return address.waiting.count > 0 or any(each.link.unsettled for each in address.consumers)
+
+
+def _delete(address: Address) -> None:
+    """Delete a node; who uses it still is told."""
+    address.is_dynamic = False
+    gone = AmqpError(
+        Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
+    )
+    links: list[Link] = [producer.link for producer in address.producers]
+    links.extend(consumer.link for consumer in address.consumers)
+    for link in links:
+        attaching.detach(link, True, gone)

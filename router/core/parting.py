@@ -1,0 +1,135 @@
+"""Links leave their addresses; what a lost link leaves behind is resolved here.
+
+The contract: what was not sent yet is released, what was sent and is unsettled is modified with
+delivery-failed, what was half sent is aborted. Where a terminus outlives its link (`suspended`),
+what is unsettled stays so. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import constants
+from router.core import nodes, redelivery, resuming, sizes, terms, verdicts
+from router.core.address import MULTICAST, Consumer, Producer
+from router.core.suspended import Terminus
+from router.engine.events import LinkDetached
+from router.engine.link import OutgoingLink
+
+RELEASED = int(constants.Descriptor.RELEASED)
+MODIFIED = int(constants.Descriptor.MODIFIED)
+
+
+def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
+    """A link is detached, or lost with its session or connection; `event` says which."""
+    owner = link.owner
+    if owner is None:
+        return
+    forwarder.link_names.leave(link)
+    link.owner = None
+    terminus: Terminus | None = link.terminus
+    stays = terminus is not None and terminus.outlives(event)
+    if isinstance(owner, Consumer):
+        _consumer_lost(forwarder, owner, stays)
+    else:
+        _producer_lost(forwarder, owner, stays)
+    if terminus is not None and event is not None and stays:
+        forwarder.suspended.enter(forwarder, terminus, event)
+    elif terminus is not None:
+        terminus.give_up(forwarder)
+    nodes.left(forwarder, owner.address, None if stays else link)
+
+
+def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
+    link = consumer.link
+    address = consumer.address
+    session = link.session
+    if consumer in address.consumers:
+        address.consumers.remove(consumer)
+    address.keeps = redelivery.keeps(address)
+    current = link.current
+    if current is not None:
+        # The rest of it may still come in; nobody is there to take it.
+        link.current = None
+        forwarder.backlog.drop(current)
+        current.discarded = True
+        if not current.outgoing_open:
+            # sent as settled, and yet not taken
+            forwarder.settle(current, MODIFIED, verdicts.DELIVERY_FAILED)
+    session.connection.count_work(session.outgoing.span)
+    for delivery in session.outgoing.of_link(link):
+        if stays and delivery is not current:
+            continue
+        session.close_outgoing(delivery)
+        address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
+    if address.treatment == MULTICAST or not address.consumers:
+        while consumer.waiting:
+            delivery = consumer.waiting.popleft()
+            forwarder.count_out(delivery)
+            forwarder.backlog.drop(delivery)
+            delivery.discarded = True
+            address.counters.count_outcome(RELEASED)
+            forwarder.settle(delivery, RELEASED, b"")
+    else:
+        sizes.receiver_lost(forwarder, address)
+
+
+def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
+    link = producer.link
+    session = link.session
+    if producer.address is not None:
+        producer.address.producers.remove(producer)
+    current = link.current
+    session.connection.count_work(session.incoming.span)
+    for delivery in session.incoming.of_link(link):
+        if stays and delivery is not current:
+            continue
+        session.close_incoming(delivery)
+        forwarder.sender_lost(delivery)
+    if current is not None:
+        link.current = None
+        forwarder.transfer_aborted(current)
+
+
+def transfer_aborted(forwarder: Any, delivery: Any) -> None:
+    """A sender gave up half way: so does the router, towards every receiver that saw a part."""
+    if delivery.address is None:
+        forwarder.intake.forget(delivery)
+        resuming.transfer_aborted(delivery)
+    elif not delivery.discarded:
+        delivery.address.counters.aborted += 1
+    copies = delivery.copies if delivery.copies is not None else [delivery]
+    for copy in copies:
+        abort(forwarder, copy)
+    # it took its credit, whether or not it was ever begun here
+    forwarder.note_sender(delivery.incoming)
+
+
+def abort(forwarder: Any, delivery: Any) -> None:
+    """Give up a delivery whose rest will not come, wherever it is on its way."""
+    delivery.discarded = True
+    forwarder.backlog.drop(delivery)
+    link = delivery.outgoing
+    if link is None:
+        address = delivery.address
+        if address is not None:
+            delivery.incoming.session.connection.count_work(len(address.waiting))
+            for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
+                if waiting.remove(delivery):
+                    forwarder.count_out(delivery)
+                    forwarder.note_credit(address, None)
+                    break
+            forwarder.table.leave(address)
+        return
+    consumer = link.owner
+    if link.current is delivery and consumer is not None:
+        # tells the receiver so, as soon as the window allows
+        forwarder.serve(consumer)
+
+
+def release_all(forwarder: Any, connection: Any) -> None:
+    """Before a connection is closed for a shutdown: resolve what its receivers hold."""
+    for session in list(connection.local_sessions.values()):
+        for link in list(session.local_links.values()):
+            if isinstance(link, OutgoingLink):
+                link_lost(forwarder, link)

@@ -1,0 +1,241 @@
+"""A suspended link is attached again: what both sides remember is compared, and resumed.
+
+Each side tells in its attach what it has not settled, by delivery-tag (section 2.6.13). What the
+two maps say of one delivery decides what becomes of it. Towards a receiver the router is the sender
+and has to act (`resumption`); towards a sender it waits for what that resumes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.composite import decode_composite, encode_composite
+from router.amqp.constants import Condition
+from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
+from router.core.suspended import Terminus
+from router.engine.link import Link, OutgoingLink
+from router.errors import AmqpError, Scope
+
+# Behind the end of any message: all of it has come, or none of it can be sent again.
+ALL_OF_IT = Received(section_number=0xFFFFFFFF, section_offset=0)
+NO_STATE = 0
+OUTCOMES: dict[int, Any] = {
+    int(kind.CODE): kind() for kind in (Accepted, Rejected, Released, Modified)
+}
+# What an attach has beside its unsettled map, as a rule.
+ATTACH_BYTES = 400
+EMPTY = b""
+
+
+# Taking a terminus up.
+
+
+def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Terminus | None:
+    """The terminus that `link` resumes or reattaches, if there is one at this address.
+
+    It is suspended, or still attached by `holder` and about to be stolen; then only a link that
+    says what it has unsettled resumes it.
+    """
+    found: Terminus | None = forwarder.suspended.find(link)
+    if found is None:
+        asks = link.remote_attach.unsettled is not None
+        if holder is None or holder.terminus is None or not asks:
+            return None
+        found = holder.terminus
+        if not _is_at(found, address):
+            return None
+        found.park()
+        holder.terminus = None
+        forwarder.suspended.resumed += 1
+    elif not _is_at(found, address):
+        forwarder.suspended.end(forwarder, found)
+        return None
+    else:
+        forwarder.suspended.take(found)
+        if not _is_reattached(found, link):
+            found.park()
+        else:
+            for delivery in found.live():
+                _move(forwarder, delivery, link)
+    if address is not None and address.creator is found.link:
+        address.creator = link
+    found.link = link
+    found.address = address
+    return found
+
+
+def _is_at(terminus: Terminus, address: Any) -> bool:
+    """Whether it is this address's; one that nobody else used has been made anew meanwhile."""
+    if terminus.address is None or address is None:
+        return terminus.address is address
+    return bool(terminus.address.name == address.name)
+
+
+def _is_reattached(terminus: Terminus, link: Link) -> bool:
+    """Whether the old link endpoint is still there, and its deliveries live (section 2.6.4)."""
+    is_resumed = link.remote_attach.unsettled is not None or terminus.unsettled
+    return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
+
+
+def _move(forwarder: Any, delivery: Any, link: Link) -> None:
+    """A live delivery goes on by another link of its session, under the id that it has."""
+    link.unsettled += 1
+    if isinstance(link, OutgoingLink):
+        delivery.outgoing = link
+        return
+    for part in [delivery, *(delivery.copies or ())]:
+        forwarder.backlog.hand_over(part, link)
+
+
+@attrs.frozen
+class Told:
+    """What our attach tells: None as the map of a link that is not resumed."""
+
+    unsettled: dict[bytes, Any] | None = None
+    is_incomplete: bool = False
+
+
+def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
+    """What our attach tells of each delivery, as far as there is room in a frame."""
+    if terminus is None or not terminus.is_parked:
+        return Told()
+    room = link.session.connection.remote_max_frame_size - ATTACH_BYTES
+    told: dict[bytes, Any] = {}
+    for tag, delivery in terminus.unsettled.items():
+        if isinstance(link, OutgoingLink):
+            if delivery.settled:
+                continue
+            state = state_to_receiver(delivery)
+        else:
+            state = _state_to_sender(terminus, tag)
+        room -= len(tag) + 2 + (1 if state is None else len(encode_composite(state)))
+        if room < 0:
+            return Told(told, is_incomplete=True)
+        told[tag] = state
+    return Told(told)
+
+
+def state_to_receiver(delivery: Any) -> Any:
+    """What we tell a receiver of a delivery: its outcome, or from where on we could send it."""
+    if delivery.outcome in OUTCOMES:
+        return _state(delivery.outcome, delivery.outcome_octets)
+    return ALL_OF_IT if delivery.kept is None else None
+
+
+def _state_to_sender(terminus: Terminus, tag: bytes) -> Any:
+    code, octets = terminus.outcomes.get(tag, (NO_STATE, EMPTY))
+    return _state(code, octets) if code in OUTCOMES else ALL_OF_IT
+
+
+def _state(code: int, octets: bytes | None) -> Any:
+    return decode_composite(octets)[0] if octets else OUTCOMES[code]
+
+
+# What a sender resumes.
+
+
+def await_resumed(terminus: Terminus, link: Link) -> int:
+    """How many deliveries the sender has to resume: those that both remember.
+
+    What it does not tell of any more it has settled, unless it had no room to tell of it.
+    """
+    remote = link.remote_attach
+    theirs = remote.unsettled or {}
+    forgotten = [tag for tag in terminus.unsettled if tag not in theirs]
+    if not remote.incomplete_unsettled:
+        for tag in forgotten:
+            delivery = terminus.unsettled.pop(tag)
+            terminus.outcomes.pop(tag, None)
+            settled_by_sender(delivery)
+        return len(terminus.unsettled)
+    return len(terminus.unsettled) - len(forgotten)
+
+
+def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:
+    """Whether a first transfer is of a delivery that came before, or must not be; it is seen to."""
+    if frame.resume:
+        _transfer_resumed(forwarder, shell)
+        return True
+    link = shell.incoming
+    if not link.attach.incomplete_unsettled:
+        return False
+    shell.discarded = True
+    problem = "a new delivery, where our unsettled map was incomplete: detach, and attach again"
+    error = AmqpError(Condition.NOT_ALLOWED, problem, Scope.LINK)
+    link.session.connection.fail_link(link, error)
+    return True
+
+
+def _transfer_resumed(forwarder: Any, shell: Any) -> None:
+    """A sender resumes a delivery by the transfer that `shell` was made for (section 2.7.5).
+
+    One that is not known is ignored, and so is the payload: all of it came before.
+    """
+    shell.discarded = True
+    link = shell.incoming
+    forwarder.note_credit(link.owner.address, link.owner)
+    delivery, outcome = _taken(shell)
+    if delivery is None:
+        return
+    if not shell.incoming_open:
+        settled_by_sender(delivery)
+        return
+    session = link.session
+    session.incoming.replace(shell.incoming_id, delivery)
+    shell.incoming_open = False
+    delivery.incoming_open = True
+    delivery.incoming_id = shell.incoming_id
+    delivery.settling = shell.settling
+    owner = link.owner
+    for part in [delivery, *(delivery.copies or ())]:
+        forwarder.backlog.hand_over(part, link)
+    if owner.address is None and delivery.outgoing is None and delivery.chunks is not None:
+        owner.waiting += 1
+    state = _decided(shell)
+    if int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
+        # case 13: what the sender has decided counts; it is told that we know
+        code, octets = int(state.CODE), encode_composite(state)
+        session.tell_sender(delivery, True, code, octets, 0, len(octets))
+        settled_by_sender(delivery, code, octets)
+    elif outcome is not None:
+        forwarder.settle(delivery, *outcome)
+
+
+def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
+    """The delivery that a transfer resumes, out of what is remembered, and its outcome if known."""
+    terminus = shell.incoming.terminus
+    tag = shell.incoming_tag
+    if terminus is None or tag is None or tag not in terminus.unsettled:
+        return None, None
+    delivery = terminus.unsettled.pop(tag)
+    delivery.suspended = None
+    return delivery, terminus.outcomes.pop(tag, None)
+
+
+def transfer_aborted(shell: Any) -> None:
+    """A sender gives up a delivery in place of resuming it: it settles (cases 7, 9, 11 and 14)."""
+    delivery, _ = _taken(shell)
+    if delivery is not None:
+        settled_by_sender(delivery)
+
+
+def settled_by_sender(delivery: Any, code: int = NO_STATE, octets: bytes = EMPTY) -> None:
+    """Tell the receivers that the sender has settled, and by what state if it said so."""
+    delivery.suspended = None
+    delivery.settled = True
+    for part in delivery.copies or [delivery]:
+        part.settled = True
+        if part.outgoing is not None:
+            part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
+
+
+def _decided(shell: Any) -> Any:
+    """The state that a transfer tells of its delivery, if it is one that AMQP defines."""
+    if shell.state is None:
+        return None
+    try:
+        return decode_composite(shell.state)[0]
+    except AmqpError:
+        return None

@@ -1,0 +1,172 @@
+"""A receiver's link is resumed: what its map and ours say of each delivery, and what is sent of it.
+
+Section 3.4.6 has an example of fourteen cases, whose numbers stand beside the rules here. The
+router can send a message again where it has kept its octets (`redelivery`). Of any other it says
+that it can resume behind its end, and there is nothing to be had before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import attrs
+
+from router.amqp.composite import encode_composite
+from router.amqp.constants import Descriptor
+from router.amqp.performatives import Received
+from router.amqp.revision import revise
+from router.core import passage, terms, verdicts
+from router.core.address import Consumer
+from router.core.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_receiver
+from router.core.suspended import Terminus
+from router.engine import rare_transfers
+from router.engine.link import OutgoingLink
+
+EMPTY = b""
+REJECTED = int(Descriptor.REJECTED)
+
+
+@attrs.frozen
+class Step:
+    """One delivery to be sent a transfer for; `state` is ours, as that transfer tells it."""
+
+    tag: bytes
+    state: Any = None
+    settled: bool = False
+    aborted: bool = False
+    resends: bool = False
+    """Its octets go with it; without `resumes` as those of a new delivery."""
+    resumes: bool = True
+
+
+class Resumption:
+    """What a receiver's link has to be sent before anything new is.
+
+    While it lasts the consumer is not among those of its address. Where one of the two maps is
+    incomplete, it lasts until the link is detached.
+    """
+
+    def __init__(self, terminus: Terminus, steps: list[Step], is_last: bool) -> None:
+        self.terminus = terminus
+        self.steps = deque(steps)
+        self.is_last = is_last
+
+    def go_on(self, forwarder: Any, consumer: Any) -> bool:
+        """Send as much as there is room for; whether the consumer can have new deliveries now."""
+        link = consumer.link
+        session = link.session
+        current = link.current
+        if current is not None:
+            if current.chunks is not None and not forwarder.backlog.send(session, current):
+                return False
+            link.current = None
+        while self.steps and session.can_send(link):
+            step = self.steps.popleft()
+            delivery = self.terminus.unsettled.pop(step.tag, None)
+            if delivery is not None:
+                _send(forwarder, consumer, delivery, step)
+        is_done = not self.steps and link.current is None
+        if is_done and not self.is_last and link.drain and link.credit:
+            session.use_up_credit(link)
+        return is_done and self.is_last
+
+
+def compare(forwarder: Any, terminus: Terminus, link: OutgoingLink, told: Told) -> Resumption:
+    """What is to be sent to the receiver at `link`, which is told our map."""
+    remote = link.remote_attach
+    theirs = remote.unsettled or {}
+    steps = []
+    for tag, delivery in list(terminus.unsettled.items()):
+        if delivery.settled:
+            # its sender has settled it, and so have we: the receiver sees that we have no such tag
+            del terminus.unsettled[tag]
+        elif tag in theirs:
+            steps.append(_step_of_both(forwarder, delivery, tag, theirs[tag]))
+        elif not remote.incomplete_unsettled:
+            if delivery.outcome in OUTCOMES:
+                delivery.address.counters.count_outcome(delivery.outcome)
+                del terminus.unsettled[tag]  # case 10
+            elif delivery.kept is not None:
+                steps.append(Step(tag, resends=True, resumes=False))  # case 1
+            else:
+                del terminus.unsettled[tag]  # case 5
+                _give_up(forwarder, delivery)
+    is_complete = not told.is_incomplete and not remote.incomplete_unsettled
+    return Resumption(terminus, steps, is_complete)
+
+
+def _step_of_both(forwarder: Any, delivery: Any, tag: bytes, theirs: Any) -> Step:
+    """What is done about a delivery that both remember."""
+    code = int(getattr(theirs, "CODE", NO_STATE))
+    if delivery.outcome in OUTCOMES:
+        ours = state_to_receiver(delivery)
+        if code in OUTCOMES and code != delivery.outcome:
+            return Step(tag, ours)  # case 13: ours is the one that counts
+        delivery.address.counters.count_outcome(delivery.outcome)
+        if code == delivery.outcome:
+            return Step(tag, ours, settled=True)  # case 12
+        return Step(tag, aborted=True)  # cases 11 and 14
+    if code in OUTCOMES:
+        delivery.address.counters.count_outcome(code)
+        octets = EMPTY if theirs == OUTCOMES[code] else encode_composite(theirs)
+        forwarder.settle(delivery, code, octets)
+        return Step(tag, theirs, settled=True)  # cases 3 and 8
+    if delivery.kept is not None:
+        return Step(tag, resends=True)  # cases 2 and 4: from the first octet on
+    if isinstance(theirs, Received) and theirs.section_number >= ALL_OF_IT.section_number:
+        return Step(tag, ALL_OF_IT)  # case 6: it has all that it needs
+    _give_up(forwarder, delivery)
+    return Step(tag, aborted=True)  # cases 7 and 9
+
+
+def _give_up(forwarder: Any, delivery: Any) -> None:
+    """It is at no receiver, and cannot be sent again: its sender learns that it failed."""
+    delivery.address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
+
+
+def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None:
+    link = consumer.link
+    session = link.session
+    delivery.started = False
+    octets = EMPTY
+    if step.resends and delivery.kept is not None:
+        octets = delivery.kept.octets
+        if not step.resumes:
+            delivery.tag = None
+            left = _revised(forwarder, delivery)
+            if left is None:
+                delivery.address.counters.expired += 1
+                forwarder.settle(delivery, REJECTED, verdicts.EXPIRED)
+                return
+            octets = left
+            session.begin_outgoing(link, delivery)
+            delivery.address.counters.egress += 1
+    if step.resumes:
+        is_settled = step.settled or delivery.settled
+        rare_transfers.resume(
+            session, link, delivery, step.state, settled=is_settled, aborted=step.aborted,
+            more=bool(octets),
+        )  # fmt: skip
+    if octets:
+        if consumer.shows_passage:
+            octets = passage.shown(consumer, delivery, octets)
+        sent = session.send(delivery, octets, 0, len(octets), False) if _has_room(session) else 0
+        delivery.address.counters.bytes_out += sent
+        if sent < len(octets):
+            link.current = delivery
+            forwarder.backlog.hold(delivery, octets, sent, len(octets))
+
+
+def _has_room(session: Any) -> bool:
+    return bool(session.remote_incoming_window > 0)
+
+
+def _revised(forwarder: Any, delivery: Any) -> bytes | None:
+    """The octets with what is left of the ttl; None where nothing is."""
+    kept = delivery.kept
+    if delivery.message_format:
+        octets: bytes = kept.octets
+        return octets
+    elapsed_ms = int((forwarder.turn.now - kept.since) * 1000)
+    return revise(kept.octets, elapsed_ms, failed=False, annotations=None)

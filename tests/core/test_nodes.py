@@ -1,0 +1,155 @@
+"""Dynamic nodes, and how long they last; the rest of them is in `test_linking`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.performatives import (
+    Accepted,
+    DeleteOnClose,
+    DeleteOnNoLinks,
+    DeleteOnNoLinksOrMessages,
+    DeleteOnNoMessages,
+    Source,
+    Target,
+)
+from router.core.nodes import DIST_MODES, LIFETIME_POLICY
+
+from support.in_memory import Client, ReceivingLink, Router, SendingLink
+
+EITHER_LINKS = [DeleteOnNoLinks(), DeleteOnNoLinksOrMessages()]
+
+
+def made(client: Client, policy: Any) -> tuple[ReceivingLink, str]:
+    """A receiver with a node of its own, and the node's address."""
+    properties = None if policy is None else {LIFETIME_POLICY: policy}
+    source = Source(dynamic=True, dynamic_node_properties=properties)
+    receiver = client.receiver(None, 5, source=source)
+    assert receiver.attach is not None
+    assert receiver.attach.source is not None
+    assert receiver.attach.source.address is not None
+    return receiver, receiver.attach.source.address
+
+
+def is_deleted(link: SendingLink | ReceivingLink) -> bool:
+    if link.detached is None:
+        return False
+    assert link.detached.error is not None
+    assert str(link.detached.error.condition) == "amqp:resource-deleted"
+    return True
+
+
+@pytest.mark.parametrize(
+    ("asked", "granted"),
+    [
+        (None, DeleteOnClose()),
+        (DeleteOnClose(), DeleteOnClose()),
+        (DeleteOnNoLinks(), DeleteOnNoLinks()),
+        (DeleteOnNoMessages(), DeleteOnNoMessages()),
+        (DeleteOnNoLinksOrMessages(), DeleteOnNoLinksOrMessages()),
+        ("until monday", DeleteOnClose()),
+    ],
+)
+@pytest.mark.spec("3.5.3-5")
+def test_the_answer_tells_what_the_node_is_like(asked: Any, granted: Any) -> None:
+    router = Router()
+    receiver, _ = made(router.client(), asked)
+    assert receiver.attach is not None
+    assert receiver.attach.source is not None
+    told = receiver.attach.source.dynamic_node_properties
+    assert told == {LIFETIME_POLICY: granted, DIST_MODES: "move"}
+    properties = {LIFETIME_POLICY: asked}
+    target = Target(dynamic=True, dynamic_node_properties=properties if asked else None)
+    sender = router.client().sender(None, target=target)
+    assert sender.attach is not None
+    assert isinstance(sender.attach.target, Target)
+    assert sender.attach.target.dynamic_node_properties == told
+
+
+def test_an_ordinary_address_has_no_properties() -> None:
+    receiver = Router().client().receiver("q")
+    assert receiver.attach is not None
+    assert receiver.attach.source is not None
+    assert receiver.attach.source.dynamic_node_properties is None
+
+
+@pytest.mark.parametrize("policy", EITHER_LINKS)
+@pytest.mark.spec("3.5.11-1", "3.5.13-1")
+def test_a_node_may_stay_as_long_as_it_has_links(policy: Any) -> None:
+    router = Router()
+    receiver, address = made(router.client(), policy)
+    sender = router.client().sender(address)
+    other = router.client().receiver(address, 5)
+    receiver.detach()
+    sender.send(b"x")
+    assert other.take() == b"x"
+    other.detach()
+    late = router.client().receiver(address, 5)
+    assert not is_deleted(sender)
+    late.detach()
+    assert len(router.table) == 1
+    sender.detach()
+    assert len(router.table) == 0
+    gone = router.client().receiver(address)
+    assert gone.attach is not None
+
+
+@pytest.mark.spec("3.5.12-1")
+def test_a_node_may_stay_as_long_as_it_holds_messages() -> None:
+    router = Router()
+    receiver, address = made(router.client(), DeleteOnNoMessages())
+    sender = router.client().sender(address)
+    other = router.client().receiver(address, 1)
+    receiver.grant(0)
+    first = sender.send(b"1")
+    second = sender.send(b"2")
+    receiver.detach()
+    assert not is_deleted(sender)
+    assert other.take() == b"1"
+    other.settle(Accepted())
+    assert first.outcome == Accepted()
+    assert not is_deleted(sender)
+    other.grant(1)
+    assert not is_deleted(sender)
+    other.settle(Accepted())
+    assert second.outcome == Accepted()
+    assert is_deleted(sender)
+    assert is_deleted(other)
+    assert len(router.table) == 0
+    assert router.forwarder.dying_nodes == []
+
+
+@pytest.mark.spec("3.5.12-1")
+def test_a_node_without_messages_goes_with_its_link() -> None:
+    router = Router()
+    receiver, address = made(router.client(), DeleteOnNoMessages())
+    sender = router.client().sender(address)
+    receiver.client.lose()
+    assert is_deleted(sender)
+    assert len(router.table) == 0
+
+
+@pytest.mark.parametrize("policy", [*EITHER_LINKS, DeleteOnNoMessages()])
+def test_a_node_is_there_as_long_as_its_own_link(policy: Any) -> None:
+    router = Router()
+    receiver, address = made(router.client(), policy)
+    router.client().sender(address).detach()
+    sender = router.client().sender(address)
+    sender.send(b"x")
+    assert receiver.take() == b"x"
+
+
+def test_a_dying_node_whose_users_go_first_is_forgotten() -> None:
+    router = Router()
+    receiver, address = made(router.client(), DeleteOnNoMessages())
+    sender = router.client().sender(address)
+    other = router.client().receiver(address, 1)
+    receiver.grant(0)
+    sender.send(b"1")
+    receiver.detach()
+    other.client.lose()
+    assert is_deleted(sender)
+    assert router.forwarder.dying_nodes == []
+    assert len(router.table) == 0

@@ -1,0 +1,217 @@
+"""A sender resumes its link: the specification's example, with the router receiving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.constants import TerminusExpiryPolicy as Policy
+from router.amqp.performatives import (
+    Accepted,
+    Error,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    Target,
+    Transfer,
+)
+from router.amqp.types import Symbol
+from router.core.resuming import ALL_OF_IT
+
+from support.in_memory import Client, ReceivingLink, Router, SendingLink
+from support.schedules import to_section
+from support.transcripts import On
+
+REFUSED = Rejected(error=Error(Symbol("x"), "no"))
+TAG = b"tag"
+
+
+def sending_link(client: Client, address: str | None = "q", **fields: Any) -> SendingLink:
+    target = Target(address=address, expiry_policy=Policy.LINK_DETACH, timeout=30)
+    return client.sender(address, name="s", target=target, **fields)
+
+
+def suspended(router: Router, address: str | None = "q") -> tuple[Client, ReceivingLink]:
+    """A sender that was lost with one delivery, and the receiver that has got it."""
+    receiver = router.client().receiver("q", 5)
+    sender = sending_link(router.client(), address)
+    sender.send(b"payload", tag=TAG)
+    sender.client.lose()
+    return sender.client, receiver
+
+
+def resume(router: Router, client: Client, state: Any = None, **fields: Any) -> SendingLink:
+    """Attach again, telling this of the delivery."""
+    return sending_link(router.client(container=client.container), unsettled={TAG: state}, **fields)
+
+
+def told(sender: SendingLink) -> dict[bytes, Any]:
+    assert sender.attach is not None
+    assert sender.attach.unsettled is not None
+    return sender.attach.unsettled
+
+
+@pytest.mark.spec("2.6.3-3", "2.6.13-3", "3.4.6-2", "3.4.6-6")
+@pytest.mark.parametrize("state", [None, Received(0, 200)])
+def test_what_is_under_way_is_resumed_and_comes_once(state: Any) -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = resume(router, client, state)
+    assert told(sender) == {TAG: ALL_OF_IT}
+    resumed = sender.send(b"pay", tag=TAG, resume=True, more=True)
+    sender.go_on(b"load")
+    assert not resumed.states
+    receiver.settle(REFUSED)
+    assert resumed.outcome == REFUSED
+    assert [each.payload for each in receiver.received] == [b"payload"]
+
+
+@pytest.mark.spec("3.4.6-3", "2.7.3-6")
+@pytest.mark.parametrize("outcome", [Accepted(), REFUSED, Modified(undeliverable_here=True)])
+@pytest.mark.parametrize("settled", [True, False])
+def test_an_outcome_that_came_meanwhile_is_told(outcome: Any, settled: bool) -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    receiver.settle(outcome, settled=settled)
+    assert not receiver.unsettled
+    sender = resume(router, client)
+    assert told(sender) == {TAG: outcome}
+    resumed = sender.send(b"", tag=TAG, resume=True)
+    assert resumed.outcome == outcome
+    assert router.table.total().ingress == 1
+
+
+def test_a_sender_that_agrees_with_the_outcome_may_settle_at_once() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    receiver.settle(Accepted())
+    sender = resume(router, client)
+    sender.send(b"", tag=TAG, resume=True, settled=True, state=Accepted())
+    assert not router.clients[-1].connection.local_sessions[0].incoming.count
+
+
+@pytest.mark.spec("2.6.13-2")
+def test_what_its_sender_has_forgotten_is_settled() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = sending_link(router.client(container=client.container), unsettled={})
+    assert told(sender) == {}
+    assert not receiver.unsettled
+    sender.send(b"next")
+    assert receiver.received[1].payload == b"next"
+
+
+@pytest.mark.spec("2.6.13-1")
+def test_what_the_router_does_not_remember_is_ignored() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    receiver.settle()
+    sender = resume(router, client, incomplete_unsettled=True)
+    sender.send(b"", tag=TAG, resume=True)
+    other = sender.send(b"unknown", tag=b"other", resume=True) if sender.can_send() else None
+    assert other is None or not other.states
+    assert len(receiver.received) == 1
+
+
+@pytest.mark.parametrize("state", [None, Accepted()])
+def test_what_is_given_up_instead_of_resumed_is_settled(state: Any) -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = resume(router, client, state)
+    sender.client.say(On(0, Transfer(sender.handle, 0, TAG, 0, resume=True, aborted=True), b""))
+    assert not receiver.unsettled
+    (received,) = receiver.received
+    assert received.sender_settled is not None
+
+
+@pytest.mark.spec("3.4.6-12", "3.4.6-9")
+def test_an_outcome_of_the_sender_s_own_is_echoed() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    receiver.settle(Released())
+    sender = resume(router, client, Accepted())
+    assert told(sender) == {TAG: Released()}
+    resumed = sender.send(b"", tag=TAG, resume=True, state=Accepted())
+    assert resumed.outcome == Accepted()
+
+
+def test_a_receiver_hears_what_its_sender_has_decided_meanwhile() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = resume(router, client, Rejected())
+    resumed = sender.send(b"", tag=TAG, resume=True, state=Rejected())
+    assert resumed.outcome == Rejected()
+    (received,) = receiver.received
+    assert received.sender_settled is not None
+    assert received.sender_settled.state == Rejected()
+
+
+@pytest.mark.spec("2.7.3-11", "2.6.13-4")
+def test_after_an_incomplete_map_of_ours_nothing_new_may_come() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 100)
+    sender = sending_link(router.client())
+    for _ in range(60):
+        sender.send(b"x")
+    sender.client.lose()
+    client = router.client(container=sender.client.container, max_frame_size=512)
+    new = sending_link(client, unsettled={b"%d" % n: None for n in range(60)})
+    assert new.attach is not None
+    assert new.attach.incomplete_unsettled
+    tags = list(told(new))
+    assert 0 < len(tags) < 60
+    receiver.settle()
+    assert new.send(b"", tag=tags[0], resume=True).outcome == Accepted()
+    new.send(b"new")
+    assert new.detached is not None
+    assert new.detached.error is not None
+    assert str(new.detached.error.condition) == "amqp:not-allowed"
+    assert len(receiver.received) == 60
+
+
+@pytest.mark.spec("2.6.13-4")
+def test_what_an_incomplete_map_leaves_out_is_still_in_doubt() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = sending_link(
+        router.client(container=client.container), unsettled={}, incomplete_unsettled=True
+    )
+    assert receiver.unsettled
+    sender.detach(closed=False)
+    last = resume(router, sender.client)
+    receiver.settle(Accepted())
+    assert last.send(b"", tag=TAG, resume=True).outcome == Accepted()
+
+
+def test_an_anonymous_sender_s_messages_are_resumed_where_they_wait() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 0)
+    sender = sending_link(router.client(), None)
+    sender.send(to_section("q"), tag=TAG)
+    sender.client.lose()
+    client = router.client(container=sender.client.container)
+    new = sending_link(client, None, unsettled={TAG: None})
+    resumed = new.send(b"", tag=TAG, resume=True)
+    producer = client.connection.local_sessions[0].local_links[0].owner
+    assert producer.waiting == 1
+    receiver.grant(5)
+    assert producer.waiting == 0
+    receiver.settle(Accepted())
+    assert resumed.outcome == Accepted()
+
+
+def test_a_multicast_is_resumed_with_all_its_copies() -> None:
+    router = Router([(False, "q", "multicast")])
+    receivers = [router.client().receiver("q", 5) for _ in range(2)]
+    sender = sending_link(router.client())
+    sender.send(b"x", tag=TAG)
+    sender.client.lose()
+    receivers[0].settle(Accepted())
+    new = resume(router, sender.client)
+    assert told(new) == {TAG: ALL_OF_IT}
+    resumed = new.send(b"", tag=TAG, resume=True)
+    assert not resumed.states
+    receivers[1].settle(Released())
+    assert resumed.outcome == Accepted()
