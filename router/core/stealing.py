@@ -13,7 +13,6 @@ from typing import Any
 
 from router.amqp import constants
 from router.amqp.constants import Condition
-from router.core import terms
 from router.core.address import Address, Consumer
 from router.engine import attaching
 from router.engine.events import LinkStealingRefused, LinkStolen
@@ -115,14 +114,9 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
         # one that has not come in whole is aborted, and counted as such
         is_counted = current is None or current not in (part, part.parent)
         part.discarded = part.discarded or is_counted
-        code = RELEASED
-        if terms.is_told(part):
-            # by a receiver that did not wait for all of it
-            code = forwarder.settle_lost(part)
-        else:
-            forwarder.settle(part, RELEASED, b"")
+        forwarder.settle(part, RELEASED, b"")
         if is_counted:
-            part.address.counters.count_outcome(code)
+            part.address.counters.count_outcome(RELEASED)
 
 
 def _open_parts(delivery: Any) -> list[Any]:

@@ -98,11 +98,6 @@ def judge(settler: Any, delivery: Any, frame: Any) -> bool:
     return True
 
 
-def is_told(delivery: Any) -> bool:
-    """Whether its sender has been told its outcome, which stands from then on."""
-    return delivery.parent is None and delivery.outcome in ALL
-
-
 def settle_lost(settler: Any, delivery: Any) -> int:
     """Settle a delivery whose receiver is lost; returns the outcome's code.
 
@@ -110,7 +105,8 @@ def settle_lost(settler: Any, delivery: Any) -> int:
     modified, delivery-failed.
     """
     agreed: Terms | None = delivery.outgoing.terms
-    if agreed is None or agreed.default_code == NO_STATE or delivery.discarded or is_told(delivery):
+    is_told = delivery.parent is None and delivery.outcome in ALL
+    if agreed is None or agreed.default_code == NO_STATE or delivery.discarded or is_told:
         return int(settler.settle_lost(delivery))
     settler.settle(delivery, agreed.default_code, agreed.default_state)
     return agreed.default_code
