@@ -205,7 +205,7 @@ def test_a_client_s_open_is_measured() -> None:
             talk << like(Open, properties=properties) << NOTHING
 
 
-@pytest.mark.spec("2.4.1-3", "2.4.1-4")
+@pytest.mark.spec("2.4.1-3", "2.4.1-4", "2.7.1-4")
 def test_a_server_leaves_out_what_the_peer_s_frames_do_not_take() -> None:
     whole = len(wire(own_open(server_settings(properties=LONG))))
     for size, told in ((512, {}), (whole - 1, {}), (whole, LONG)):

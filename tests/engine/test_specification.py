@@ -31,9 +31,12 @@ from support.transcripts import (
     On,
     Talk,
     attach_receiver,
+    attach_sender,
+    begin,
     begun,
     like,
     linked,
+    message,
     opened,
 )
 
@@ -129,3 +132,33 @@ def test_no_flow_is_sent_for_a_link_before_the_sender_s_attach() -> None:
     link: Any = attaching.attach(session, frame)
     session.grant(link, 5, False)
     talk << Attach << NOTHING
+
+
+@pytest.mark.parametrize("is_client", [False, True])
+@pytest.mark.spec("2.7.1-15", "2.7.2-5", "2.7.3-16")
+def test_what_a_peer_offers_changes_nothing_of_what_it_is_told(is_client: bool) -> None:
+    said = []
+    names = ("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", "queue", "x")
+    for offered in ((), tuple(Symbol(name) for name in names)):
+        talk = Talk(is_client=is_client, sasl_mechanisms=())
+        if is_client:
+            talk.connection.start()
+        talk >> AMQP_HEADER >> Open("peer", offered_capabilities=offered)
+        talk >> begin(offered_capabilities=offered)
+        talk >> attach_sender(offered_capabilities=offered)
+        talk >> attach_receiver(offered_capabilities=offered)
+        session = talk.connection.local_sessions[0]
+        session.grant(talk.recorder.links["sender-0"], 5, False)
+        receiver = talk.recorder.links["receiver-1"]
+        talk >> message(0)
+        receiver.credit = 5
+        delivery = Delivery()
+        session.begin_outgoing(receiver, delivery)
+        session.send(delivery, memoryview(b"x"), 0, 1, False)
+        attaching.detach(receiver, True)
+        beginning.end(session)
+        talk.connection.close()
+        talk << AMQP_HEADER
+        said.append(talk.frames())
+    assert len(said[0]) > 6
+    assert said[0] == said[1]
