@@ -92,7 +92,10 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
     waiting = []
     for delivery in link.session.incoming.of_link(link):
         if delivery.address is None:
-            # what it was meant to resume is unknown, and so nothing is known of it
+            # What one was meant to resume is unknown, and so nothing is known of it. Of any other
+            # not even the head has come.
+            if not delivery.discarded:
+                forwarder.settle(delivery, RELEASED, b"")
             continue
         if delivery.settling == TOLD:
             # by its receiver, or by us

@@ -422,6 +422,18 @@ def test_receivers_that_await_settlement_of_a_stolen_sender_get_it() -> None:
     assert router.table.total().accepted == 2
 
 
+@pytest.mark.parametrize("address", ["q", None])
+def test_what_has_not_even_come_with_all_of_its_head_is_released(address: str | None) -> None:
+    router = Router()
+    router.client().receiver("q", 5)
+    old = router.client().sender(address, name="s")
+    half = old.send(b"\x00", more=True, message_format=0)
+    elsewhere(router, old.client).sender(address, name="s")
+    assert half.states == [Released()]
+    assert half.is_over
+    assert router.forwarder.intake.held_bytes == 0
+
+
 def test_what_a_stolen_sender_wanted_to_resume_is_not_spoken_of() -> None:
     router = Router()
     router.client().receiver("q", 5)

@@ -473,9 +473,10 @@ class Ledger:
         for each in open_ones:
             if each.is_whole and each.presettles:
                 states.append(Accepted())
-            elif each.is_lost(message) and each.link.default_outcome is not None:
-                # or modified, where it had not got it whole
-                states.append(each.link.default_outcome if each.is_whole else FAILED)
+            elif each.is_lost(message):
+                # the default is for those that had got it whole
+                default = each.link.default_outcome if each.is_whole else None
+                states.append(FAILED if default is None else default)
         if _is_expiry(outcome):
             self._check_unsent(message, outcome)
         elif any(isinstance(each, Rejected) for each in states):
@@ -490,8 +491,8 @@ class Ledger:
             assert outcome in states or (partly and outcome == FAILED)
         elif partly:
             assert outcome in (FAILED, Released())
-            lost = any(each.is_whole for each in open_ones)
-            assert not lost or outcome == FAILED
+            closed = any(each.is_whole and not each.is_lost(message) for each in open_ones)
+            assert not closed or outcome == FAILED
         else:
             assert outcome == Released()
 
