@@ -13,7 +13,7 @@ from router.amqp import constants
 from router.core import nodes, redelivery, resuming, sizes, terms, verdicts
 from router.core.address import MULTICAST, Consumer, Producer
 from router.core.suspended import Terminus
-from router.engine.events import LinkDetached
+from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink
 
 RELEASED = int(constants.Descriptor.RELEASED)
@@ -34,6 +34,8 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
     else:
         _producer_lost(forwarder, owner, stays)
     if terminus is not None and event is not None and stays:
+        news = LinkSuspended(link, len(terminus.unsettled) + len(terminus.live()))
+        forwarder.observer.event_received(link.session.connection, news)
         forwarder.suspended.enter(forwarder, terminus, event)
     elif terminus is not None:
         terminus.give_up(forwarder)

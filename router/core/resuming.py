@@ -15,6 +15,7 @@ from router.amqp.composite import decode_composite, encode_composite
 from router.amqp.constants import Condition
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core.suspended import Terminus
+from router.engine.events import LinkResumed
 from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
@@ -61,6 +62,9 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
                 _move(forwarder, delivery, link)
     if address is not None and address.creator is found.link:
         address.creator = link
+    doubtful = len(found.unsettled) + link.unsettled
+    news = LinkResumed(link, found.link, doubtful)
+    forwarder.observer.event_received(link.session.connection, news)
     found.link = link
     found.address = address
     return found

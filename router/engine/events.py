@@ -116,6 +116,29 @@ class LinkStealingRefused:
 
 
 @attrs.frozen
+class LinkSuspended:
+    """A link goes, and our source or target stays, with so many deliveries that are not settled.
+
+    `LinkDetached` follows.
+    """
+
+    link: Link
+    unsettled: int
+
+
+@attrs.frozen
+class LinkResumed:
+    """The peer attaches a link again that was `previous` before, and is suspended or stolen now.
+
+    So many deliveries are in doubt. `LinkAttachReceived` follows.
+    """
+
+    link: Link
+    previous: Link
+    unsettled: int
+
+
+@attrs.frozen
 class LinkAttached:
     """The peer answered our own attach; a terminus of None means that a detach follows."""
 

@@ -42,6 +42,11 @@ def log_event(log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, events.LinkDetached):
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
         _end(log, "link detached", event, is_news=not event.lost, **facts)
+    elif isinstance(event, events.LinkSuspended):
+        log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
+    elif isinstance(event, events.LinkResumed):
+        facts = {"unsettled": event.unsettled, **_elsewhere(event.previous)}
+        log.info("link resumed", **_facts(event.link), **facts)
     elif isinstance(event, events.LinkStolen):
         log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
     elif isinstance(event, events.LinkStealingRefused):

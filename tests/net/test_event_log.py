@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Open, Source
 from router.amqp.types import Symbol
@@ -274,3 +275,27 @@ async def test_a_link_that_may_not_be_stolen_is_told_with_both_peers() -> None:
     assert held == {"log_level": "warning", "other_peer": names[0], "other_user": None, **facts}
     (refused,) = of(lines, "link refused")
     assert refused["condition"] == "amqp:resource-locked"
+
+
+async def test_a_link_that_is_suspended_and_resumed_is_told() -> None:
+    lasts = Source(address="q", expiry_policy=TerminusExpiryPolicy.LINK_DETACH, timeout=60)
+    with capture_logs() as logs:
+        async with (
+            running_node() as running,
+            dialled(running.address) as old,
+            dialled(running.address) as new,
+        ):
+            for peer in (old, new):
+                await peer.begin(container_id="same")
+            await old.say(attach_receiver(source=lasts))
+            await old.hear_until(Attach)
+            await old.say(Detach(1, closed=False))
+            await old.hear_until(Detach)
+            await new.say(attach_receiver(source=lasts, unsettled={}))
+            await new.hear_until(Attach)
+            name = endpoint_name(*old.stream.socket.getsockname())
+    facts = {"link": "receiver-1", "direction": "out", "address": "q", "unsettled": 0}
+    # the second goes with its connection, when the test is over
+    assert of(logs, "link suspended") == [{"log_level": "info", **facts}] * 2
+    (resumed,) = of(logs, "link resumed")
+    assert resumed == {"log_level": "info", "other_peer": name, "other_user": None, **facts}
