@@ -24,14 +24,19 @@ from router.engine import rare_transfers
 from router.engine.link import OutgoingLink
 
 EMPTY = b""
+ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 
 
 @attrs.frozen
 class Step:
-    """One delivery to be sent a transfer for; `state` is ours, as that transfer tells it."""
+    """One delivery to be sent a transfer for; `state` is ours, as that transfer tells it.
 
-    tag: bytes
+    One that is `settled` or `aborted` by it is settled already, and no more remembered: a receiver
+    that is lost before finds that we have no such tag, which says the same.
+    """
+
+    delivery: Any
     state: Any = None
     settled: bool = False
     aborted: bool = False
@@ -58,14 +63,21 @@ class Resumption:
         session = link.session
         current = link.current
         if current is not None:
-            if current.chunks is not None and not forwarder.backlog.send(session, current):
+            if current.discarded:
+                # its sender's link was stolen while the window was closed
+                if not _has_room(session):
+                    return False
+                rare_transfers.abort(current)
+            elif not forwarder.backlog.send(session, current):
                 return False
+            else:
+                _sent(forwarder, current)
             link.current = None
         while self.steps and session.can_send(link):
             step = self.steps.popleft()
-            delivery = self.terminus.unsettled.pop(step.tag, None)
-            if delivery is not None:
-                _send(forwarder, consumer, delivery, step)
+            is_over = step.settled or step.aborted
+            if is_over or self.terminus.unsettled.pop(step.delivery.tag, None) is not None:
+                _send(forwarder, consumer, step.delivery, step)
         is_done = not self.steps and link.current is None
         if is_done and not self.is_last and link.drain and link.credit:
             session.use_up_credit(link)
@@ -82,13 +94,16 @@ def compare(forwarder: Any, terminus: Terminus, link: OutgoingLink, told: Told) 
             # its sender has settled it, and so have we: the receiver sees that we have no such tag
             del terminus.unsettled[tag]
         elif tag in theirs:
-            steps.append(_step_of_both(forwarder, delivery, tag, theirs[tag]))
+            step = _step_of_both(forwarder, delivery, theirs[tag])
+            if step.settled or step.aborted:
+                del terminus.unsettled[tag]
+            steps.append(step)
         elif not remote.incomplete_unsettled:
             if delivery.outcome in OUTCOMES:
                 delivery.address.counters.count_outcome(delivery.outcome)
                 del terminus.unsettled[tag]  # case 10
             elif delivery.kept is not None:
-                steps.append(Step(tag, resends=True, resumes=False))  # case 1
+                steps.append(Step(delivery, resends=True, resumes=False))  # case 1
             else:
                 del terminus.unsettled[tag]  # case 5
                 _give_up(forwarder, delivery)
@@ -96,28 +111,28 @@ def compare(forwarder: Any, terminus: Terminus, link: OutgoingLink, told: Told) 
     return Resumption(terminus, steps, is_complete)
 
 
-def _step_of_both(forwarder: Any, delivery: Any, tag: bytes, theirs: Any) -> Step:
+def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:
     """What is done about a delivery that both remember."""
     code = int(getattr(theirs, "CODE", NO_STATE))
     if delivery.outcome in OUTCOMES:
         ours = state_to_receiver(delivery)
         if code in OUTCOMES and code != delivery.outcome:
-            return Step(tag, ours)  # case 13: ours is the one that counts
+            return Step(delivery, ours)  # case 13: ours is the one that counts
         delivery.address.counters.count_outcome(delivery.outcome)
         if code == delivery.outcome:
-            return Step(tag, ours, settled=True)  # case 12
-        return Step(tag, aborted=True)  # cases 11 and 14
+            return Step(delivery, ours, settled=True)  # case 12
+        return Step(delivery, aborted=True)  # cases 11 and 14
     if code in OUTCOMES:
         delivery.address.counters.count_outcome(code)
         octets = EMPTY if theirs == OUTCOMES[code] else encode_composite(theirs)
         forwarder.settle(delivery, code, octets)
-        return Step(tag, theirs, settled=True)  # cases 3 and 8
+        return Step(delivery, theirs, settled=True)  # cases 3 and 8
     if delivery.kept is not None:
-        return Step(tag, resends=True)  # cases 2 and 4: from the first octet on
+        return Step(delivery, resends=True)  # cases 2 and 4: from the first octet on
     if isinstance(theirs, Received) and theirs.section_number >= ALL_OF_IT.section_number:
-        return Step(tag, ALL_OF_IT)  # case 6: it has all that it needs
+        return Step(delivery, ALL_OF_IT)  # case 6: it has all that it needs
     _give_up(forwarder, delivery)
-    return Step(tag, aborted=True)  # cases 7 and 9
+    return Step(delivery, aborted=True)  # cases 7 and 9
 
 
 def _give_up(forwarder: Any, delivery: Any) -> None:
@@ -130,7 +145,11 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
     session = link.session
     delivery.started = False
     octets = EMPTY
-    if step.resends and delivery.kept is not None:
+    # its sender may have settled it since, or be lost: then nothing is kept to be sent
+    is_gone = step.resends and delivery.kept is None
+    if is_gone and not step.resumes:
+        return
+    if step.resends and not is_gone:
         octets = delivery.kept.octets
         if not step.resumes:
             delivery.tag = None
@@ -145,8 +164,8 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
     if step.resumes:
         is_settled = step.settled or delivery.settled
         rare_transfers.resume(
-            session, link, delivery, step.state, settled=is_settled, aborted=step.aborted,
-            more=bool(octets),
+            session, link, delivery, step.state, settled=is_settled,
+            aborted=step.aborted or is_gone, more=bool(octets),
         )  # fmt: skip
     if octets:
         if consumer.shows_passage:
@@ -156,6 +175,22 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
         if sent < len(octets):
             link.current = delivery
             forwarder.backlog.hold(delivery, octets, sent, len(octets))
+            return
+    if not (step.settled or step.aborted or is_gone):
+        _sent(forwarder, delivery)
+
+
+def _sent(forwarder: Any, delivery: Any) -> None:
+    """All has been sent: a receiver that takes everything settled will say no more of it."""
+    if not delivery.outgoing.presettles or delivery.settled:
+        return
+    counters = delivery.address.counters
+    if delivery.outcome in OUTCOMES:
+        # which its sender has been told
+        counters.count_outcome(delivery.outcome)
+        return
+    counters.count_outcome(ACCEPTED)
+    forwarder.settle(delivery, ACCEPTED, EMPTY)
 
 
 def _has_room(session: Any) -> bool:

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy as Policy
+from router.amqp.constants import (
+    ReceiverSettleMode,
+    SenderSettleMode,
+    TerminusExpiryPolicy as Policy,
+)
 from router.amqp.performatives import (
     Accepted,
     Modified,
@@ -304,11 +308,12 @@ def test_a_map_too_large_for_a_frame_is_told_in_part() -> None:
         new = receiving(client, unsettled=dict.fromkeys(list(tags), Accepted()))
         assert new.attach is not None
         assert new.attach.unsettled is not None
+        assert new.attach.incomplete_unsettled
+        assert 0 < len(new.attach.unsettled) < 100
         rounds += 1
         new.grant(100)
         tags.difference_update(each.tag for each in new.received)
-        if new.attach.incomplete_unsettled:
-            new.detach(closed=False)
+        new.detach(closed=False)
     assert [each.outcome for each in sendings] == [Accepted()] * 100
     assert rounds == 1
 
@@ -360,3 +365,106 @@ def test_a_drain_while_nothing_new_may_come_is_answered() -> None:
     receiver.grant(5, drain=True)
     assert receiver.credit == 0
     assert receiver.drained == 5
+
+
+@pytest.mark.parametrize(
+    ("payload", "told", "state", "outcome"),
+    [
+        (SMALL, None, None, Accepted()),
+        (SMALL, None, ABSENT, Accepted()),
+        (LARGE, None, ALL_OF_IT, Accepted()),
+        (SMALL, Released(), Accepted(), Released()),
+    ],
+)
+def test_what_a_receiver_resumes_that_takes_all_settled_is_taken_when_it_is_sent(
+    payload: bytes, told: Any, state: Any, outcome: Any
+) -> None:
+    router = Router()
+    client, sending = suspended(router, payload, told)
+    receiver = resume(router, client, state, snd_settle_mode=SenderSettleMode.SETTLED)
+    assert first(receiver).settled
+    assert sending.states == [outcome]
+    total = router.table.total()
+    assert (total.accepted, total.released) == (outcome == Accepted(), outcome == Released())
+    assert router.forwarder.redelivery.kept_bytes == 0
+
+
+def test_what_is_sent_in_parts_to_one_that_takes_all_settled_is_taken_at_its_end() -> None:
+    router = Router()
+    client, sending = suspended(router, b"x" * 3000)
+    small = router.client(container=client.container, max_frame_size=512, window=2)
+    settled = SenderSettleMode.SETTLED
+    receiver = receiving(small, unsettled={TAG: None}, snd_settle_mode=settled)
+    receiver.grant(5)
+    assert sending.states == []
+    for _ in range(5):
+        small.open_window()
+    assert receiver.take() == b"x" * 3000
+    assert sending.outcome == Accepted()
+    assert router.forwarder.redelivery.kept_bytes == 0
+
+
+@pytest.mark.spec("2.6.14-1")
+def test_what_is_half_resumed_when_its_sender_is_stolen_is_aborted() -> None:
+    router = Router()
+    sender = router.client().sender("q", name="s")
+    receiver = receiving(router.client())
+    receiver.grant(5)
+    sender.send(b"x" * 3000)
+    receiver.client.lose()
+    small = router.client(container=receiver.client.container, max_frame_size=512, window=2)
+    new = receiving(small, unsettled={TAG: None})
+    new.grant(5)
+    assert new.current is not None
+    thief = router.client(container=sender.client.container).sender("q", name="s")
+    small.open_window()
+    assert new.received[0].aborted
+    thief.send(b"next")
+    assert new.received[1].payload == b"next"
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_what_cannot_be_sent_again_when_its_turn_comes_is_aborted(settles: bool) -> None:
+    router = Router()
+    client, sending = suspended(router, SMALL)
+    receiver = receiving(router.client(container=client.container), unsettled={TAG: None})
+    assert ours(receiver) is None
+    if settles:
+        sending.link.settle(sending)
+    else:
+        sending.link.client.lose()
+    receiver.grant(5)
+    assert (first(receiver).resume, first(receiver).aborted) == (True, True)
+
+
+def test_what_was_to_be_sent_anew_and_is_settled_is_not_sent() -> None:
+    router = Router()
+    client, sending = suspended(router, SMALL)
+    receiver = receiving(router.client(container=client.container), unsettled={})
+    sending.link.settle(sending)
+    receiver.grant(5)
+    assert receiver.received == []
+    sending.link.send(b"next")
+    assert receiver.take() == b"next"
+
+
+@pytest.mark.parametrize(
+    ("payload", "told", "state", "outcome"),
+    [
+        (SMALL, None, Released(), Released()),
+        (SMALL, Accepted(), Accepted(), Accepted()),
+        (LARGE, None, None, FAILED),
+    ],
+)
+def test_an_outcome_counts_once_however_often_the_link_is_lost(
+    payload: bytes, told: Any, state: Any, outcome: Any
+) -> None:
+    router = Router()
+    client, sending = suspended(router, payload, told)
+    for _ in range(3):
+        again = receiving(router.client(container=client.container), unsettled={TAG: state})
+        again.client.lose()
+    resume(router, client, ABSENT)
+    assert sending.states == [outcome]
+    total = router.table.total()
+    assert total.accepted + total.released + total.modified == 1
