@@ -141,7 +141,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
     link.owner = producer
     resumed = resuming.take_up(forwarder, link, holder, address)
     link.terminus = forwarder.suspended.grant(link, address, target, resumed)
-    awaited = 0 if resumed is None else resuming.await_resumed(resumed, link)
+    awaited = 0 if resumed is None else resuming.await_resumed(forwarder, resumed, link)
     told = resuming.unsettled_map(resumed, link)
     granted = Target(
         address=text,

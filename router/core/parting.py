@@ -97,7 +97,7 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
     """A sender gave up half way: so does the router, towards every receiver that saw a part."""
     if delivery.address is None:
         forwarder.intake.forget(delivery)
-        resuming.transfer_aborted(delivery)
+        resuming.transfer_aborted(forwarder, delivery)
     elif not delivery.discarded:
         delivery.address.counters.aborted += 1
     copies = delivery.copies if delivery.copies is not None else [delivery]

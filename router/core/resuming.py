@@ -140,7 +140,7 @@ def _state(code: int, octets: bytes | None) -> Any:
 # What a sender resumes.
 
 
-def await_resumed(terminus: Terminus, link: Link) -> int:
+def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
     """How many deliveries the sender has to resume: those that both remember.
 
     What it does not tell of any more it has settled, unless it had no room to tell of it.
@@ -152,7 +152,7 @@ def await_resumed(terminus: Terminus, link: Link) -> int:
         for tag in forgotten:
             delivery = terminus.unsettled.pop(tag)
             terminus.outcomes.pop(tag, None)
-            settled_by_sender(delivery)
+            settled_by_sender(forwarder, delivery)
         return len(terminus.unsettled)
     return len(terminus.unsettled) - len(forgotten)
 
@@ -184,7 +184,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
     if delivery is None:
         return
     if not shell.incoming_open:
-        settled_by_sender(delivery)
+        settled_by_sender(forwarder, delivery)
         return
     session = link.session
     session.incoming.replace(shell.incoming_id, delivery)
@@ -202,7 +202,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
         # case 13: what the sender has decided counts; it is told that we know
         code, octets = int(state.CODE), encode_composite(state)
         session.tell_sender(delivery, True, code, octets, 0, len(octets))
-        settled_by_sender(delivery, code, octets)
+        settled_by_sender(forwarder, delivery, code, octets)
     elif outcome is not None:
         forwarder.settle(delivery, *outcome)
 
@@ -218,19 +218,25 @@ def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
     return delivery, terminus.outcomes.pop(tag, None)
 
 
-def transfer_aborted(shell: Any) -> None:
+def transfer_aborted(forwarder: Any, shell: Any) -> None:
     """A sender gives up a delivery in place of resuming it: it settles (cases 7, 9, 11 and 14)."""
     delivery, _ = _taken(shell)
     if delivery is not None:
-        settled_by_sender(delivery)
+        settled_by_sender(forwarder, delivery)
 
 
-def settled_by_sender(delivery: Any, code: int = NO_STATE, octets: bytes = EMPTY) -> None:
+def settled_by_sender(
+    forwarder: Any, delivery: Any, code: int = NO_STATE, octets: bytes = EMPTY
+) -> None:
     """Tell the receivers that the sender has settled, and by what state if it said so."""
     delivery.suspended = None
     delivery.settled = True
     for part in delivery.copies or [delivery]:
         part.settled = True
+        forwarder.redelivery.drop(part)
+        if part.outgoing_open and part.outcome in OUTCOMES:
+            # which waited for this
+            part.address.counters.count_outcome(part.outcome)
         if part.outgoing is not None:
             part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
 

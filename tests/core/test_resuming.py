@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.amqp.constants import TerminusExpiryPolicy as Policy
+from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy as Policy
 from router.amqp.performatives import (
     Accepted,
     Error,
@@ -215,3 +215,40 @@ def test_a_multicast_is_resumed_with_all_its_copies() -> None:
     assert not resumed.states
     receivers[1].settle(Released())
     assert resumed.outcome == Accepted()
+
+
+@pytest.mark.parametrize("how", ["forgotten", "settled", "aborted", "decided"])
+def test_what_is_settled_in_place_of_being_resumed_is_kept_no_longer(how: str) -> None:
+    router = Router()
+    # what one of two receivers gives back would go to the other
+    router.client().receiver("q", 5)
+    client, _ = suspended(router)
+    assert router.forwarder.redelivery.kept_bytes > 0
+    if how == "forgotten":
+        sending_link(router.client(container=client.container), unsettled={})
+    else:
+        sender = resume(router, client)
+        settles: dict[str, Any] = {"settled": how == "settled", "aborted": how == "aborted"}
+        state = Accepted() if how == "decided" else None
+        resumed = Transfer(sender.handle, 0, TAG, 0, resume=True, state=state, **settles)
+        sender.client.give(On(0, resumed, b""))
+    assert router.forwarder.redelivery.kept_bytes == 0
+
+
+@pytest.mark.parametrize("how", ["forgotten", "settled"])
+def test_an_outcome_that_waited_for_its_sender_counts_when_that_is_back(how: str) -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = sending_link(router.client(), rcv_settle_mode=ReceiverSettleMode.SECOND)
+    sender.send(b"x", tag=TAG)
+    receiver.settle(Rejected(), settled=False)
+    assert receiver.unsettled
+    sender.client.lose()
+    client = router.client(container=sender.client.container)
+    if how == "forgotten":
+        sending_link(client, unsettled={})
+    else:
+        new = sending_link(client, unsettled={TAG: Rejected()})
+        new.send(b"", tag=TAG, resume=True, settled=True)
+    assert not receiver.unsettled
+    assert router.table.total().rejected == 1
