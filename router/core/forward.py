@@ -79,6 +79,8 @@ class Forwarder(Settler):
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a frame on, or keep it until it can be."""
         if delivery.discarded:
+            if delivery.parent is not None and delivery.settled:
+                resuming.transfer_settled(self, delivery)
             return
         address = delivery.address
         if address is None:

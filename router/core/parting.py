@@ -90,6 +90,8 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
         forwarder.sender_lost(delivery)
     if current is not None:
         link.current = None
+        # what is resumed by it is not given up
+        current.parent = None
         forwarder.transfer_aborted(current)
 
 

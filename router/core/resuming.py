@@ -175,7 +175,8 @@ def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:
 def _transfer_resumed(forwarder: Any, shell: Any) -> None:
     """A sender resumes a delivery by the transfer that `shell` was made for (section 2.7.5).
 
-    One that is not known is ignored, and so is the payload: all of it came before.
+    One that is not known is ignored, and so is the payload: all of it came before. As long as more
+    of that comes, `shell` is what came; its `parent` is the delivery that it stands for.
     """
     shell.discarded = True
     link = shell.incoming
@@ -192,6 +193,8 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
     delivery.incoming_open = True
     delivery.incoming_id = shell.incoming_id
     delivery.settling = shell.settling
+    if not shell.complete:
+        shell.parent = delivery
     owner = link.owner
     for part in [delivery, *(delivery.copies or ())]:
         forwarder.backlog.hand_over(part, link)
@@ -218,8 +221,18 @@ def _taken(shell: Any) -> tuple[Any, tuple[int, bytes] | None]:
     return delivery, terminus.outcomes.pop(tag, None)
 
 
+def transfer_settled(forwarder: Any, shell: Any) -> None:
+    """A later frame of a transfer that resumes a delivery settles it."""
+    delivery, shell.parent = shell.parent, None
+    delivery.incoming.session.close_incoming(delivery)
+    settled_by_sender(forwarder, delivery)
+
+
 def transfer_aborted(forwarder: Any, shell: Any) -> None:
     """A sender gives up a delivery in place of resuming it: it settles (cases 7, 9, 11 and 14)."""
+    if shell.parent is not None:
+        transfer_settled(forwarder, shell)
+        return
     delivery, _ = _taken(shell)
     if delivery is not None:
         settled_by_sender(forwarder, delivery)

@@ -252,3 +252,41 @@ def test_an_outcome_that_waited_for_its_sender_counts_when_that_is_back(how: str
         new.send(b"", tag=TAG, resume=True, settled=True)
     assert not receiver.unsettled
     assert router.table.total().rejected == 1
+
+
+@pytest.mark.parametrize("how", ["settled", "aborted"])
+@pytest.mark.spec("2.6.14-2")
+def test_a_later_frame_settles_what_an_earlier_one_resumes(how: str) -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = resume(router, client)
+    sender.send(b"pay", tag=TAG, resume=True, more=True)
+    assert receiver.unsettled
+    if how == "settled":
+        sender.go_on(b"lo", settled=True, more=True)
+        assert not receiver.unsettled
+        sender.go_on(b"ad")
+    else:
+        sender.abort()
+    assert not receiver.unsettled
+    assert not router.clients[-1].connection.local_sessions[0].incoming.count
+    sender.send(b"next")
+    assert [each.payload for each in receiver.received] == [b"payload", b"next"]
+
+
+@pytest.mark.parametrize("how", ["detach", "lose"])
+def test_what_a_link_resumes_is_not_given_up_with_it_half_way(how: str) -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    sender = resume(router, client)
+    resumed = sender.send(b"pay", tag=TAG, resume=True, more=True)
+    if how == "detach":
+        sender.detach(closed=False)
+        # its session lasts, and with it the id
+        receiver.settle(Accepted())
+    else:
+        sender.client.lose()
+        assert receiver.unsettled
+        receiver.settle(Accepted())
+        resumed = resume(router, client).send(b"", tag=TAG, resume=True)
+    assert resumed.outcome == Accepted()
