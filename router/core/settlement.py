@@ -137,8 +137,9 @@ class Settler(Handler):
         elif not is_outcome and self._is_old_news(delivery, frame):
             return
         delivery.outcome = code
-        if count:
-            # for the maps of links that are resumed
+        # for the maps of links that are resumed
+        delivery.outcome_octets = None
+        if 0 < count <= terms.MAX_KEPT_BYTES:
             octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
             delivery.outcome_octets = bytes(octets)
         if is_outcome or frame.settled:

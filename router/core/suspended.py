@@ -98,6 +98,11 @@ class Terminus:
         if was_told and delivery.outcome == NO_STATE:
             # there is no receiver, and the sender has the router's own word for that
             return
+        former = self.unsettled.get(tag)
+        if former is not None:
+            # whose tag should not have been used again: nobody can resume it any more
+            former.suspended = None
+            self.outcomes.pop(tag, None)
         if was_told:
             self.outcomes[tag] = (delivery.outcome, delivery.outcome_octets or EMPTY)
         delivery.suspended = self
@@ -105,7 +110,8 @@ class Terminus:
 
     def settled(self, delivery: Any, code: int, octets: Any) -> None:
         """A delivery's outcome is known, and nobody is there to hear of it."""
-        self.outcomes[delivery.incoming_tag] = (code, bytes(octets))
+        kept = bytes(octets) if len(octets) <= terms.MAX_KEPT_BYTES else EMPTY
+        self.outcomes[delivery.incoming_tag] = (code, kept)
 
     def give_up(self, forwarder: Any) -> None:
         """Resolve what nobody will resume, as when a link is lost that may not be resumed."""

@@ -290,3 +290,46 @@ def test_what_a_link_resumes_is_not_given_up_with_it_half_way(how: str) -> None:
         receiver.settle(Accepted())
         resumed = resume(router, client).send(b"", tag=TAG, resume=True)
     assert resumed.outcome == Accepted()
+
+
+@pytest.mark.parametrize("mode", list(ReceiverSettleMode))
+def test_fields_of_an_outcome_that_would_take_much_room_are_not_kept(
+    mode: ReceiverSettleMode,
+) -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = sending_link(router.client(), rcv_settle_mode=mode)
+    sender.send(b"x", tag=TAG)
+    if mode == ReceiverSettleMode.FIRST:
+        sender.client.lose()
+    receiver.settle(Rejected(error=Error(Symbol("x"), "no" * 1000)), settled=False)
+    sender.client.lose()
+    assert told(resume(router, sender.client)) == {TAG: Rejected()}
+
+
+@pytest.mark.spec("2.6.13-3")
+def test_what_is_told_of_a_delivery_is_the_last_that_was_said_of_it() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = sending_link(router.client(), rcv_settle_mode=ReceiverSettleMode.SECOND)
+    sender.send(b"x", tag=TAG)
+    receiver.client.dispose([0], Received(1, 5), settled=False)
+    receiver.client.dispose([0], Accepted(), settled=False)
+    sender.client.lose()
+    assert told(resume(router, sender.client)) == {TAG: Accepted()}
+
+
+def test_a_tag_that_was_used_twice_is_that_of_the_later_delivery() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = sending_link(router.client())
+    sender.send(b"1", tag=TAG)
+    sender.send(b"2", tag=TAG)
+    sender.client.lose()
+    receiver.client.dispose([0], Released())
+    assert told(resume(router, sender.client)) == {TAG: ALL_OF_IT}
+    receiver.client.dispose([1], Accepted())
+    last = resume(router, sender.client)
+    assert told(last) == {TAG: Accepted()}
+    assert last.send(b"", tag=TAG, resume=True).outcome == Accepted()
+    assert not last.client.connection.local_sessions[0].local_links[0].terminus.outcomes
