@@ -42,9 +42,21 @@ def told(kind: type[ClientError], error: Error | None, otherwise: str) -> Client
 
 
 def told_description(error: Error) -> str:
-    """What a peer says of its error; of a redirect too where it leads, which nobody follows."""
+    """What a peer says of its error, and which address it names beside it.
+
+    Of a redirect also where it leads, which nobody follows.
+    """
     description = error.description or ""
     redirect = redirect_of(error)
-    if redirect is None or str(redirect) in description:
+    if redirect is None:
+        return _with_address(description, error)
+    if str(redirect) in description:
         return description
     return "; ".join(part for part in (description, f"go to {redirect}") if part)
+
+
+def _with_address(description: str, error: Error) -> str:
+    address = (error.info or {}).get("address")
+    if not isinstance(address, str) or address in description:
+        return description
+    return ": ".join(part for part in (description, address) if part)

@@ -9,6 +9,7 @@ from typing import Any
 
 from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
+from router.amqp.types import Symbol
 from router.core import nodes, parting, redelivery, resuming, resumption, stealing, suspended, terms
 from router.core.address import Consumer, Producer
 from router.engine import attaching, opening
@@ -179,7 +180,9 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         raise elsewhere
     address = forwarder.table.enter(text)
     if address is None:
-        raise AmqpError(Condition.NOT_FOUND, f"node not found: {text}", Scope.LINK)
+        # the words are Dispatch's, which programs compare; which address it was is beside them
+        info = {Symbol("address"): text}
+        raise AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)
     return text, address
 
 

@@ -20,7 +20,8 @@ DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 NO_TO = rejected(
     Condition.PRECONDITION_FAILED, "a message on an anonymous link needs a `to` in its properties"
 )
-NOT_FOUND = rejected(Condition.NOT_FOUND, "the message's `to` is no address of this router")
+# the words are Dispatch's, which programs compare
+NOT_FOUND = rejected(Condition.NOT_FOUND, "Deliveries cannot be sent to an unavailable address")
 EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver took it")
 
 # Which outcome speaks for all receivers of a multicast. An outcome without a rank of its own, such

@@ -27,6 +27,7 @@ cdef class Connection:
     cdef public Turn turn
     cdef public Outbox outbox
     cdef public str name
+    cdef public long long number
     cdef public str user
     cdef public bint is_client
     cdef public object owner

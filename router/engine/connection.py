@@ -58,6 +58,8 @@ class Connection:
         self.outbox = Outbox(turn, self)
         # for people: what logs call it, and who the peer proved to be
         self.name = name
+        # by which logs call it and its peer is told it; 0 where the peer is not told any
+        self.number = 0
         self.user: str | None = None
         self.is_client = is_client
         # what the shell hung on it

@@ -49,6 +49,11 @@ MIN_MAX_FRAME_SIZE = 512
 # looked at without end. Proton asks for half of its heartbeat, and that may well be half a second.
 LEAST_IDLE_MS = 250
 
+# The property of our open that says by which number our logs call the connection. The name is
+# Dispatch's; it can go on for as long as an AMQP long does.
+CONNECTION_NUMBER = Symbol("qd.conn-id")
+LARGEST_NUMBER = 2**63 - 1
+
 # Our close has left: whoever asks has been told that the connection is over.
 CLOSED_STATES = (
     ConnectionState.OC_PIPE,
@@ -162,7 +167,7 @@ def send_open(connection: Any) -> None:
     leave properties out that the peer's frames do not take; as a client, whose peer may wait for
     them, we give up.
     """
-    opened = own_open(connection.settings)
+    opened = own_open(connection.settings, connection.number)
     limit = connection.remote_max_frame_size
     octets = encode_frame(0, opened)
     if len(octets) > limit and not connection.is_client:
@@ -180,8 +185,11 @@ def send_open(connection: Any) -> None:
     write(connection, octets)
 
 
-def own_open(settings: ConnectionSettings) -> Open:
-    """The open that an endpoint with these settings sends."""
+def own_open(settings: ConnectionSettings, number: int = 0) -> Open:
+    """The open that an endpoint with these settings sends, on a connection of this number."""
+    properties = {Symbol(k): v for k, v in settings.properties.items()}
+    if number:
+        properties[CONNECTION_NUMBER] = number
     idle_ms = int(settings.idle_timeout_s * 1000 / 2) or None
     return Open(
         container_id=settings.container_id,
@@ -191,7 +199,7 @@ def own_open(settings: ConnectionSettings) -> Open:
         idle_time_out=idle_ms,
         offered_capabilities=tuple(Symbol(c) for c in settings.offered_capabilities),
         desired_capabilities=tuple(Symbol(c) for c in settings.desired_capabilities),
-        properties={Symbol(k): v for k, v in settings.properties.items()},
+        properties=properties,
     )
 
 

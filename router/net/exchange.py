@@ -156,6 +156,12 @@ class Exchange(Hub):
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
+    def enter(self, pump: Pump) -> int:
+        """Give a new connection its number, which its peer will be told in our open."""
+        number = super().enter(pump)
+        pump.connection.number = number
+        return number
+
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
         """A tally for a listener or connector."""
         tally = Tally(name, direction, role)

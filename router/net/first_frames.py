@@ -15,7 +15,7 @@ from router.amqp.framing import encode_frame
 from router.config.mistakes import Finding, Path
 from router.config.model import Configuration
 from router.config.secret import SecretUnavailable
-from router.engine.opening import MIN_MAX_FRAME_SIZE, own_open
+from router.engine.opening import LARGEST_NUMBER, MIN_MAX_FRAME_SIZE, own_open
 from router.engine.sasl import own_init
 from router.net.endpoints import connector_settings
 
@@ -39,7 +39,7 @@ def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterato
                     f"give shorter ones: {MIN_MAX_FRAME_SIZE} octets are allowed",
                     concerns=tuple((*here, key) for key in ("saslUsername", "host")),
                 )
-        size = len(encode_frame(0, own_open(settings)))
+        size = len(encode_frame(0, own_open(settings, LARGEST_NUMBER)))
         if size > MIN_MAX_FRAME_SIZE:
             key = "openProperties" if connector.open_properties else "host"
             yield Finding(

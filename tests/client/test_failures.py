@@ -18,6 +18,10 @@ THERE = Redirect("c", "h", 1, "a")
         (None, "it went away"),
         (Error("amqp:not-found"), "amqp:not-found"),
         (Error("amqp:not-found", "no node a"), "amqp:not-found: no node a"),
+        (Error("amqp:not-found", "no node", {"address": "a/b"}), "amqp:not-found: no node: a/b"),
+        (Error("amqp:not-found", "no node a", {"address": "a"}), "amqp:not-found: no node a"),
+        (Error("amqp:not-found", "no node", {"address": 1}), "amqp:not-found: no node"),
+        (Error("amqp:not-found", None, {"address": "a"}), "amqp:not-found: a"),
         (Error(MOVED, "gone", THERE.info()), f"{MOVED}: gone; go to amqp://h:1/a (hostname c)"),
         (Error(MOVED, None, THERE.info()), f"{MOVED}: go to amqp://h:1/a (hostname c)"),
         (Error(MOVED, f"go to {THERE}", THERE.info()), f"{MOVED}: go to {THERE}"),
@@ -27,7 +31,7 @@ THERE = Redirect("c", "h", 1, "a")
             "amqp:connection:redirect: go to a place that is not named",
         ),
         # only a redirect leads anywhere
-        (Error("amqp:not-found", "no", THERE.info()), "amqp:not-found: no"),
+        (Error("amqp:not-found", "no", THERE.info()), "amqp:not-found: no: a"),
     ],
 )
 def test_a_peers_error_is_told(error: Error | None, text: str) -> None:

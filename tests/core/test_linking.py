@@ -8,7 +8,15 @@ import attrs
 import pytest
 
 from router.amqp.constants import TerminusExpiryPolicy
-from router.amqp.performatives import Accepted, Attach, Coordinator, Modified, Source, Target
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Coordinator,
+    Error,
+    Modified,
+    Source,
+    Target,
+)
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 
@@ -62,6 +70,16 @@ def test_a_link_that_cannot_be_is_refused(attach: Any, condition: str) -> None:
     assert not client.over
     # the same client goes on
     assert client.sender("q").attached
+
+
+@pytest.mark.parametrize("kind", ["receiver", "sender"])
+def test_a_link_to_no_node_is_told_in_words_that_programs_know_and_which_node_it_was(
+    kind: str,
+) -> None:
+    client = Router([(True, "closed", "unavailable")]).client()
+    link = getattr(client, kind)("closed/x")
+    assert link.detached is not None
+    assert link.detached.error == Error("amqp:not-found", "Node not found", {"address": "closed/x"})
 
 
 def test_a_link_whose_answer_is_too_large_leaves_nothing_behind() -> None:

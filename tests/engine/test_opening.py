@@ -184,6 +184,14 @@ def test_an_open_is_answered() -> None:
     assert talk.connection.is_open()
 
 
+def test_a_peer_is_told_the_number_of_its_connection() -> None:
+    talk = server(sasl_mechanisms=(), properties={"product": "p"})
+    talk.connection.number = 2**40
+    talk >> AMQP_HEADER >> Open("c") << AMQP_HEADER
+    properties = {Symbol("product"): "p", Symbol("qd.conn-id"): 2**40}
+    talk << like(Open, properties=properties) << NOTHING
+
+
 LONG = {"text": "x" * 600}
 
 

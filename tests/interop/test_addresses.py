@@ -44,6 +44,7 @@ def test_an_anonymous_message_has_to_name_an_address(
     assert sent.outcome == "rejected"
     assert sent.condition is not None
     assert sent.condition.name == "amqp:not-found"
+    assert sent.condition.description == "Deliveries cannot be sent to an unavailable address"
 
 
 def test_rhea_relays_anonymously(
@@ -68,6 +69,8 @@ def test_an_address_without_a_treatment_is_refused(
         link.until_over()
         assert link.condition is not None
         assert link.condition.name == "amqp:not-found"
+        assert link.condition.description == "Node not found"
+        assert link.condition.info == {"address": "unavailable/x"}
     rhea.connect(router.port, username="anonymous")
     rhea.sender("unavailable/x")
     (closed,) = rhea.wait("sender_close")

@@ -29,6 +29,23 @@ def open_sockets(router: RouterProcess) -> int:
     return found
 
 
+def test_clients_are_told_the_number_that_the_log_calls_them_by(
+    router: RouterProcess, proton: ProtonPeers
+) -> None:
+    numbers = []
+    for container in ("number-one", "number-two"):
+        connection = proton.connect(router.url(), container_id=container)
+        number = connection.endpoint.remote_properties["qd.conn-id"]
+        (line,) = (
+            line
+            for line in router.log_text().splitlines()
+            if "connection opened" in line and f"container={container} " in line + " "
+        )
+        assert f"connection={number} " in line + " "
+        numbers.append(number)
+    assert numbers[0] < numbers[1]
+
+
 def test_heartbeats_keep_idle_connections(
     router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
 ) -> None:

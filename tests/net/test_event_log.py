@@ -72,8 +72,8 @@ def of(lines: list[EventDict], event: str) -> list[EventDict]:
 @pytest.mark.parametrize(
     ("attach", "direction", "address", "condition", "description"),
     [
-        (attach_sender(5, "closed/x"), "in", "closed/x", "amqp:not-found", "node not found: "),
-        (attach_receiver(5, "closed/x"), "out", "closed/x", "amqp:not-found", "node not found: "),
+        (attach_sender(5, "closed/x"), "in", "closed/x", "amqp:not-found", "Node not found"),
+        (attach_receiver(5, "closed/x"), "out", "closed/x", "amqp:not-found", "Node not found"),
         (attach_sender(5, ""), "in", "", "amqp:invalid-field", "a source needs an address"),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_running_router_says_why_it_refused(router_process: RouterProcess) -> 
         )
     for fact in (
         "condition=amqp:not-found",
-        "description='node not found: unavailable/why-it-refused'",
+        "description='Node not found'",
         "by_peer=False",
         "link=sender-0",
         "address=unavailable/why-it-refused",

@@ -223,3 +223,5 @@ async def test_connections_have_numbers_of_their_own() -> None:
         await running.until_empty()
         async with dialled(running.address) as third:
             assert (await running.pump_of(third)).number == 3
+            told = (await third.begin()).properties or {}
+            assert told["qd.conn-id"] == 3
