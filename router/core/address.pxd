@@ -10,6 +10,7 @@ cdef class Address:
     cdef public Counters counters
     cdef public list producers
     cdef public list consumers
+    cdef public list resuming
     cdef public WaitingQueue waiting
     cdef public bint redelivers
     cdef public bint keeps

@@ -28,6 +28,8 @@ class Address:
         self.counters = Counters()
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
+        # those that are to get nothing yet but what their links resume
+        self.resuming: list[Consumer] = []
         # deliveries that no consumer could take yet
         self.waiting = WaitingQueue()
         # what one consumer gives back may be offered to another; octets are kept for it once there

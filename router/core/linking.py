@@ -78,6 +78,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
         join(forwarder, consumer)
     else:
         consumer.resuming = resumption.compare(forwarder, resumed, link, told)
+        address.resuming.append(consumer)
     # What the router does not do (filters, browsing) is not echoed: a peer sees from the answer
     # what it did not get (section 2.6.3). Messages that come in settled go out settled, so
     # `unsettled` cannot be promised (section 2.8.2).
@@ -117,6 +118,7 @@ def go_on(forwarder: Any, consumer: Consumer) -> None:
     """Resume as much as there is room for; after the last of it the consumer joins the others."""
     if consumer.resuming.go_on(forwarder, consumer):
         consumer.resuming = None
+        consumer.address.resuming.remove(consumer)
         join(forwarder, consumer)
         forwarder.serve(consumer)
 

@@ -88,13 +88,14 @@ def _is_over(address: Address) -> bool:
         return not _holds_messages(address)
     if isinstance(address.lifetime, _LASTING):
         # without links there is nobody whom messages could wait for
-        return not (address.producers or address.consumers)
+        return not (address.producers or address.consumers or address.resuming)
     return True
 
 
 def _holds_messages(address: Address) -> bool:
     """Whether a message is at the node: one that waits, or that a receiver has not settled."""
-    return address.waiting.count > 0 or any(each.link.unsettled for each in address.consumers)
+    consumers = [*address.consumers, *address.resuming]
+    return address.waiting.count > 0 or any(each.link.unsettled for each in consumers)
 
 
 def _delete(address: Address) -> None:
@@ -104,6 +105,6 @@ def _delete(address: Address) -> None:
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
     )
     links: list[Link] = [producer.link for producer in address.producers]
-    links.extend(consumer.link for consumer in address.consumers)
+    links.extend(consumer.link for consumer in [*address.consumers, *address.resuming])
     for link in links:
         attaching.detach(link, True, gone)

@@ -46,8 +46,9 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
     session = link.session
-    if consumer in address.consumers:
-        address.consumers.remove(consumer)
+    for consumers in (address.consumers, address.resuming):
+        if consumer in consumers:
+            consumers.remove(consumer)
     address.keeps = redelivery.keeps(address)
     current = link.current
     if current is not None:

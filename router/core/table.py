@@ -177,7 +177,9 @@ class AddressTable:
 
     def leave(self, address: Address) -> None:
         """Forget an address if nothing hangs on it any more."""
-        if address.producers or address.consumers or address.waiting or address.creator:
+        if address.producers or address.consumers or address.resuming:
+            return
+        if address.waiting or address.creator:
             return
         if self._in_use.get(address.name) is address:
             del self._in_use[address.name]

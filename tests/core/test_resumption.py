@@ -248,6 +248,38 @@ def test_nothing_new_comes_before_what_is_resumed() -> None:
     assert other.received == []
 
 
+def test_an_address_lasts_while_a_receiver_resumes_its_link() -> None:
+    router = Router()
+    client, sending = suspended(router, SMALL)
+    receiver = receiving(router.client(container=client.container), unsettled={TAG: None})
+    sending.link.detach()
+    receiver.grant(5)
+    sender = router.client().sender("q")
+    assert first(receiver).aborted
+    sender.send(b"new")
+    assert receiver.received[1].payload == b"new"
+    sender.detach()
+    receiver.detach()
+    assert len(router.table) == 0
+
+
+@pytest.mark.spec("3.5.10-1")
+def test_a_node_that_is_deleted_takes_a_receiver_with_it_that_resumes_its_link() -> None:
+    router = Router()
+    creator = router.client().receiver(None, source=Source(dynamic=True))
+    receiver = receiving(router.client(), creator.address or "")
+    receiver.grant(1)
+    router.client().sender(creator.address).send(SMALL)
+    receiver.client.lose()
+    client = router.client(container=receiver.client.container)
+    new = receiving(client, creator.address or "", unsettled={TAG: None})
+    creator.detach()
+    assert new.detached is not None
+    assert new.detached.error is not None
+    assert str(new.detached.error.condition) == "amqp:resource-deleted"
+    assert len(router.table) == 0
+
+
 def test_a_message_that_takes_many_frames_is_resumed_as_there_is_room() -> None:
     router = Router()
     payload = bytes(range(256)) * 40
