@@ -118,10 +118,10 @@ class Backlog:
 
     def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
         """A delivery's sender goes on by another link: what waits of it counts there now."""
-        count = delivery.held_bytes
-        if delivery.chunks is None or not count:
+        if delivery.chunks is None:
             delivery.incoming = link
             return
+        count = delivery.held_bytes
         frames = len(delivery.chunks)
         self._release(delivery, frames, count)
         delivery.incoming = link
@@ -129,7 +129,11 @@ class Backlog:
         self.held_bytes += count
         session = link.session
         session.window.held_frames += frames
-        session.connection.held_bytes += count
+        connection = session.connection
+        connection.held_bytes += count
+        if connection.held_bytes > connection.settings.held_limit_bytes:
+            connection.held_back = True
+        self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
 
     def drop(self, delivery: Delivery) -> None:
         """Give up what waits of a delivery."""

@@ -88,9 +88,17 @@ def _move(forwarder: Any, delivery: Any, link: Link) -> None:
     link.unsettled += 1
     if isinstance(link, OutgoingLink):
         delivery.outgoing = link
-        return
+    else:
+        _hand_over(forwarder, delivery, link)
+
+
+def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
+    """A sender goes on by another link: what waits of its delivery counts there."""
     for part in [delivery, *(delivery.copies or ())]:
         forwarder.backlog.hand_over(part, link)
+    producer = link.owner
+    if producer.address is None and delivery.outgoing is None and delivery.chunks is not None:
+        producer.waiting += 1
 
 
 @attrs.frozen
@@ -195,11 +203,7 @@ def _transfer_resumed(forwarder: Any, shell: Any) -> None:
     delivery.settling = shell.settling
     if not shell.complete:
         shell.parent = delivery
-    owner = link.owner
-    for part in [delivery, *(delivery.copies or ())]:
-        forwarder.backlog.hand_over(part, link)
-    if owner.address is None and delivery.outgoing is None and delivery.chunks is not None:
-        owner.waiting += 1
+    _hand_over(forwarder, delivery, link)
     state = _decided(shell)
     if int(getattr(state, "CODE", NO_STATE)) in OUTCOMES:
         # case 13: what the sender has decided counts; it is told that we know

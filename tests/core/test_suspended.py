@@ -22,6 +22,8 @@ from router.amqp.types import Symbol
 from router.core import suspended
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
+from support.schedules import to_section
+from support.transcripts import OPAQUE
 
 FAILED = Modified(delivery_failed=True)
 LASTS: dict[str, Any] = {"expiry_policy": Policy.LINK_DETACH, "timeout": 30}
@@ -321,6 +323,51 @@ def test_what_waits_counts_for_the_link_that_it_was_handed_to() -> None:
     receiver.settle(Accepted())
     assert resumed.outcome == Accepted()
     assert not sending.states
+
+
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_what_waits_of_an_anonymous_sender_counts_for_its_link(is_resumed: bool) -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    sender = lasting_sender(router.client(), None)
+    tags = [b"%d" % n for n in range(3)]
+    for tag in tags:
+        sender.send(to_section("q"), tag=tag)
+    sender.detach(closed=False)
+    if is_resumed:
+        sender = lasting_sender(sender.client, None, unsettled=dict.fromkeys(tags))
+        for tag in tags:
+            sender.send(b"", tag=tag, resume=True)
+    else:
+        sender = lasting_sender(sender.client, None)
+    (link,) = sender.client.connection.local_sessions[0].local_links.values()
+    assert link.owner.waiting == 3
+    receiver.grant(5)
+    assert link.owner.waiting == 0
+
+
+@pytest.mark.parametrize("payload", [b"", b"x" * 100])
+def test_the_windows_of_two_sessions_are_right_when_what_waits_changes_hands(
+    payload: bytes,
+) -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = lasting_sender(router.client())
+    sender.send(payload, tag=b"first", message_format=OPAQUE)
+    receiver.grant(0)
+    sender.send(payload, tag=b"second", message_format=OPAQUE)
+    sender.client.end()
+    new = lasting_sender(
+        again(router, sender.client, held_limit_bytes=99),
+        unsettled=dict.fromkeys((b"first", b"second")),
+    )
+    new.send(b"", tag=b"second", resume=True)
+    connection = new.client.connection
+    window = connection.local_sessions[0].window
+    assert (window.held_frames, connection.held_bytes) == (1, len(payload))
+    assert connection.held_back == bool(payload)
+    receiver.grant(5)
+    assert (window.held_frames, connection.held_bytes, connection.held_back) == (0, 0, False)
 
 
 # Who takes it up.
