@@ -27,6 +27,8 @@ OUTCOMES: dict[int, Any] = {
 }
 # What an attach has beside its unsettled map, as a rule.
 ATTACH_BYTES = 400
+# What one delivery of a map takes, in frames that come once a message (`Connection.count_work`).
+WORK = 8
 EMPTY = b""
 
 
@@ -60,6 +62,8 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
         else:
             for delivery in found.live():
                 _move(forwarder, delivery, link)
+    # it is gone through, told and compared
+    link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
         address.creator = link
     doubtful = len(found.unsettled) + link.unsettled

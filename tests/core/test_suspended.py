@@ -9,6 +9,7 @@ import pytest
 from router.amqp.constants import TerminusExpiryPolicy as Policy
 from router.amqp.performatives import (
     Accepted,
+    Attach,
     Detach,
     Disposition,
     Error,
@@ -243,6 +244,25 @@ def test_what_a_sender_has_half_sent_is_aborted() -> None:
     new = lasting_sender(again(router, sender.client), unsettled={b"0": None})
     assert new.attach is not None
     assert new.attach.unsettled == {}
+
+
+@pytest.mark.parametrize("is_sender", [True, False])
+def test_others_have_their_turn_between_attaches_that_resume_much(is_sender: bool) -> None:
+    router = Router()
+    receiver = lasting_receiver(router.client(), credit=400)
+    sender = lasting_sender(router.client())
+    for n in range(400):
+        sender.send(b"x", tag=b"%d" % n)
+    lost = sender if is_sender else receiver
+    lost.client.lose()
+    client = again(router, lost.client)
+    attach = Attach(
+        lost.name, 0, not is_sender, initial_delivery_count=0, source=Source(address="q", **LASTS),
+        target=Target(address="q", **LASTS), unsettled={}, incomplete_unsettled=True,
+    )  # fmt: skip
+    client.reads = False
+    client.give(*[attach, Detach(0)] * 20)
+    assert client.connection.is_behind
 
 
 # A link that is merely detached.
