@@ -87,7 +87,11 @@ def passage_of(entries: tuple[Entry, ...]) -> Passage:
 
 
 def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
-    """A message, of which `octets` has all of the head, as it leaves by a link that shows them."""
+    """A message, of which `octets` has all of the head, as it leaves by a link that shows them.
+
+    One whose annotations can be stepped over (`annotations`) but not read leaves as it came: it is
+    nothing that its receiver could be blamed for.
+    """
     if delivery.message_format:
         return octets
     here = router_name(consumer.link.session.connection.settings.container_id)
@@ -96,7 +100,10 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
         entries = _fresh_entries(here, delivery.address.name)
     else:
         entries = _entries(here, delivery.address.name, passed)
-    changed = change_annotations(octets, is_own, entries)
+    try:
+        changed = change_annotations(octets, is_own, entries)
+    except AmqpError:
+        return octets
     # a message that its receiver would not take with them goes without
     size = delivery.size + len(changed) - len(octets)
     return octets if size > consumer.link.max_message_size else changed

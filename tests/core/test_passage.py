@@ -524,3 +524,32 @@ def test_all_heads_together_have_their_bounds() -> None:
     assert router.forwarder.intake.held_bytes == 0
     assert router.table.total().ingress == 2
     assert router.table.total().malformed == 2
+
+
+@pytest.mark.parametrize("credit", [0, 5])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param("a302ff78 40", id="a symbol beyond ASCII"),
+        pytest.param("a102fffe 40", id="a string that is no UTF-8"),
+        pytest.param("5700 40", id="a format code that nobody knows"),
+    ],
+)
+def test_a_receiver_is_not_blamed_for_annotations_that_cannot_be_read(
+    entry: str, credit: int
+) -> None:
+    router = Router()
+    router.client().receiver("q", 5)
+    sender, receiver = attach(router, "both", "in", credit=credit)
+    # to the one with credit, or as long as that has none to nobody
+    waits = router.clients[0].links[0]
+    assert isinstance(waits, ReceivingLink)
+    waits.grant(0)
+    octets = section([bytes.fromhex(entry)]) + BARE
+    sending = sender.send(octets, message_format=0)
+    receiver.grant(5)
+    assert receiver.take() == octets
+    receiver.settle()
+    assert sending.is_over
+    sender.send(BARE, message_format=0)
+    assert receiver.take() == section(FRESH) + BARE
