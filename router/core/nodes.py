@@ -99,12 +99,13 @@ def _holds_messages(address: Address) -> bool:
 
 
 def _delete(address: Address) -> None:
-    """Delete a node; who uses it still is told."""
+    """Delete a node; who uses it still is told, and senders of what was not settled."""
     address.is_dynamic = False
     gone = AmqpError(
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
     )
-    links: list[Link] = [producer.link for producer in address.producers]
-    links.extend(consumer.link for consumer in [*address.consumers, *address.resuming])
+    # receivers first, so that senders learn what became of their messages while they have a link
+    links: list[Link] = [consumer.link for consumer in [*address.consumers, *address.resuming]]
+    links.extend(producer.link for producer in address.producers)
     for link in links:
         attaching.detach(link, True, gone)

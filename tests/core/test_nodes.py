@@ -12,6 +12,8 @@ from router.amqp.performatives import (
     DeleteOnNoLinks,
     DeleteOnNoLinksOrMessages,
     DeleteOnNoMessages,
+    Modified,
+    Released,
     Source,
     Target,
 )
@@ -73,6 +75,22 @@ def test_an_ordinary_address_has_no_properties() -> None:
     assert receiver.attach is not None
     assert receiver.attach.source is not None
     assert receiver.attach.source.dynamic_node_properties is None
+
+
+def test_senders_hear_of_their_messages_before_a_node_goes() -> None:
+    router = Router()
+    creator, address = made(router.client(), None)
+    creator.grant(0)
+    other = router.client().receiver(address, 1)
+    senders = [router.client().sender(address) for _ in range(2)]
+    taken = senders[0].send(b"taken")
+    waiting = senders[1].send(b"waits")
+    assert other.take() == b"taken"
+    creator.detach()
+    assert is_deleted(other)
+    assert all(is_deleted(sender) for sender in senders)
+    assert taken.outcome == Modified(delivery_failed=True)
+    assert waiting.outcome == Released()
 
 
 @pytest.mark.parametrize("policy", EITHER_LINKS)
