@@ -46,7 +46,8 @@ def log_event(log: Any, event: object, user: str | None) -> None:
         log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):
         facts = {"unsettled": event.unsettled, **_elsewhere(event.previous)}
-        log.info("link resumed", **_facts(event.link), **facts)
+        # the one before has been granted an address, and a new one need not name it
+        log.info("link resumed", **_facts(event.previous), **facts)
     elif isinstance(event, events.LinkStolen):
         log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
     elif isinstance(event, events.LinkStealingRefused):

@@ -4,6 +4,7 @@
 const readline = require('readline');
 const rhea = require('rhea');
 const rhea_message = require('rhea/lib/message.js');
+const frames = require('rhea/lib/frames.js');
 const types = require('rhea/lib/types.js');
 
 // Tests compare octets, so each message that is decoded keeps those it was decoded from.
@@ -12,6 +13,16 @@ rhea_message.decode = function (octets) {
     const message = decode(octets);
     Object.defineProperty(message, 'octets', { value: octets, enumerable: false });
     return message;
+};
+
+// A transfer may have no octets, as one has that tells how a resumed delivery ended; rhea counts on some.
+const read_frame = frames.read_frame;
+frames.read_frame = function (octets) {
+    const frame = read_frame(octets);
+    if (frame && frame.payload === undefined) {
+        frame.payload = Buffer.alloc(0);
+    }
+    return frame;
 };
 
 const container = rhea.create_container({ id: 'rhea-' + process.pid });
@@ -31,6 +42,31 @@ function error_of(error) {
 function plain(value) {
     // annotations and the like: rhea's typed values, as what is inside of them
     return value === undefined ? null : JSON.parse(JSON.stringify(value));
+}
+
+function terminus_of(link, terminus) {
+    const unsettled = link.remote.attach.unsettled;
+    return {
+        address: terminus ? terminus.address : null,
+        expiry_policy: terminus ? plain(terminus.expiry_policy) : null,
+        timeout: terminus ? plain(terminus.timeout) : null,
+        unsettled: unsettled ? Object.keys(unsettled).length : null
+    };
+}
+
+// of our attach: what is unsettled of another link's deliveries, by their numbers, with the state of each
+const UNSETTLED = 7;
+function remember(link, command) {
+    if (command.unsettled === undefined) {
+        return;
+    }
+    const items = [];
+    Object.entries(command.unsettled).forEach(function ([number, state]) {
+        const delivery = deliveries[command.of][number];
+        items.push(types.wrap_binary(delivery.tag));
+        items.push(state ? rhea_message[state]().described() : types.Null());
+    });
+    link.local.attach.value[UNSETTLED] = types.Map32(items);
 }
 
 function watch_connection(name, connection) {
@@ -56,7 +92,7 @@ function watch_connection(name, connection) {
 
 function watch_sender(name, sender) {
     sender.on('sender_open', function () {
-        tell({ event: 'sender_open', link: name, address: sender.target ? sender.target.address : null });
+        tell(Object.assign({ event: 'sender_open', link: name }, terminus_of(sender, sender.target)));
     });
     sender.on('sendable', function () {
         tell({ event: 'sendable', link: name, credit: sender.credit });
@@ -89,12 +125,11 @@ function watch_sender(name, sender) {
 
 function watch_receiver(name, receiver) {
     receiver.on('receiver_open', function () {
-        tell({
-            event: 'receiver_open',
-            link: name,
-            address: receiver.source ? receiver.source.address : null,
-            filter: receiver.source && receiver.source.filter ? plain(receiver.source.filter) : null
-        });
+        const filter = receiver.source && receiver.source.filter;
+        tell(Object.assign(
+            { event: 'receiver_open', link: name, filter: filter ? plain(filter) : null },
+            terminus_of(receiver, receiver.source)
+        ));
     });
     receiver.on('message', function (context) {
         const message = context.message;
@@ -107,6 +142,7 @@ function watch_receiver(name, receiver) {
             octets: octets.toString('base64'),
             format: context.delivery.format,
             settled: Boolean(context.delivery.remote_settled),
+            tag: context.delivery.tag.toString('hex'),
             body: typeof message.body === 'string' ? message.body : null,
             reply_to: message.reply_to || null,
             correlation_id: message.correlation_id === undefined ? null : String(message.correlation_id)
@@ -136,6 +172,7 @@ const commands = {
         const options = Object.assign({ name: command.link }, command.options);
         deliveries[command.link] = [];
         links[command.link] = connection.open_sender(options);
+        remember(links[command.link], command);
         watch_sender(command.link, links[command.link]);
     },
     receiver: function (command) {
@@ -148,6 +185,7 @@ const commands = {
         }
         deliveries[command.link] = [];
         links[command.link] = connection.open_receiver(options);
+        remember(links[command.link], command);
         watch_receiver(command.link, links[command.link]);
     },
     // users are names and passwords, for PLAIN
@@ -203,6 +241,13 @@ const commands = {
     },
     close_link: function (command) {
         links[command.link].close();
+    },
+    detach: function (command) {
+        links[command.link].detach();
+    },
+    // as a network does that is gone
+    drop: function (command) {
+        connections[command.connection].socket.destroy();
     },
     close: function (command) {
         connections[command.connection].close();

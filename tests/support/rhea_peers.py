@@ -96,6 +96,28 @@ class RheaPeer:
         self.tell("connect", connection=name, options={"port": port, **options})
         self.wait("connection_open", connection=name)
 
+    def resume(
+        self,
+        what: str,
+        address: str,
+        of: str,
+        unsettled: dict[int, str | None],
+        *,
+        connection: str,
+        link: str = "resumed",
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Attach a link anew, "sender" or "receiver", and return what is told of the answer.
+
+        `of` is the link that it was; `unsettled` has the numbers of its deliveries that are told
+        in our map, with what became of each ("accepted") or None.
+        """
+        key = "target" if what == "sender" else "source"
+        options = {"name": of, key: {"address": address, **options.pop(key, {})}, **options}
+        fields = {"of": of, "unsettled": unsettled, "options": options}
+        self.tell(what, connection=connection, link=link, **fields)
+        return self.wait(f"{what}_open", link=link)[0]
+
     def sender(
         self, address: Any, name: str = "sender", connection: str = "connection", **options: Any
     ) -> str:
