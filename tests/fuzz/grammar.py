@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.constants import ReceiverSettleMode, SenderSettleMode
+from router.amqp.constants import ReceiverSettleMode, SenderSettleMode, TerminusExpiryPolicy
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import (
     Accepted,
     Attach,
     Begin,
     Close,
+    DeleteOnNoLinksOrMessages,
+    DeleteOnNoMessages,
     Detach,
     Disposition,
     End,
@@ -73,7 +75,7 @@ def opening(choices: Choices) -> Open:
     """An open, as a rule with a small frame size, so that messages are cut."""
     return Open(
         # rarely the same as another's, or they would steal each other's links all the time
-        f"peer {choices.below(40)}",
+        f"peer {0 if choices.one_in(3) else choices.below(40)}",
         max_frame_size=511 if choices.wild() else choices.of((512, 600, 4096, 65536, 2**32 - 1)),
         channel_max=choices.mostly(65535, (1, 0)),
         idle_time_out=choices.mostly(None, (0, 1, 1000)),
@@ -96,8 +98,11 @@ def attach(choices: Choices, handle: int, *, receives: bool) -> Attach:
     address = choices.mostly(choices.of(("balanced", "multicast", "closest")), ADDRESSES)
     dynamic = choices.mostly(False, (True,))
     anonymous = not receives and choices.mostly(False, (True,))
-    target: Any = Target(address=None if dynamic or anonymous else address, dynamic=dynamic)
-    source: Any = Source(address=None if dynamic else address, dynamic=dynamic)
+    lasts = lifetime(choices) if choices.one_in(2) else {}
+    target: Any = Target(
+        address=None if dynamic or anonymous else address, dynamic=dynamic, **lasts
+    )
+    source: Any = Source(address=None if dynamic else address, dynamic=dynamic, **lasts)
     if choices.wild():
         target = choices.of((None, Coordinator()))
     if choices.wild():
@@ -112,7 +117,35 @@ def attach(choices: Choices, handle: int, *, receives: bool) -> Attach:
         target=target,
         initial_delivery_count=None if receives else 0,
         max_message_size=choices.mostly(None, (0, 100)),
+        unsettled=unsettled(choices, receives=receives) if choices.one_in(2) else None,
+        incomplete_unsettled=choices.mostly(False, (True,)),
     )
+
+
+def lifetime(choices: Choices) -> dict[str, Any]:
+    """How long a terminus is to outlive its link, and of what node it is if that is dynamic."""
+    nodes = (
+        None,
+        {Symbol("lifetime-policy"): DeleteOnNoMessages()},
+        {Symbol("lifetime-policy"): DeleteOnNoLinksOrMessages()},
+    )
+    return {
+        "expiry_policy": choices.of(tuple(TerminusExpiryPolicy)),
+        "timeout": choices.of((5, 1, 0, 2**32 - 1)),
+        "dynamic_node_properties": choices.of(nodes),
+    }
+
+
+def unsettled(choices: Choices, *, receives: bool) -> dict[bytes, Any]:
+    """What a peer may remember of deliveries: tags of its own, or such as the router makes."""
+    states = [state(choices) for _ in range(choices.below(6))]
+    return {old_tag(choices, receives=receives): each for each in states}
+
+
+def old_tag(choices: Choices, *, receives: bool) -> bytes:
+    """The tag of a delivery that may have been."""
+    number = choices.below(8)
+    return (number + 1).to_bytes(8, "big") if receives else b"%d" % number
 
 
 def payload(choices: Choices, *, first: bool) -> bytes:
@@ -126,17 +159,19 @@ def payload(choices: Choices, *, first: bool) -> bytes:
 
 
 def transfer(choices: Choices, handle: int, number: int, *, first: bool, more: bool) -> On:
-    """A frame of a delivery."""
+    """A frame of a delivery, or of one that is resumed."""
+    resumes = choices.wild() or (first and choices.one_in(6))
+    tag = old_tag(choices, receives=False) if resumes else b"%d" % number
     frame = Transfer(
         choices.near(handle),
         delivery_id=choices.near(number) if first or choices.wild() else None,
-        delivery_tag=b"%d" % number if first or choices.wild() else None,
+        delivery_tag=tag if first or choices.wild() else None,
         message_format=choices.mostly(0, (OPAQUE, None, 2**32 - 1)),
         settled=choices.mostly(False, (None, True)),
         more=more,
         rcv_settle_mode=choices.mostly(None, tuple(ReceiverSettleMode)),
         state=state(choices) if choices.wild() else None,
-        resume=choices.wild(),
+        resume=resumes,
         aborted=choices.mostly(False, (False, True)),
         batchable=choices.wild(),
     )

@@ -316,11 +316,13 @@ class Peer:
             self.say(grammar.disposition(choices, first, last, receives=receives))
         elif what < 13:
             self.say(self._flow(choices.of(links) if links and not choices.one_in(5) else None))
-        elif what == 13 and links and choices.one_in(3):
+        elif what == 13 and links and choices.one_in(2):
             handle = choices.of(links)
-            self.say(Detach(handle, closed=choices.one_in(2)))
-            if choices.one_in(2):
+            self.say(Detach(handle, closed=choices.one_in(3)))
+            if not choices.one_in(4):
                 links.remove(handle)
+                if choices.one_in(2):
+                    self.attach(receives=receives, handle=handle)
         elif what == 14:
             self.say(wire(On(choices.below(8), None)))
         elif choices.wild():
@@ -329,10 +331,14 @@ class Peer:
             # what was said last is said again, or the two last things change places
             self.said = self.said[len(self.said) // 2 :] + self.said[: len(self.said) // 2]
 
-    def attach(self, *, receives: bool) -> None:
-        """Attach a link, and let it receive."""
-        handle = self.handle
-        self.handle += 1
+    def attach(self, *, receives: bool, handle: int | None = None) -> None:
+        """Attach a link, maybe one that was detached, and let it receive."""
+        if handle is None:
+            handle = self.handle
+            self.handle += 1
+        self.begun.pop(handle, None)
+        self.heard.counts.pop(handle, None)
+        self.under_way.pop(handle, None)
         (self.receivers if receives else self.senders).append(handle)
         self.say(grammar.attach(self.choices, handle, receives=receives))
         if receives:
@@ -494,6 +500,13 @@ class Play:
             self.leave(peer)
             self.check()
         forwarder = self.router.forwarder
+        # what may be resumed is remembered for so long
+        self.router.wait(60)
+        assert len(forwarder.suspended) == 0
+        assert forwarder.suspended.next_expiry == 0
+        assert forwarder.dying_nodes == []
+        assert len(forwarder.link_names) == 0
+        assert forwarder.redelivery.kept_bytes == 0
         assert forwarder.backlog.held_bytes == 0
         assert forwarder.intake.held_bytes == 0
         assert forwarder.credit_due == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.encode import encode_value
 from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.performatives import (
@@ -16,6 +17,7 @@ from router.amqp.performatives import (
     Flow,
     Modified,
     Open,
+    Received,
     Rejected,
     SaslInit,
     Source,
@@ -35,6 +37,14 @@ _SENDER = Attach(
     "s", 0, False, source=Source(), target=Target(address="balanced"), initial_delivery_count=0
 )
 _RECEIVER = Attach("r", 1, True, source=Source(address="balanced"), target=Target())
+_RESUMED = Attach(
+    "s", 0, False, source=Source(),
+    target=Target(
+        address="balanced", expiry_policy=TerminusExpiryPolicy.CONNECTION_CLOSE, timeout=60
+    ),
+    unsettled={b"0": None, b"1": Received(0, 3), b"2": Rejected(error=_ERROR)},
+    incomplete_unsettled=True, initial_delivery_count=0,
+)  # fmt: skip
 _RELAY = Attach("a", 2, False, source=Source(), target=Target(), initial_delivery_count=0)
 _CREDIT = Flow(
     next_incoming_id=0, incoming_window=100, next_outgoing_id=0, outgoing_window=100,
@@ -73,6 +83,7 @@ BODIES = [
     Detach(0, closed=True, error=_ERROR),
     End(error=_ERROR),
     Close(),
+    _RESUMED,
 ]
 
 _OPENED = AMQP_HEADER + wire(_OPEN) + wire(_BEGIN)
