@@ -12,11 +12,13 @@ from router.amqp.performatives import (
     DeleteOnNoLinks,
     DeleteOnNoLinksOrMessages,
     DeleteOnNoMessages,
+    Disposition,
     Modified,
     Released,
     Source,
     Target,
 )
+from router.core import nodes
 from router.core.nodes import DIST_MODES, LIFETIME_POLICY
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
@@ -137,6 +139,26 @@ def test_a_node_may_stay_as_long_as_it_holds_messages() -> None:
     assert is_deleted(other)
     assert len(router.table) == 0
     assert router.forwarder.dying_nodes == []
+
+
+def test_few_of_many_nodes_are_looked_at_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "MOST_LOOKED_AT", 2)
+    router = Router()
+    client, others = router.client(), router.client()
+    for _ in range(7):
+        creator, address = made(client, DeleteOnNoMessages())
+        creator.grant(0)
+        others.receiver(address, 1)
+        router.client().sender(address).send(b"x")
+        creator.detach()
+    router.finish_turn()
+    assert len(router.table) == 7
+    others.give(Disposition(True, 0, 6, settled=True, state=Accepted()))
+    left = []
+    while router.forwarder.dying_nodes:
+        router.forwarder.finish_turn()
+        left.append(len(router.table))
+    assert left == [5, 3, 1, 0]
 
 
 @pytest.mark.spec("3.5.12-1")
