@@ -161,6 +161,10 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         unsettled=told.unsettled,
         incomplete_unsettled=told.is_incomplete,
     )
+    if resumed is not None:
+        # what it leaves in doubt each time that it comes back is unsettled all the same
+        in_doubt = len(resumed.unsettled) - awaited
+        producer.capacity = min(capacity, max(0, suspended.MAX_UNSETTLED - in_doubt))
     if awaited:
         # transfers that resume need credit as others do, though no receiver has to take them
         link.session.grant(link, awaited, False)

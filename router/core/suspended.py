@@ -24,6 +24,8 @@ from router.engine.states import Settling
 
 # A peer may attach under one name after the other, and leave each of them suspended.
 MAX_SUSPENDED = 1000
+# A sender may leave so many deliveries in doubt that it does not resume.
+MAX_UNSETTLED = 65536
 TAG_BYTES = 8
 NO_STATE = 0
 EMPTY = b""

@@ -18,6 +18,7 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Symbol
+from router.core import suspended as suspending
 from router.core.resuming import ALL_OF_IT
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
@@ -183,6 +184,27 @@ def test_what_an_incomplete_map_leaves_out_is_still_in_doubt() -> None:
     last = resume(router, sender.client)
     receiver.settle(Accepted())
     assert last.send(b"", tag=TAG, resume=True).outcome == Accepted()
+
+
+@pytest.mark.parametrize("address", ["q", None])
+def test_a_sender_that_never_resumes_anything_gets_no_credit_in_the_end(
+    monkeypatch: pytest.MonkeyPatch, address: str | None
+) -> None:
+    monkeypatch.setattr(suspending, "MAX_UNSETTLED", 10)
+    router = Router()
+    receiver = router.client().receiver("q", 100)
+    client = router.client()
+    for attempt in range(20):
+        sender = sending_link(client, address, unsettled={}, incomplete_unsettled=True)
+        while sender.can_send():
+            sender.send(to_section("q"), tag=b"%d %d" % (attempt, len(receiver.received)))
+            if len(receiver.received) % 7 == 0:
+                break
+        client.lose()
+        client = router.client(container=client.container)
+    assert 10 <= len(receiver.received) < 20
+    last = sending_link(client, address, unsettled={})
+    assert last.can_send()
 
 
 def test_an_anonymous_sender_s_messages_are_resumed_where_they_wait() -> None:
