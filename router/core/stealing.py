@@ -79,8 +79,12 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
 
 
 def _hand_over(old: Consumer, new: Consumer) -> None:
-    """What a multicast keeps for a receiver it keeps for whoever has its name."""
-    if old.address is new.address and old.waiting is not new.waiting:
+    """What a multicast keeps for a receiver it keeps for whoever has its name.
+
+    One that is resuming has not joined its address: nobody would look for what it had.
+    """
+    is_there = old.address is new.address and new.resuming is None
+    if is_there and old.waiting is not new.waiting:
         new.waiting.extend(old.waiting)
         old.waiting.clear()
 

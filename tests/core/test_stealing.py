@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from router.amqp.constants import ReceiverSettleMode
+from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy as Policy
 from router.amqp.framing import AMQP_HEADER
 from router.amqp.performatives import (
     Accepted,
@@ -184,6 +184,22 @@ def test_a_multicast_keeps_for_the_new_receiver_what_it_kept_for_the_old() -> No
     assert waiting.outcome == half.outcome == Accepted()
     assert len(other.received) == 3
     assert router.forwarder.backlog.held_bytes == 0
+
+
+def test_a_multicast_keeps_nothing_for_a_receiver_that_has_to_resume_first() -> None:
+    router = Router([(False, "all", "multicast")])
+    source = Source("all", expiry_policy=Policy.LINK_DETACH, timeout=30)
+    old = router.client().receiver("all", 1, name="r", source=source)
+    sender = router.client().sender("all")
+    old.grant(0)
+    sending = sender.send(b"x")
+    fields = {"source": source, "unsettled": {}, "incomplete_unsettled": True}
+    new = elsewhere(router, old.client).receiver("all", 0, name="r", **fields)
+    assert condition(old) == STOLEN
+    assert sending.outcome == Released()
+    assert router.forwarder.backlog.held_bytes == 0
+    new.grant(5)
+    assert new.received == []
 
 
 def test_a_multicast_s_copy_is_modified_with_its_stolen_receiver() -> None:
