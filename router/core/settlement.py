@@ -183,6 +183,9 @@ class Settler(Handler):
         if delivery.settling:
             if delivery.settling != TOLD:
                 delivery.settling = TOLD
+                if code == codes.NO_STATE:
+                    # the sender awaits an outcome, and this is all that is known of it
+                    code, state = codes.MODIFIED, verdicts.DELIVERY_FAILED
                 session.tell_sender(delivery, False, code, state, 0, len(state))
             return
         if state:

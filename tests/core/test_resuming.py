@@ -9,6 +9,7 @@ import pytest
 from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy as Policy
 from router.amqp.performatives import (
     Accepted,
+    Disposition,
     Error,
     Modified,
     Received,
@@ -91,6 +92,28 @@ def test_a_sender_that_agrees_with_the_outcome_may_settle_at_once() -> None:
     sender = resume(router, client)
     sender.send(b"", tag=TAG, resume=True, settled=True, state=Accepted())
     assert not router.clients[-1].connection.local_sessions[0].incoming.count
+
+
+def test_a_sender_that_settles_second_is_told_something_though_its_receiver_said_nothing() -> None:
+    router = Router()
+    client, receiver = suspended(router)
+    receiver.client.say(Disposition(True, 0, settled=True))
+    sender = resume(router, client, rcv_settle_mode=ReceiverSettleMode.SECOND)
+    resumed = sender.send(b"", tag=TAG, resume=True)
+    assert resumed.states == [Modified(delivery_failed=True)]
+
+
+def test_nothing_is_kept_of_what_its_sender_has_forgotten() -> None:
+    """Two receivers, so that what one gives back might go to the other."""
+    router = Router()
+    receivers = [router.client().receiver("q", 5) for _ in range(2)]
+    sender = sending_link(router.client())
+    sender.send(b"payload", tag=TAG)
+    assert router.forwarder.redelivery.kept_bytes
+    sender.client.lose()
+    sending_link(router.client(container=sender.client.container), unsettled={})
+    assert router.forwarder.redelivery.kept_bytes == 0
+    assert not any(each.unsettled for each in receivers)
 
 
 @pytest.mark.spec("2.6.13-2")
