@@ -18,13 +18,15 @@ from router.core.credit import replenish
 # How long senders have: most networks' way there and back, and then some. Clocks are looked at as
 # often, so it may be twice as long.
 PATIENCE_S = 0.25
+# So many senders are looked at in the time of a frame that comes once a message.
+SENDERS_A_FRAME = 4
 
 
 def answer(forwarder: Any, consumer: Consumer) -> None:
     """Nothing waits for a receiver that drains: use up its credit, now or in a moment."""
     now = forwarder.turn.now
     ends_at = forwarder.drains.get(consumer)
-    if ends_at is None and _ask(consumer.address):
+    if ends_at is None and _ask(consumer):
         forwarder.drains[consumer] = now + PATIENCE_S
     elif ends_at is None or ends_at <= now:
         forwarder.drains.pop(consumer, None)
@@ -49,8 +51,11 @@ def _is_draining(consumer: Consumer) -> bool:
     return link.owner is consumer and link.drain and link.credit > 0
 
 
-def _ask(address: Address) -> bool:
+def _ask(consumer: Consumer) -> bool:
     """Let the address's senders send what the drain makes room for; whether any may send more."""
+    address = consumer.address
+    # a peer may drain with each of its flows
+    consumer.link.session.connection.count_work(len(address.producers) // SENDERS_A_FRAME)
     before = _held(address)
     replenish(address)
     return _held(address) > before

@@ -100,3 +100,21 @@ def test_a_receiver_that_is_lost_while_it_drains_leaves_nothing() -> None:
     assert sender.drain
     router.wait(PATIENCE_S)
     assert not router.forwarder.drains
+
+
+def test_others_have_their_turn_between_drains_that_many_senders_are_asked_for() -> None:
+    router = Router()
+    senders = router.client()
+    for _ in range(400):
+        senders.sender("q")
+    # for which the senders have credit
+    router.client().receiver("q", 1000)
+    receiver = router.client().receiver("q")
+    client = receiver.client
+    client.reads = False
+    drains = [
+        client.flow(handle=receiver.handle, delivery_count=count, link_credit=1, drain=True)
+        for count in range(400)
+    ]
+    client.give(*drains)
+    assert client.connection.is_behind
