@@ -152,6 +152,9 @@ class Settler(Handler):
 
         The sender settles for all receivers at once, and cannot before each has told its outcome.
         """
+        if count and count > terms.MAX_KEPT_BYTES and copy.parent.open_copies > 1:
+            # it waits for the others
+            count = 0
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
         self.merge(copy, frame.state_code, state)
 

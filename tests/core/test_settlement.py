@@ -160,3 +160,19 @@ def test_news_of_a_sender_goes_no_further_than_a_full_socket() -> None:
     # what it settles is no news, and is told
     sender.client.say(Disposition(False, 0, 999, True, Accepted()))
     assert receiver.unsettled == {}
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_multicast_s_outcome_that_waits_for_the_others_keeps_no_long_fields(
+    is_last: bool,
+) -> None:
+    _, sender, receivers = several("multicast", [5, 5])
+    long = Rejected(error=Error(Symbol("x"), "no" * 1000))
+    sending = sender.send(b"x")
+    if is_last:
+        receivers[0].settle(Accepted())
+        receivers[1].settle(long)
+    else:
+        receivers[0].settle(long)
+        receivers[1].settle(Accepted())
+    assert sending.outcome == (long if is_last else Rejected())
