@@ -100,6 +100,9 @@ class Terminus:
         if was_told and delivery.outcome == NO_STATE:
             # there is no receiver, and the sender has the router's own word for that
             return
+        if delivery.address is None:
+            # its sender resumed what is not known here: of that there is nothing
+            return
         former = self.unsettled.get(tag)
         if former is not None:
             # whose tag should not have been used again: nobody can resume it any more

@@ -140,6 +140,16 @@ def test_what_the_router_does_not_remember_is_ignored() -> None:
     assert [each.payload for each in receiver.received] == [b"payload", b"next"]
 
 
+@pytest.mark.spec("3.4.6-6")
+def test_what_the_router_does_not_remember_is_not_remembered_for_being_resumed() -> None:
+    router = Router()
+    router.client().receiver("q", 5)
+    sender = sending_link(router.client(), unsettled={TAG: None})
+    sender.send(b"", tag=TAG, resume=True)
+    sender.client.lose()
+    assert told(resume(router, sender.client)) == {}
+
+
 @pytest.mark.parametrize("state", [None, Accepted()])
 def test_what_is_given_up_instead_of_resumed_is_settled(state: Any) -> None:
     router = Router()
