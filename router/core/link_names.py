@@ -43,14 +43,14 @@ class LinkNames:
     def may_steal(self, link: Link, holder: Link) -> bool:
         """Whether the peer of `link` may take over from `holder`."""
         if self.stealing == SAME_USER:
-            return _user(link.session.connection) == _user(holder.session.connection)
+            return user_of(link.session.connection) == user_of(holder.session.connection)
         return self.stealing == ANY
 
     def may_resume(self, link: Link, suspended: Link) -> bool:
         """Whether the peer of `link` may go on with a link that nobody has attached any more."""
         if self.stealing == ANY:
             return True
-        return _user(link.session.connection) == _user(suspended.session.connection)
+        return user_of(link.session.connection) == user_of(suspended.session.connection)
 
     def knows(self, link: Link) -> bool:
         """Whether the link can be told from all others by its name."""
@@ -74,7 +74,7 @@ def key_of(link: Link) -> tuple[str, str, bool]:
     return container, link.name, isinstance(link, OutgoingLink)
 
 
-def _user(connection: Any) -> tuple[bool, str]:
+def user_of(connection: Any) -> tuple[bool, str]:
     """Who is at the other end: all without a name are one user, and a connector's peer, whom the
     configuration names, is nobody that could come in from outside.
     """

@@ -12,11 +12,12 @@ left. (docs/decisions/0035-suspended-links.md.)
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core import nodes, terms
-from router.core.link_names import LinkNames, key_of
+from router.core.link_names import LinkNames, key_of, user_of
 from router.engine.events import LinkDetached
 from router.engine.link import Link, OutgoingLink
 from router.engine.outbox import Turn
@@ -195,7 +196,13 @@ class Suspended:
         if terminus.policy is Policy.LINK_DETACH:
             self._count_down(forwarder, terminus)
         if len(self._termini) > MAX_SUSPENDED:
-            self.end(forwarder, next(iter(self._termini.values())))
+            self.end(forwarder, self._one_too_many())
+
+    def _one_too_many(self) -> Terminus:
+        """The oldest of the user who has most: nobody makes room for somebody else."""
+        users = [user_of(each.link.session.connection) for each in self._termini.values()]
+        ((greediest, _),) = Counter(users).most_common(1)
+        return list(self._termini.values())[users.index(greediest)]
 
     def take(self, terminus: Terminus) -> None:
         """It has a link again."""

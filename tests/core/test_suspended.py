@@ -217,6 +217,18 @@ def test_no_more_are_kept_than_a_router_has_room_for(monkeypatch: pytest.MonkeyP
     assert len(router.forwarder.suspended) == 3
 
 
+def test_who_leaves_too_much_takes_no_room_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suspended, "MAX_SUSPENDED", 3)
+    router = Router()
+    sender = router.client().sender("q")
+    sendings = []
+    for user in ("alice", "mallory", "mallory", "mallory", "mallory"):
+        receiver = lasting_receiver(router.client(user=user), credit=1)
+        sendings.append(sender.send(b"x"))
+        receiver.client.lose()
+    assert [each.outcome for each in sendings] == [None, FAILED, FAILED, None, None]
+
+
 # What is half way.
 
 
