@@ -12,15 +12,19 @@ import structlog
 import trio
 
 from router.config.model import Configuration, ListenerSettings
+from router.core.address import UNAVAILABLE
 from router.core.link_names import LinkNames
 from router.core.table import AddressRule, AddressTable, address_name
+from router.management.agent import NODE, Agent, node_names
+from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
 from router.net.accepting import accept_connections
 from router.net.connectors import AmqpConnector
 from router.net.endpoints import configured_redirects
 from router.net.exchange import Exchange
-from router.net.listeners import AmqpListener, close_sockets, open_listeners
+from router.net.listeners import AmqpListener, close_sockets, open_listeners, run_guarded
+from router.net.own import own_connection
 from router.net.shutdown import close_all
 
 log = structlog.get_logger("router")
@@ -56,6 +60,7 @@ class Node:
         ]
         redirects = configured_redirects(configuration.redirects)
         self.table = AddressTable(rules, router.default_distribution, self._dynamic_name, redirects)
+        self.table.add_own_node(*node_names(self.container_id))
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),
             *(connector.max_frame_size for connector in configuration.connectors),
@@ -119,21 +124,41 @@ class Node:
         self, listeners: list[AmqpListener], stop: trio.Event, started: Callable[[], None]
     ) -> None:
         async with trio.open_nursery() as connections:
-            async with trio.open_nursery() as accepting:
-                accepting.start_soon(self.exchange.watch_clock)
-                for listener in listeners:
-                    accepting.start_soon(listener.serve, connections)
-                for connector in self.configuration.connectors:
-                    endpoint = AmqpConnector(connector, self.exchange, self.container_id)
-                    accepting.start_soon(endpoint.serve, connections)
-                self._unready = None
-                started()
-                await stop.wait()
-                self._unready = "the router is shutting down"
-                log.info("shutting down", connections=len(self.exchange.pumps))
-                accepting.cancel_scope.cancel()
-            await close_all(self.exchange)
+            async with trio.open_nursery() as own:
+                await self._start_agent(own, connections)
+                async with trio.open_nursery() as accepting:
+                    accepting.start_soon(self.exchange.watch_clock)
+                    for listener in listeners:
+                        accepting.start_soon(listener.serve, connections)
+                    for connector in self.configuration.connectors:
+                        endpoint = AmqpConnector(connector, self.exchange, self.container_id)
+                        accepting.start_soon(endpoint.serve, connections)
+                    self._unready = None
+                    started()
+                    await stop.wait()
+                    self._unready = "the router is shutting down"
+                    log.info("shutting down", connections=len(self.exchange.pumps))
+                    accepting.cancel_scope.cancel()
+                await close_all(self.exchange)
+                own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
+
+    async def _start_agent(self, own: trio.Nursery, connections: trio.Nursery) -> None:
+        """Have `$management` answered, unless it is configured to be unavailable."""
+        if self.table.treatment(NODE) == UNAVAILABLE:
+            return
+        exchange = self.exchange
+
+        def dial() -> socket.socket:
+            pump, sock = own_connection(exchange, self.container_id)
+            connections.start_soon(run_guarded, pump)
+            return sock
+
+        host, now = socket.gethostname(), exchange.turn.now
+        view = RouterView(self.container_id, host, self.configuration, exchange, now)
+        # nobody can guess whose links these are, and so nobody can steal them
+        agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"
+        await own.start(Agent(view, dial, agent_id).run)
 
     def _http_app(self, listener: ListenerSettings) -> App:
         return App(

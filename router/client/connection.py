@@ -73,12 +73,41 @@ async def connect(
     )
     deadline = trio.current_time() + timeout_s
     client = ClientConnection(await _dial(where, deadline, timeout_s), settings)
+    async with _opened(client, deadline, timeout_s):
+        yield client
+
+
+@asynccontextmanager
+async def connect_over(sock: socket.socket, container_id: str) -> AsyncIterator[ClientConnection]:
+    """Connect over a socket whose other end is served in this very process, without SASL and
+    without heartbeats; otherwise as `connect`.
+    """
+    settings = ConnectionSettings(
+        container_id=container_id,
+        max_frame_size=MAX_FRAME_SIZE,
+        window_limit=WINDOW_FRAMES,
+        idle_timeout_s=0,
+        handshake_timeout_s=0,
+        sasl_mechanisms=(),
+        offered_capabilities=(),
+    )
+    deadline = trio.current_time() + CONNECT_TIMEOUT_S
+    client = ClientConnection(sock, settings)
+    async with _opened(client, deadline, CONNECT_TIMEOUT_S):
+        yield client
+
+
+@asynccontextmanager
+async def _opened(
+    client: ClientConnection, deadline: float, timeout_s: float
+) -> AsyncIterator[None]:
+    """Have a connection live until the block ends, and close it in order."""
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.live)
             try:
                 await client.wait_until_open(deadline, timeout_s)
-                yield client
+                yield
             finally:
                 with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSE_TIMEOUT_S):
                     await client.aclose()
@@ -174,8 +203,10 @@ class ClientConnection:
         presettled: bool = False,
         drain: bool = False,
         name: str | None = None,
+        max_message_size: int | None = None,
     ) -> Receiver:
-        """Attach a receiver to an address; messages come from here on (see `Receiver`).
+        """Attach a receiver to an address; messages come from here on (see `Receiver`), none of
+        them of more octets than `max_message_size`.
 
         Raises LinkLost where the peer refuses, and ConnectionLost.
         """
@@ -190,6 +221,7 @@ class ClientConnection:
                 rcv_settle_mode=ReceiverSettleMode.FIRST,
                 source=Source(address=address),
                 target=Target(address=self.container_id),
+                max_message_size=max_message_size,
             )
         )
         return receiver

@@ -184,6 +184,11 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     elsewhere = forwarder.table.redirect_link(text, is_sender=is_sender)
     if elsewhere is not None:
         raise elsewhere
+    is_own = link.session.connection.settings.is_own
+    if not is_sender and not is_own and forwarder.table.is_own_node(text):
+        raise AmqpError(
+            Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
+        )
     address = forwarder.table.enter(text)
     if address is None:
         # the words are Dispatch's, which programs compare; which address it was is beside them

@@ -85,6 +85,8 @@ class AddressTable:
             if rule.dead_letter:
                 self._dead_letters.add(rule.dead_letter)
         self._default = TREATMENTS[default_treatment]
+        # the names of nodes that are the router's own, each with the one that stands for it
+        self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
         # what addresses counted that are no longer in use; those named in `kept` each on its own
         self.retired = Counters()
@@ -105,10 +107,24 @@ class AddressTable:
 
     def _treatment(self, name: str, rule: AddressRule | None) -> int:
         if rule is None:
+            if name in self._own_nodes:
+                return CLOSEST
             # Names such as $management and $cbs belong to services; routed to whoever attaches
             # to them, a client would receive its own requests.
             return UNAVAILABLE if name.startswith("$") else self._default
         return TREATMENTS[rule.treatment]
+
+    def add_own_node(self, name: str, *others: str) -> None:
+        """From now on `name` is a node of the router's own, and `others` mean the same one.
+
+        It can be used wherever no rule says otherwise; who receives from it, `linking` decides.
+        """
+        for each in (name, *others):
+            self._own_nodes[each] = name
+
+    def is_own_node(self, text: str) -> bool:
+        """Whether this address text means a node that is the router's own."""
+        return address_name(text) in self._own_nodes
 
     def dead_letter_of(self, name: str) -> str | None:
         """The name of the address that what has expired at this one goes to, or None.
@@ -135,7 +151,9 @@ class AddressTable:
         return None if self._is_own(name) else self.redirects.of_message(name, _path(text))
 
     def _is_own(self, name: str) -> bool:
-        """Whether the name is that of a dynamic node, which is here and nowhere else."""
+        """Whether the name is that of a node which is here and nowhere else."""
+        if name in self._own_nodes:
+            return True
         address = self._in_use.get(name)
         return address is not None and address.is_dynamic
 
@@ -143,6 +161,9 @@ class AddressTable:
         """The address for a link that attaches; None where the treatment is `unavailable`."""
         name = address_name(text)
         address = self._in_use.get(name)
+        if address is None and name in self._own_nodes:
+            name = self._own_nodes[name]
+            address = self._in_use.get(name)
         if address is None:
             rule = self._rules.match(name)
             treatment = self._treatment(name, rule)
@@ -169,6 +190,8 @@ class AddressTable:
         address = self._in_use.get(name)
         if address is not None:
             return address
+        if self._own_nodes.get(name, name) != name:
+            return self.find(self._own_nodes[name])
         return None if self.treatment(name) == UNAVAILABLE else self.nowhere
 
     def in_use(self, name: str) -> Address | None:

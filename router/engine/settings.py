@@ -44,3 +44,5 @@ class ConnectionSettings:
     properties: dict[Any, Any] = attrs.Factory(dict)
     offered_capabilities: tuple[str, ...] = ("ANONYMOUS-RELAY",)
     desired_capabilities: tuple[str, ...] = ()
+    # the peer is this very process, which alone receives at the nodes that are the router's own
+    is_own: bool = False

@@ -47,7 +47,9 @@ class AddressLabels:
         without = (
             address
             for address in self.table.addresses()
-            if address.name not in kept and not _is_passing(address)
+            if address.name not in kept
+            and not _is_passing(address)
+            and not self.table.is_own_node(address.name)
         )
         for address in heapq.nlargest(free, without, key=_deliveries):
             kept[address.name] = Counters()

@@ -148,10 +148,14 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
     labelled = {name: AddressReading(label_of(name)) for name in table.kept}
     for name, counters in table.kept.items():
         labelled[name].counters.add(counters)
-    dynamic = 0
+    dynamic = own = 0
     for address in table.addresses():
         labelled.get(address.name, other).add(address)
         dynamic += address.is_dynamic
+        if table.is_own_node(address.name):
+            # it has one receiver, the router, which is no client
+            own += 1
+            other.consumers -= len(address.consumers)
     addresses = [*labelled.values(), other]
     total = Counters()
     for each in addresses:
@@ -162,7 +166,7 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
         counters=total,
         waiting=sum(each.waiting for each in addresses),
         dynamic_addresses=dynamic,
-        named_addresses=len(table) - dynamic,
+        named_addresses=len(table) - dynamic - own,
         held_bytes=observed.forwarder.backlog.held_bytes,
         held_limit_bytes=observed.forwarder.backlog.limit_bytes,
         connections=[],

@@ -50,19 +50,26 @@ class Hub:
         # Behind an incomplete frame that a connection kept there is always room for a full read.
         self.buffer = memoryview(bytearray(READ_BYTES + largest_frame_bytes))
         self.pumps: dict[int, Pump] = {}
+        # the one whose peer is this very process; none of the connections that are counted
+        self.own_pump: Pump | None = None
         self._next_number = 0
         self._empty = trio.Event()
         self._last_look = self.turn.now
         self._tick_s = TICK_S
 
     def enter(self, pump: Pump) -> int:
-        """Give a new connection its number."""
+        """Give a new connection its number, which is 0 for the router's own."""
+        if pump.connection.settings.is_own:
+            self.own_pump = pump
+            return 0
         self._next_number += 1
         self.pumps[self._next_number] = pump
         return self._next_number
 
     def leave(self, number: int) -> None:
         """Forget a connection."""
+        if number == 0:
+            self.own_pump = None
         self.pumps.pop(number, None)
         if not self.pumps:
             self._empty.set()
@@ -111,6 +118,8 @@ class Hub:
             if idle_s and idle_s < 2 * tick_s:
                 tick_s = idle_s / 2
         self._tick_s = tick_s
+        if self.own_pump is not None:
+            self.own_pump.tick()
         self.finish_turn()
         self.tidy()
 

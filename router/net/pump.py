@@ -266,7 +266,8 @@ class Pump:
             self.opened.set()
         elif isinstance(event, events.ConnectionClosed) and event.by_peer:
             self.close_error = event.error
-        log_event(self.log, event, self.connection.user)
+        if not self.connection.settings.is_own:
+            log_event(self.log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
         """Find out who the peer is, off the loop where that takes time, and answer."""

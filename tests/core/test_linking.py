@@ -233,3 +233,15 @@ def test_a_flow_that_makes_room_for_many_links_is_much_work() -> None:
         turns += 1
     # 32768 for each
     assert turns == 2
+
+
+def test_only_the_router_itself_receives_at_its_own_nodes() -> None:
+    router = Router()
+    router.forwarder.table.add_own_node("$service", "_local/$service")
+    own = router.client(is_own=True)
+    other = router.client()
+    receiver = own.receiver("$service", credit=1)
+    for name in ("$service", "_local/$service"):
+        assert refused(other.receiver(name)) == "amqp:not-allowed"
+    other.sender("_local/$service").send(b"hello")
+    assert receiver.take() == b"hello"

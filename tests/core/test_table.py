@@ -18,6 +18,25 @@ def table(*rules: tuple[Any, ...], default: str = "balanced") -> AddressTable:
     return AddressTable(of_table, default, lambda maker: f"amqp:/temp/{next(made)}.{maker}")
 
 
+def test_a_node_of_the_router_s_own_has_several_names() -> None:
+    made = table((True, "$closed", "unavailable"), default="unavailable")
+    assert made.enter("$service") is None
+    made.add_own_node("$service", "_local/$service")
+    made.add_own_node("$closed")
+    assert made.find("_local/$service") is made.nowhere
+    address = made.enter("_local/$service")
+    assert address is not None
+    assert (address.name, address.treatment) == ("$service", CLOSEST)
+    for text in ("$service", "/_local/$service", "amqp://here/_local/$service"):
+        assert made.enter(text) is made.find(text) is address
+        assert made.is_own_node(text)
+    assert list(made.addresses()) == [address]
+    assert not made.is_own_node("service")
+    # a rule for its name is stronger
+    assert made.enter("$closed") is None
+    assert made.find("$closed") is None
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

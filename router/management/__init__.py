@@ -1,0 +1,1 @@
+"""The `$management` node: what a running router tells of itself over AMQP."""

@@ -1,0 +1,151 @@
+"""The agent: a client of the router it lives in, which receives requests and sends answers.
+
+To the router it is a peer like any other, so credit, bounds and settlement are those of any peer.
+Requests are answered one after the other. Whatever one of them holds, the next one is answered too.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+import trio
+
+from router.amqp.constants import Condition
+from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
+from router.amqp.types import Int
+from router.client import ClientError, Received, Sender, Sending
+from router.client.connection import connect_over
+from router.errors import AmqpError
+from router.management.operations import OK, SERVER_ERROR, Answer, Request, answer
+from router.management.views import RouterView
+
+log = structlog.get_logger("router.management")
+
+NODE: Final = "$management"
+# What a request may measure; the largest that tools send are a few kilobytes.
+MAX_REQUEST_BYTES: Final = 65536
+# Requests on their way at once.
+CREDIT: Final = 50
+# How long an answer may wait for whoever asked to take it, and how many may for one of them. Who
+# does not take them keeps nobody else from getting theirs.
+ANSWER_TTL_MS: Final = 10_000
+UNTAKEN_ANSWERS: Final = 20
+# Before the next try, where the connection was lost.
+PAUSE_S: Final = 1.0
+
+
+def node_names(router_id: str) -> tuple[str, ...]:
+    """The names of the node of one router: the first is the one that stands for all."""
+    return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}"
+
+
+class Agent:
+    """Answers what is asked of the `$management` of one router."""
+
+    def __init__(
+        self, router: RouterView, dial: Callable[[], socket.socket], container_id: str
+    ) -> None:
+        self.router = router
+        self._dial = dial
+        self._container_id = container_id
+        # answers that nobody has taken yet, by the reply-to where they wait
+        self._untaken: dict[Sending, str] = {}
+        self._untaken_at: Counter[str] = Counter()
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Answer until this is cancelled; where the connection is lost, over another.
+
+        Reports when the first requests can come.
+        """
+        while True:
+            try:
+                await self._serve(task_status.started)
+            except ClientError as lost:
+                log.error("the connection for management was lost", reason=str(lost))
+            task_status = trio.TASK_STATUS_IGNORED
+            await trio.sleep(PAUSE_S)
+
+    async def _serve(self, started: Callable[[], None]) -> None:
+        self._untaken.clear()
+        self._untaken_at.clear()
+        async with connect_over(self._dial(), self._container_id) as connection:
+            sender = await connection.open_sender(None)
+            sender.outcome_told = self._taken
+            requests = await connection.open_receiver(
+                NODE, credit=CREDIT, max_message_size=MAX_REQUEST_BYTES
+            )
+            started()
+            async for received in requests:
+                await self._serve_one(received, sender)
+                # an answer may have taken a while to make: others first
+                await trio.lowlevel.checkpoint()
+
+    async def _serve_one(self, received: Received, sender: Sender) -> None:
+        """Answer one request, if it says where the answer is to go."""
+        try:
+            message = received.message
+        except AmqpError as error:
+            received.reject(str(error.condition), error.description)
+            return
+        reply_to = None if message.properties is None else message.properties.reply_to
+        if not reply_to:
+            received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
+            return
+        if self._untaken_at[reply_to] >= UNTAKEN_ANSWERS:
+            reason = f"{UNTAKEN_ANSWERS} answers wait to be taken at the reply-to"
+            received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+            return
+        received.accept()
+        payload = self._answered(message)
+        await sender.wait_for_room()
+        self._untaken[sender.send_nowait(payload)] = reply_to
+        self._untaken_at[reply_to] += 1
+
+    def _taken(self, sending: Sending) -> None:
+        """An answer has its outcome, whatever that is."""
+        reply_to = self._untaken.pop(sending)
+        self._untaken_at[reply_to] -= 1
+        if not self._untaken_at[reply_to]:
+            del self._untaken_at[reply_to]
+
+    def _answered(self, message: Message) -> bytes:
+        """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
+        properties = message.properties
+        assert properties is not None
+        try:
+            answered = answer(self.router, request_of(message))
+            payload = encode_answer(properties, answered)
+        except Exception as defect:
+            log.exception("management request failed")
+            answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
+            payload = encode_answer(properties, answered)
+        if answered.status != OK:
+            log.info("management request refused", status=answered.status, why=answered.description)
+        return payload
+
+
+def request_of(message: Message) -> Request:
+    """What a message asks. A body that is no single value counts as none."""
+    body = message.body[0] if message.body else None
+    value = body.value if isinstance(body, AmqpValue) else None
+    return Request(message.application_properties or {}, value)
+
+
+def encode_answer(asked: Properties, answered: Answer) -> bytes:
+    """The message that answers the one with the properties `asked`."""
+    correlation_id = asked.message_id if asked.correlation_id is None else asked.correlation_id
+    return encode_message(
+        Message(
+            header=Header(ttl=ANSWER_TTL_MS),
+            properties=Properties(to=asked.reply_to, correlation_id=correlation_id),
+            application_properties={
+                "statusCode": Int(answered.status),
+                "statusDescription": answered.description,
+            },
+            body=(AmqpValue(answered.body),),
+        )
+    )

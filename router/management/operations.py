@@ -1,0 +1,220 @@
+"""What is asked of `$management`, and the answer: reading alone, no socket, no clock.
+
+The operations, their arguments and the status codes are Dispatch's (AMQP management, working draft
+9). Whoever asks wrongly gets 400, 404 or 501 and a sentence; nothing that is asked changes
+anything.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+import attrs
+
+from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, NODE_OPERATIONS
+from router.management.schema import EntityType, long_name
+from router.management.views import RouterView
+
+OK: Final = 200
+BAD_REQUEST: Final = 400
+NOT_FOUND: Final = 404
+SERVER_ERROR: Final = 500
+NOT_IMPLEMENTED: Final = 501
+
+# The node goes by the standard's name as well.
+NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
+# What changes something; these come later.
+_CHANGES: Final = ("CREATE", "UPDATE", "DELETE")
+
+
+class Refused(Exception):
+    """A request that gets another answer than 200."""
+
+    def __init__(self, status: int, description: str) -> None:
+        super().__init__(status, description)
+        self.status = status
+        self.description = description
+
+
+@attrs.frozen
+class Request:
+    """What one message asks: its application-properties and its body."""
+
+    properties: dict[str, Any]
+    body: Any
+
+    def text(self, name: str) -> str | None:
+        """A property that is text; raises Refused where it is something else."""
+        value = self.properties.get(name)
+        if value is not None and not isinstance(value, str):
+            raise Refused(BAD_REQUEST, f"{name} is no string")
+        return value
+
+    def count(self, name: str) -> int | None:
+        """A property that is a whole number, not below 0; raises Refused."""
+        value = self.properties.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")
+        return int(value)
+
+
+@attrs.frozen
+class Answer:
+    """What is answered. `body` is what AMQP can carry."""
+
+    body: Any = attrs.Factory(dict)
+    status: int = OK
+    description: str = "OK"
+
+
+def answer(router: RouterView, request: Request) -> Answer:
+    """Answer one request, whatever it asks."""
+    try:
+        return Answer(_perform(router, request))
+    except Refused as refused:
+        return Answer({}, refused.status, refused.description)
+
+
+def _perform(router: RouterView, request: Request) -> Any:
+    operation = request.text("operation")
+    if not operation:
+        raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
+    asked = operation.upper()
+    if asked in _CHANGES:
+        raise Refused(NOT_IMPLEMENTED, f"{asked} is not implemented: this router can be read alone")
+    # as in Dispatch: without a type or a name, the node itself is meant
+    kind = request.text("type")
+    names_one = request.text("name") is not None or request.text("identity") is not None
+    is_node = kind is None or long_name(kind) in NODE_TYPES
+    if is_node and asked in NODE_OPERATIONS:
+        return _NODE_ANSWERS[asked](router, request)
+    if asked == "READ" and (names_one or kind is not None):
+        return _read(router, request)
+    raise Refused(NOT_IMPLEMENTED, f"{asked} is not implemented on {kind or 'this node'}")
+
+
+# One entity.
+
+
+def _read(router: RouterView, request: Request) -> dict[str, Any]:
+    """All attributes of one entity that have a value."""
+    kind, name, identity = map(request.text, ("type", "name", "identity"))
+    if name is None and identity is None:
+        raise Refused(BAD_REQUEST, "READ needs the name or the identity of an entity")
+    # as in Dispatch, where both are given the identity counts
+    wanted, key = ("name", name) if identity is None else ("identity", identity)
+    if kind is not None:
+        _known(kind)
+    for entity_type, entities in ENTITY_TYPES.values():
+        attribute = entity_type.attribute(wanted)
+        assert attribute is not None
+        for entity in entities(router):
+            if attribute.read(entity) != key:
+                continue
+            if kind is None or long_name(kind) in (entity_type.long_name, entity_type.base):
+                return {
+                    each.name: value
+                    for each in entity_type.attributes
+                    if (value := each.read(entity)) is not None
+                }
+    raise Refused(NOT_FOUND, f"there is no {kind or 'entity'} with the {wanted} {key!r}")
+
+
+def _known(kind: str) -> str:
+    """The long name of a type; raises Refused where there is none of this name."""
+    name = long_name(kind)
+    bases = {base for each, _ in ENTITY_TYPES.values() for base in each.bases}
+    if name not in ENTITY_TYPES and name not in bases:
+        raise Refused(BAD_REQUEST, f"there is no entity type {kind!r}")
+    return name
+
+
+def _types(request: Request) -> list[EntityType]:
+    """The types that a request is about: one, those that extend it, or all."""
+    kind = request.text("entityType")
+    every = [entity_type for entity_type, _ in ENTITY_TYPES.values()]
+    if kind is None:
+        return every
+    name = _known(kind)
+    return [each for each in every if name == each.long_name or name in each.bases]
+
+
+# The node itself.
+
+
+def _query(router: RouterView, request: Request) -> dict[str, Any]:
+    types = _types(request)
+    names = _attribute_names(types, request.body)
+    offset, count = request.count("offset") or 0, request.count("count")
+    # no router has as many entities as a Python sequence may have items
+    first = min(offset, sys.maxsize)
+    last = min(first + count, sys.maxsize) if count else None
+    found = islice(_entities(router, types), first, last)
+    readers = {each.long_name: [each.attribute(name) for name in names] for each in types}
+    results = [
+        [None if attribute is None else attribute.read(entity) for attribute in readers[of]]
+        for of, entity in found
+    ]
+    return {"attributeNames": names, "results": results}
+
+
+def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
+    """The names that are asked for, without those that nothing here has a value for."""
+    known = list(dict.fromkeys(each.name for of in types for each in of.attributes))
+    absent = {name for of in types for name in of.absent}
+    if body is None:
+        return known
+    if not isinstance(body, dict):
+        raise Refused(BAD_REQUEST, "the body of a QUERY is a map")
+    names = body.get("attributeNames") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Refused(BAD_REQUEST, "attributeNames is a list of strings")
+    if not names:
+        return known
+    unknown = [name for name in names if name not in known and name not in absent]
+    if unknown:
+        raise Refused(NOT_FOUND, f"there are no attributes {', '.join(unknown)[:200]}")
+    return [name for name in dict.fromkeys(names) if name in known]
+
+
+def _entities(router: RouterView, types: Iterable[EntityType]) -> Iterator[tuple[str, Any]]:
+    for each in types:
+        _, entities = ENTITY_TYPES[each.long_name]
+        for entity in entities(router):
+            yield each.long_name, entity
+
+
+def _get_types(_: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: each.bases for each in _types(request)}
+
+
+def _get_attributes(_: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: [a.name for a in each.attributes] for each in _types(request)}
+
+
+def _get_operations(_: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: list(each.operations) for each in _types(request)}
+
+
+def _get_annotations(_: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: [] for each in _types(request)}
+
+
+def _get_nodes(_: RouterView, _request: Request) -> list[str]:
+    # a router that works alone knows no others
+    return []
+
+
+_NODE_ANSWERS: Final = {
+    "QUERY": _query,
+    "GET-TYPES": _get_types,
+    "GET-ATTRIBUTES": _get_attributes,
+    "GET-OPERATIONS": _get_operations,
+    "GET-ANNOTATIONS": _get_annotations,
+    "GET-MGMT-NODES": _get_nodes,
+}

@@ -1,0 +1,116 @@
+"""What an entity type is made of: its attributes, each with its kind, its meaning and its reader.
+
+An attribute is written down once. The agent answers from it, and the reference prints it. Those of
+configured entities are not even written once: they are those of the configuration's model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from router.config.secret import Secret
+from router.config.setting import file_name, setting_of
+
+PREFIX: Final = "org.apache.qpid.dispatch."
+
+CONFIGURATION: Final = f"{PREFIX}configurationEntity"
+OPERATIONAL: Final = f"{PREFIX}operationalEntity"
+ENTITY: Final = f"{PREFIX}entity"
+
+
+@attrs.frozen
+class Attribute:
+    """One attribute of an entity type.
+
+    `kind` is Dispatch's word for the type of its values; `read` takes what entities of this type
+    are made from, and returns something that AMQP can carry, None where there is no value.
+    """
+
+    name: str
+    kind: str
+    meaning: str
+    read: Callable[[Any], Any]
+
+
+@attrs.frozen
+class EntityType:
+    """One entity type; `name` is without the prefix that all have.
+
+    `absent` are the attributes that this type has in Dispatch and for which there is nothing to be
+    told here: who asks for them gets an answer without them.
+    """
+
+    name: str
+    meaning: str
+    base: str
+    attributes: tuple[Attribute, ...]
+    absent: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ("READ",)
+
+    @property
+    def long_name(self) -> str:
+        """As it is called on the wire."""
+        return long_name(self.name)
+
+    @property
+    def bases(self) -> list[str]:
+        """The types that it extends, the nearest one first."""
+        return [self.base, ENTITY]
+
+    def attribute(self, name: str) -> Attribute | None:
+        """The attribute of this name, or None."""
+        return next((each for each in self.attributes if each.name == name), None)
+
+
+def long_name(name: str) -> str:
+    """The name of a type with the prefix, however it was written."""
+    return name if name.startswith((PREFIX, "org.amqp.")) else PREFIX + name
+
+
+def settings_attributes(settings: type[attrs.AttrsInstance]) -> Iterator[Attribute]:
+    """The attributes of what is configured, from the configuration's model; names are left out,
+    since every entity has one.
+    """
+    for field in attrs.fields(settings):
+        if field.name == "name":
+            continue
+        setting = setting_of(field)
+        name = field.name
+
+        def read(entity: Any, name: str = name) -> Any:
+            return wire_value(name, getattr(entity, name))
+
+        yield Attribute(file_name(name), _kind(field), setting.description, read)
+
+
+def _kind(field: attrs.Attribute[Any]) -> str:
+    """Dispatch's word for what `wire_value` makes of a setting."""
+    declared = str(field.type)
+    if field.name == "port" or "tuple" in declared:
+        return "string"
+    if "Mapping" in declared:
+        return "map"
+    if "bool" in declared:
+        return "boolean"
+    return "integer" if "int" in declared or "float" in declared else "string"
+
+
+def wire_value(name: str, value: object) -> Any:
+    """A configured value as Dispatch tells it: ports are text, and so are lists; a password is
+    told to nobody.
+    """
+    if value is None or isinstance(value, Secret):
+        return None
+    if name == "port" or isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple):
+        return " ".join(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value

@@ -1,0 +1,229 @@
+"""What entities are made from: a router's records, with what the attributes ask of them.
+
+Nothing is kept here and nothing is counted: each property looks at the router as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+
+from router.config.model import Configuration
+from router.core.address import MULTICAST, Address, Consumer
+from router.core.counters import Counters
+from router.core.table import TREATMENT_NAMES, AddressTable
+from router.engine.connection import Connection
+from router.engine.link import IncomingLink
+
+# The classes that Dispatch puts before an address: those within this router, those of another
+# one, and those of clients.
+LOCAL: Final = "L"
+REMOTE: Final = "R"
+MOBILE: Final = "M0"
+
+# Of how many deliveries that wait at an address it is looked at whose they are.
+LONGEST_LOOK: Final = 1000
+
+
+class Carried(Protocol):
+    """A connection and whose it is."""
+
+    @property
+    def number(self) -> int:
+        """Its number, which no other connection of this router ever has."""
+
+    @property
+    def connection(self) -> Connection:
+        """The engine's connection."""
+
+    @property
+    def tally(self) -> Any:
+        """Its listener or connector."""
+
+
+class Observed(Protocol):
+    """What is read of a router."""
+
+    @property
+    def table(self) -> AddressTable:
+        """Its addresses."""
+
+    @property
+    def pumps(self) -> Mapping[int, Carried]:
+        """Its connections, by number."""
+
+    @property
+    def turn(self) -> Any:
+        """What time it is."""
+
+
+@attrs.frozen
+class RouterView:
+    """The router as a whole. `started_at` is on the clock that the engine goes by."""
+
+    id: str
+    host_name: str
+    configuration: Configuration
+    observed: Observed
+    started_at: float
+
+    @property
+    def name(self) -> str:
+        """What the router's own entity is called."""
+        return f"router/{self.id}"
+
+    @property
+    def uptime_s(self) -> int:
+        """For how long the router has run."""
+        return int(self.observed.turn.now - self.started_at)
+
+    @property
+    def counters(self) -> Counters:
+        """What all addresses have counted."""
+        return self.observed.table.total()
+
+    def addresses(self) -> Iterator[AddressView]:
+        """The addresses in use."""
+        return (AddressView(address, self.id) for address in self.observed.table.addresses())
+
+    def connections(self) -> Iterator[ConnectionView]:
+        """The connections that have been opened; this process's own is none of them."""
+        for pump in list(self.observed.pumps.values()):
+            if pump.connection.remote_open is not None:
+                yield ConnectionView(pump, self.observed.turn.now)
+
+    def links(self) -> Iterator[LinkView]:
+        """The links of those connections."""
+        for pump in list(self.observed.pumps.values()):
+            for session in list(pump.connection.local_sessions.values()):
+                for link in list(session.local_links.values()):
+                    if link.owner is not None:
+                        yield LinkView(pump, link, self.id)
+
+
+@attrs.frozen
+class ConnectionView:
+    """A connection. `now` is on the clock that the engine goes by."""
+
+    pump: Carried
+    now: float
+
+    @property
+    def connection(self) -> Connection:
+        """The engine's."""
+        return self.pump.connection
+
+    @property
+    def identity(self) -> str:
+        """Its number."""
+        return str(self.pump.number)
+
+    @property
+    def role(self) -> str | None:
+        """That of its listener or connector."""
+        return None if self.pump.tally is None else str(self.pump.tally.role)
+
+    @property
+    def mechanism(self) -> str | None:
+        """By which SASL mechanism the peer said who it is; None where it went without."""
+        user = self.connection.user
+        if user is None or self.connection.is_client:
+            return None
+        return "ANONYMOUS" if user == "anonymous" else "PLAIN"
+
+    @property
+    def uptime_s(self) -> int:
+        """How long ago the peer connected."""
+        return max(0, int(self.now - self.connection.started_at))
+
+
+@attrs.frozen
+class LinkView:
+    """A link."""
+
+    pump: Carried
+    link: Any
+    router_id: str
+
+    @property
+    def identity(self) -> str:
+        """Its connection's number, its session's channel, and its handle."""
+        return f"{self.pump.number}.{self.link.session.channel}.{self.link.handle}"
+
+    @property
+    def is_incoming(self) -> bool:
+        """Whether the peer sends on it."""
+        return isinstance(self.link, IncomingLink)
+
+    @property
+    def address_key(self) -> str | None:
+        """The key of its address; None for an anonymous sender."""
+        address = self.link.owner.address
+        return None if address is None else address_key(address.name, self.router_id)
+
+    @property
+    def capacity(self) -> int:
+        """The most credit that a sender is given; what a receiver has given."""
+        owner = self.link.owner
+        return int(self.link.credit if isinstance(owner, Consumer) else owner.capacity)
+
+    @property
+    def undelivered(self) -> int | None:
+        """How many deliveries of it, or for it alone, wait in the router; None where that would
+        take too long to find out.
+        """
+        owner = self.link.owner
+        if isinstance(owner, Consumer):
+            # where any receiver may take a delivery, it waits for none in particular
+            return len(owner.waiting) if owner.address.treatment == MULTICAST else 0
+        if owner.address is None:
+            return int(owner.waiting)
+        waiting = owner.address.waiting
+        if len(waiting) > LONGEST_LOOK:
+            return None
+        return sum(delivery.incoming is self.link for delivery in waiting)
+
+
+@attrs.frozen
+class AddressView:
+    """An address in use."""
+
+    address: Address
+    router_id: str
+
+    @property
+    def key(self) -> str:
+        """What Dispatch calls it."""
+        return address_key(self.address.name, self.router_id)
+
+    @property
+    def distribution(self) -> str:
+        """How its deliveries are spread."""
+        return TREATMENT_NAMES[self.address.treatment]
+
+    @property
+    def in_process(self) -> int:
+        """How many of its receivers are the router itself."""
+        return sum(
+            consumer.link.session.connection.settings.is_own for consumer in self.address.consumers
+        )
+
+    @property
+    def subscribers(self) -> int:
+        """How many receivers it has, besides."""
+        return len(self.address.consumers) - self.in_process
+
+
+def address_key(name: str, router_id: str) -> str:
+    """The name of an address behind the letter of its class, as Dispatch's tools take it apart."""
+    area = "_topo/0/"
+    if name.startswith("_local/"):
+        return LOCAL + name.removeprefix("_local/")
+    if name.startswith(area):
+        own = f"{area}{router_id}/"
+        return (
+            LOCAL + name.removeprefix(own) if name.startswith(own) else REMOTE + name[len(area) :]
+        )
+    return MOBILE + name

@@ -1,0 +1,222 @@
+"""Requests over AMQP: every one is answered or refused, and the next one is answered too."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from router.amqp.message import AmqpValue, Data, Message, Properties, encode_message
+from router.amqp.performatives import Accepted, Rejected
+from router.client import ClientConnection, LinkLost, Sender, connect
+from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.redirects import RedirectSettings
+from router.config.router_settings import RouterSettings
+from router.management.agent import UNTAKEN_ANSWERS, encode_answer, node_names, request_of
+from router.management.operations import Answer, answer
+
+from support.loopback import Running, running_node
+
+NODE = "$management"
+ANSWERS = "answers/here"
+
+
+def configured(**fields: Any) -> Configuration:
+    """One listener, and what else is given."""
+    settings = {"router": RouterSettings(id="solo"), "listeners": (ListenerSettings(port=0),)}
+    return Configuration(**{**settings, **fields})
+
+
+def url(running: Running) -> str:
+    """Where the router is."""
+    return f"amqp://127.0.0.1:{running.address[1]}"
+
+
+def request(body: Any = None, **properties: Any) -> Message:
+    """A request whose answer is to come to ANSWERS."""
+    return Message(
+        properties=Properties(message_id="mine", reply_to=ANSWERS),
+        application_properties=properties,
+        body=(AmqpValue(body),),
+    )
+
+
+async def asked(connection: ClientConnection, sender: Sender, message: Message) -> Message:
+    """The answer to a request."""
+    receiver = await connection.open_receiver(ANSWERS)
+    assert await sender.send(message) == Accepted()
+    received = await receiver.receive()
+    received.accept()
+    await receiver.aclose()
+    return received.message
+
+
+def status(message: Message) -> int:
+    """The status of an answer."""
+    assert message.application_properties is not None
+    return int(message.application_properties["statusCode"])
+
+
+@pytest.mark.parametrize("name", node_names("solo"))
+async def test_the_node_answers_under_each_of_its_names(name: str) -> None:
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(name)
+        answered = await asked(connection, sender, request(operation="QUERY", entityType="router"))
+        assert answered.properties is not None
+        assert (answered.properties.to, answered.properties.correlation_id) == (ANSWERS, "mine")
+        assert answered.application_properties == {"statusCode": 200, "statusDescription": "OK"}
+        assert isinstance(answered.body[0], AmqpValue)
+        body = answered.body[0].value
+        assert body["results"][0][body["attributeNames"].index("id")] == "solo"
+
+
+async def test_an_anonymous_sender_can_ask_too() -> None:
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(None)
+        for name in node_names("solo"):
+            message = Message(
+                properties=Properties(to=name, reply_to=ANSWERS, correlation_id=b"7"),
+                application_properties={"operation": "GET-TYPES"},
+            )
+            answered = await asked(connection, sender, message)
+            assert answered.properties is not None
+            assert answered.properties.correlation_id == b"7"
+
+
+async def test_what_is_no_request_is_rejected_and_the_next_is_answered() -> None:
+    headless = Message(properties=Properties(to=NODE), body=(AmqpValue(None),))
+    bad = [
+        encode_message(headless),
+        encode_message(Message(body=(AmqpValue("x"),))),
+        # a map in the body that ends too soon, which only its reader can see
+        encode_message(headless)[:-1] + b"\xc1\x03\x02\xa1\x05",
+        encode_message(Message(body=(Data(bytes(100_000)),))),
+    ]
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+        for octets in bad:
+            assert isinstance(await sender.send(octets), Rejected)
+        for message, code in (
+            (request(operation="nosuch"), 501),
+            (request(), 400),
+            (request(operation="READ", name="nosuch"), 404),
+            (request(operation="GET-TYPES"), 200),
+        ):
+            assert status(await asked(connection, sender, message)) == code
+
+
+async def test_a_body_that_is_no_value_counts_as_none() -> None:
+    made = request_of(Message(body=(Data(b"x"),)))
+    assert (made.properties, made.body) == ({}, None)
+
+
+def test_the_correlation_id_comes_before_the_message_id() -> None:
+    for properties, told in (
+        (Properties(message_id="m", correlation_id="c"), "c"),
+        (Properties(message_id="m"), "m"),
+        (Properties(), None),
+    ):
+        encoded = encode_answer(properties, Answer())
+        assert encoded == encode_answer(Properties(correlation_id=told), Answer())
+
+
+async def test_nobody_else_receives_at_the_node() -> None:
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        for name in node_names("solo"):
+            with pytest.raises(LinkLost, match="not-allowed"):
+                await connection.open_receiver(name)
+
+
+async def test_who_takes_no_answers_is_refused_and_others_are_answered() -> None:
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+        # it is there, and gives no credit
+        idle = await connection.open_receiver("idle", count=0)
+        to_idle = Message(
+            properties=Properties(reply_to="idle"),
+            application_properties={"operation": "GET-TYPES"},
+        )
+        for _ in range(UNTAKEN_ANSWERS):
+            assert await sender.send(to_idle) == Accepted()
+        refused = await sender.send(to_idle)
+        assert isinstance(refused, Rejected)
+        assert refused.error is not None
+        assert refused.error.condition == "amqp:resource-limit-exceeded"
+        assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
+        # who goes lets the answers go
+        await idle.aclose()
+        while await sender.send(to_idle) != Accepted():
+            pass
+
+
+async def test_answers_that_nobody_waits_for_are_forgotten() -> None:
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+        nowhere = Message(properties=Properties(reply_to="nobody"))
+        for _ in range(3 * UNTAKEN_ANSWERS):
+            assert await sender.send(nowhere) == Accepted()
+
+
+async def test_a_mistake_of_ours_spoils_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(router: Any, made: Any) -> Answer:
+        if made.properties.get("operation") == "break":
+            raise ZeroDivisionError
+        return answer(router, made)
+
+    monkeypatch.setattr("router.management.agent.answer", broken)
+    with capture_logs() as logs:
+        async with running_node(configured()) as running, connect(url(running)) as connection:
+            sender = await connection.open_sender(NODE)
+            assert status(await asked(connection, sender, request(operation="break"))) == 500
+            assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == [
+        "management request failed"
+    ]
+
+
+async def test_a_lost_connection_is_made_again() -> None:
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+        own = running.node.exchange.own_pump
+        assert own is not None
+        own.sock.shutdown(socket.SHUT_RDWR)
+        exchange = running.node.exchange
+        address = exchange.table.in_use(NODE)
+        assert address is not None
+        await running.until(lambda: exchange.own_pump is not own and address.consumers)
+        assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
+        assert running.node.exchange.own_pump is not own
+
+
+async def test_it_can_be_made_unavailable() -> None:
+    closed = (AddressSettings(prefix=NODE, distribution="unavailable"),)
+    async with running_node(configured(addresses=closed)) as running:
+        assert running.node.exchange.own_pump is None
+        async with connect(url(running)) as connection:
+            with pytest.raises(LinkLost, match="not-found"):
+                await connection.open_sender(NODE)
+
+
+async def test_redirects_and_the_default_distribution_are_not_of_it() -> None:
+    elsewhere = RedirectSettings(pattern="#", to_network_host="example.com")
+    settings = configured(
+        redirects=(elsewhere,),
+        router=RouterSettings(id="solo", default_distribution="unavailable"),
+    )
+    async with running_node(settings) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+        nowhere = Message(properties=Properties(reply_to="nobody"))
+        assert await sender.send(nowhere) == Accepted()
+
+
+async def test_shutting_down_ends_it_in_order() -> None:
+    with capture_logs() as logs:
+        async with running_node(configured()) as running:
+            running.stop.set()
+            with trio.fail_after(5):
+                await running.over.wait()
+            assert running.node.exchange.own_pump is None
+    assert [line["event"] for line in logs if line["log_level"] != "info"] == []

@@ -1,0 +1,76 @@
+"""The entity types fit together, and every attribute has a value that AMQP can carry."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.amqp.encode import encode_value
+from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.management.entity_types import ENTITY_TYPES
+from router.management.schema import EntityType
+from router.management.views import RouterView
+
+from support.blocking_proton import Peer
+from support.loopback import running_node
+
+TYPES = [entity_type for entity_type, _ in ENTITY_TYPES.values()]
+KINDS = {"string": str, "integer": int, "boolean": bool, "map": dict, "list": list}
+
+
+@pytest.mark.parametrize("entity_type", TYPES, ids=lambda each: str(each.name))
+def test_names_stand_once(entity_type: EntityType) -> None:
+    names = [each.name for each in entity_type.attributes]
+    assert len(names) == len(set(names))
+    assert names[:3] == ["name", "identity", "type"]
+    assert not set(names) & set(entity_type.absent)
+    assert len(entity_type.absent) == len(set(entity_type.absent))
+
+
+@pytest.mark.parametrize("entity_type", TYPES, ids=lambda each: str(each.name))
+def test_everything_has_a_meaning(entity_type: EntityType) -> None:
+    for meaning in (entity_type.meaning, *(each.meaning for each in entity_type.attributes)):
+        assert meaning.endswith(".")
+
+
+async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
+    configuration = Configuration(
+        listeners=(ListenerSettings(port=0), ListenerSettings(port=0, name="second")),
+        connectors=(ConnectorSettings(port=1),),
+        addresses=(AddressSettings(prefix="multicast", distribution="multicast"),),
+    )
+    seen = set()
+    async with running_node(configuration) as running, Peer(running.address[1]) as peer:
+        for address in ("q", "multicast"):
+            await peer.receiver(address)
+            await peer.sender(address)
+        await peer.sender(None)
+        node = running.node
+        router = RouterView(node.container_id, "host", configuration, node.exchange, 0.0)
+        for entity_type, entities in ENTITY_TYPES.values():
+            identities = []
+            for entity in entities(router):
+                seen.add(entity_type.name)
+                for attribute in entity_type.attributes:
+                    value = attribute.read(entity)
+                    assert value is None or type(value) is KINDS[attribute.kind], attribute.name
+                    assert encode_value(value)
+                    if attribute.name == "identity":
+                        identities.append(value)
+                    if attribute.name == "type":
+                        assert value == entity_type.long_name
+            assert len(identities) == len(set(identities))
+    assert seen == {each.name for each in TYPES}
+
+
+async def test_the_router_counts_what_its_entities_are() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        await peer.receiver("q")
+        await peer.sender("other")
+        node = running.node
+        router = RouterView(node.container_id, "host", node.configuration, node.exchange, 0.0)
+        (told,) = [each for each in TYPES if each.name == "router"]
+        values = {each.name: each.read(router) for each in told.attributes}
+        assert (values["linkCount"], values["connectionCount"], values["addrCount"]) == (2, 1, 3)
+        assert values["memoryUsage"] > 1_000_000
+        assert values["id"] == node.container_id
+        assert values["defaultDistribution"] == "balanced"

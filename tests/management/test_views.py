@@ -1,0 +1,88 @@
+"""What entities say is what a router's clients did."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.management import views
+from router.management.views import RouterView, address_key
+
+from support.blocking_proton import Peer, threaded
+from support.loopback import Running, dialled, running_node
+
+
+def view(running: Running) -> RouterView:
+    """The router as management sees it."""
+    node = running.node
+    return RouterView("solo", "host", node.configuration, node.exchange, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("q", "M0q"),
+        ("$management", "M0$management"),
+        ("_local/q", "Lq"),
+        ("_topo/0/solo/temp.1", "Ltemp.1"),
+        ("_topo/0/other/temp.1", "Rother/temp.1"),
+        ("_topo/q", "M0_topo/q"),
+    ],
+)
+def test_keys_begin_with_the_letter_of_the_class(name: str, key: str) -> None:
+    assert address_key(name, "solo") == key
+
+
+async def test_links_of_clients_are_seen_and_those_of_the_router_are_not() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        assert list(view(running).links()) == []
+        receiver = await peer.receiver("q", credit=3)
+        await peer.sender("q")
+        await peer.sender(None)
+        out, into, anonymous = view(running).links()
+        (connection,) = view(running).connections()
+        assert not out.is_incoming
+        assert (out.address_key, out.undelivered) == ("M0q", 0)
+        # Proton gives what was asked for, and as much again
+        assert out.capacity in (3, 6)
+        assert into.is_incoming
+        assert (into.capacity, into.address_key, into.undelivered) == (1000, "M0q", 0)
+        assert (anonymous.address_key, anonymous.undelivered) == (None, 0)
+        assert len({each.identity for each in (out, into, anonymous)}) == 3
+        assert {each.identity.split(".")[0] for each in (out, into)} == {connection.identity}
+        assert connection.role == "normal"
+        await threaded(receiver.close)
+
+
+async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        await peer.receiver("q")
+        seen = {each.key: each for each in view(running).addresses()}
+        assert (seen["M0$management"].in_process, seen["M0$management"].subscribers) == (1, 0)
+        assert (seen["M0q"].in_process, seen["M0q"].subscribers) == (0, 1)
+        assert seen["M0q"].distribution == "balanced"
+
+
+async def test_what_waits_is_told_with_the_link_it_came_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with (
+        running_node() as running,
+        dialled(running.address) as sender,
+        dialled(running.address) as receiver,
+    ):
+        await receiver.begin()
+        await receiver.attach_receiver("q", credit=1)
+        await sender.begin()
+        await sender.attach_sender("q")
+        # credit that was given stays given when the receiver goes back on its own
+        await receiver.grant(0, handle=1)
+        (out,) = (each for each in view(running).links() if not each.is_incoming)
+        await running.until(lambda: out.capacity == 0)
+        await sender.transfer(0)
+        address = out.link.owner.address
+        await running.until(lambda: len(address.waiting))
+        (into,) = (each for each in view(running).links() if each.is_incoming)
+        assert (into.undelivered, out.undelivered) == (1, 0)
+        monkeypatch.setattr(views, "LONGEST_LOOK", 0)
+        told = into.undelivered
+        assert told is None
