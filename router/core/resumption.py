@@ -65,7 +65,7 @@ class Resumption:
         if current is not None:
             if current.discarded:
                 # its sender's link was stolen while the window was closed
-                if not _has_room(session):
+                if session.remote_incoming_window <= 0:
                     return False
                 rare_transfers.abort(current)
             elif not forwarder.backlog.send(session, current):
@@ -161,21 +161,22 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
             octets = left
             session.begin_outgoing(link, delivery)
             delivery.address.counters.egress += 1
+    if octets and consumer.shows_passage:
+        octets = passage.shown(consumer, delivery, octets)
+    sent = 0
     if step.resumes:
         is_settled = step.settled or delivery.settled
-        rare_transfers.resume(
+        sent = rare_transfers.resume(
             session, link, delivery, step.state, settled=is_settled,
-            aborted=step.aborted or is_gone, more=bool(octets),
+            aborted=step.aborted or is_gone, payload=octets,
         )  # fmt: skip
-    if octets:
-        if consumer.shows_passage:
-            octets = passage.shown(consumer, delivery, octets)
-        sent = session.send(delivery, octets, 0, len(octets), False) if _has_room(session) else 0
-        delivery.address.counters.bytes_out += sent
-        if sent < len(octets):
-            link.current = delivery
-            forwarder.backlog.hold(delivery, octets, sent, len(octets))
-            return
+    if sent < len(octets) and session.remote_incoming_window > 0:
+        sent = session.send(delivery, octets, sent, len(octets), False)
+    delivery.address.counters.bytes_out += sent
+    if sent < len(octets):
+        link.current = delivery
+        forwarder.backlog.hold(delivery, octets, sent, len(octets))
+        return
     if not (step.settled or step.aborted or is_gone):
         _sent(forwarder, delivery)
 
@@ -191,10 +192,6 @@ def _sent(forwarder: Any, delivery: Any) -> None:
         return
     counters.count_outcome(ACCEPTED)
     forwarder.settle(delivery, ACCEPTED, EMPTY)
-
-
-def _has_room(session: Any) -> bool:
-    return bool(session.remote_incoming_window > 0)
 
 
 def _revised(forwarder: Any, delivery: Any) -> bytes | None:

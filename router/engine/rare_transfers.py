@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from router.amqp.constants import Descriptor
 from router.amqp.framing import encode_frame
 from router.amqp.outcomes import check_state
@@ -163,33 +165,35 @@ def resume(
     *,
     settled: bool = False,
     aborted: bool = False,
-    more: bool = False,
-) -> None:
-    """Write the first transfer of a resumed delivery, without any payload (section 2.6.13).
+    payload: bytes = b"",
+) -> int:
+    """Write the first transfer of a resumed delivery (section 2.6.13).
 
-    It has its tag, and gets its id on this link. The link must be able to send; the payload, if
-    there is to be any (`more`), follows by `Session.send`. A state that is too long for a frame is
-    left out.
+    It has its tag, and gets its id on this link. The link must be able to send. Returns how much of
+    the payload went with it; the rest follows by `Session.send`. A state that is too long for a
+    frame is left out.
     """
     session.begin_outgoing(link, delivery)
     if settled or aborted:
         session.close_outgoing(delivery)
-    frame = b""
-    for told in (state, None):
-        transfer = Transfer(
-            link.handle,
-            delivery.outgoing_id,
-            delivery.tag,
-            delivery.message_format,
-            settled=settled or link.presettles,
-            more=more,
-            state=told,
-            resume=True,
-            aborted=aborted,
-        )
-        frame = encode_frame(session.channel, transfer)
-        if len(frame) <= session.connection.remote_max_frame_size:
-            break
-    session.outbox.output.append(frame)
+    transfer = Transfer(
+        link.handle,
+        delivery.outgoing_id,
+        delivery.tag,
+        delivery.message_format,
+        settled=settled or link.presettles,
+        state=state,
+        resume=True,
+        aborted=aborted,
+    )
+    limit = session.connection.remote_max_frame_size
+    room = limit - len(encode_frame(session.channel, transfer))
+    if room < 0:
+        transfer = attrs.evolve(transfer, state=None)
+        room = limit - len(encode_frame(session.channel, transfer))
+    count = min(room, len(payload))
+    transfer = attrs.evolve(transfer, more=count < len(payload))
+    session.outbox.output.append(encode_frame(session.channel, transfer, payload[:count]))
     delivery.started = True
     _written(session)
+    return count

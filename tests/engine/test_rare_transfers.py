@@ -290,13 +290,24 @@ def test_what_is_settled_or_aborted_is_not_awaited(field: str) -> None:
     assert link.unsettled == 0
 
 
-def test_its_payload_follows() -> None:
+def test_its_payload_goes_along() -> None:
     talk, session, link = resuming()
+    assert rare_transfers.resume(session, link, remembered(), None, payload=b"payload") == 7
+    talk << On(0, like(Transfer, resume=True, more=False), b"payload") << NOTHING
+
+
+def test_as_much_of_its_payload_goes_along_as_there_is_room_for() -> None:
+    talk, session, link = resuming(remote=Open("peer", max_frame_size=512))
     delivery = remembered()
-    rare_transfers.resume(session, link, delivery, None, more=True)
-    session.send(delivery, memoryview(b"payload"), 0, 7, False)
-    talk << On(0, like(Transfer, resume=True, more=True), b"")
-    talk << On(0, like(Transfer, delivery_id=None, more=False), b"payload") << NOTHING
+    payload = bytes(range(250)) * 4
+    sent = rare_transfers.resume(session, link, delivery, None, payload=payload)
+    assert 400 < sent < 512
+    assert session.send(delivery, memoryview(payload), sent, 1000, False) == 1000
+    first, *others = talk.frames()
+    assert (first.performative.resume, first.performative.more) == (True, True)
+    assert first.payload == payload[:sent]
+    assert b"".join(frame.payload or b"" for frame in others) == payload[sent:]
+    assert not others[-1].performative.more
 
 
 def test_a_state_too_long_for_a_frame_is_left_out() -> None:
