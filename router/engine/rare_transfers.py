@@ -186,7 +186,7 @@ def resume(
         resume=True,
         aborted=aborted,
     )
-    limit = session.connection.remote_max_frame_size
+    limit: int = session.connection.remote_max_frame_size
     room = limit - len(encode_frame(session.channel, transfer))
     if room < 0:
         transfer = attrs.evolve(transfer, state=None)

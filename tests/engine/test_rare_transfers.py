@@ -284,7 +284,8 @@ def test_a_delivery_is_resumed_under_its_tag(state: Any) -> None:
 @pytest.mark.parametrize("field", ["settled", "aborted"])
 def test_what_is_settled_or_aborted_is_not_awaited(field: str) -> None:
     talk, session, link = resuming()
-    rare_transfers.resume(session, link, remembered(), None, **{field: True})
+    fields: dict[str, Any] = {field: True}
+    rare_transfers.resume(session, link, remembered(), None, **fields)
     talk << On(0, like(Transfer, resume=True, **{field: True}), b"") << NOTHING
     assert session.outgoing.count == 0
     assert link.unsettled == 0
