@@ -25,12 +25,13 @@ NOT_FOUND = rejected(Condition.NOT_FOUND, "Deliveries cannot be sent to an unava
 EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver took it")
 
 # Which outcome speaks for all receivers of a multicast. An outcome without a rank of its own, such
-# as an extension, counts as accepted: some receiver has taken the message in its own way.
+# as an extension or none at all, comes next after accepted: some receiver has taken the message in
+# its own way.
 _RANKS = {
     int(Descriptor.RELEASED): 1,
     int(Descriptor.MODIFIED): 2,
-    int(Descriptor.ACCEPTED): 3,
-    int(Descriptor.REJECTED): 4,
+    int(Descriptor.ACCEPTED): 4,
+    int(Descriptor.REJECTED): 5,
 }
 
 

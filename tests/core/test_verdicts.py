@@ -39,4 +39,4 @@ def test_ranks() -> None:
     ranks = [verdicts.rank(int(Descriptor[name])) for name in order]
     assert ranks == sorted(set(ranks))
     for other in (0, int(Descriptor.TRANSACTIONAL_STATE), 0xFF):
-        assert verdicts.rank(other) == verdicts.rank(int(Descriptor.ACCEPTED))
+        assert ranks[1] < verdicts.rank(other) < ranks[2]
