@@ -62,6 +62,7 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
         else:
             for delivery in found.live():
                 _move(forwarder, delivery, link)
+            found.link.unsettled = 0
     # it is gone through, told and compared
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from router.amqp.constants import TerminusExpiryPolicy as Policy
 from router.amqp.performatives import (
     Accepted,
     Close,
@@ -38,8 +39,12 @@ from support.examples import examples
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.ledger import GIVES_BACK, OUTCOMES, UNTOLD, Ledger
 from support.network import (
+    ALL,
     DYNAMIC,
+    FORGETS,
+    INCOMPLETE,
     MADE,
+    PLAIN,
     Network,
     Place,
     ReceiverRole,
@@ -54,8 +59,6 @@ STEPS = 50
 TREATMENTS = ["balanced", "closest", "multicast"]
 ADDRESSES = st.integers(0, 2)
 PLACES = st.integers(0, 5)
-# where, with how much credit, and whether they await their sender's settlement
-FIRST_RECEIVERS = st.tuples(ADDRESSES, st.sampled_from([5, 1, 0]), st.booleans())
 RULES = [(False, name, name) for name in TREATMENTS]
 REJECTED = Rejected(error=Error(condition="amqp:internal-error", description="no"))
 STATES = [
@@ -69,8 +72,26 @@ STATES = [
     Modified(),
     None,
 ]
+# most termini end with their links
+LIFETIMES = st.sampled_from(
+    [
+        None,
+        None,
+        None,
+        (Policy.LINK_DETACH, 5),
+        (Policy.SESSION_END, 20),
+        (Policy.CONNECTION_CLOSE, 1000),
+        (Policy.CONNECTION_CLOSE, 0),
+        (Policy.NEVER, 0),
+    ]
+)
+WAYS = st.sampled_from([ALL, ALL, PLAIN, FORGETS, INCOMPLETE])
 DEFAULTS = st.none() | st.sampled_from([Released(), Rejected(), Modified(delivery_failed=True)])
 SENDERS_MODES = st.sampled_from([2, 2, 0, 1])
+# where, with how much credit, whether they await their sender's settlement, and for how long
+FIRST_RECEIVERS = st.tuples(ADDRESSES, st.sampled_from([5, 1, 0]), st.booleans(), LIFETIMES)
+# where, whether they settle second, and for how long
+FIRST_SENDERS = st.tuples(ADDRESSES | st.none(), st.sampled_from([0, 0, 1]), LIFETIMES)
 RECEIVERS_MODES = st.sampled_from([2, 2, 2, 0, 1])
 GIVEN_BACK = [each for each in STATES if isinstance(each, GIVES_BACK)]
 SIZES = st.sampled_from([0, 0, 0, 1, 50, 400, 440, 1000, 3000, 40_000, 250_000])
@@ -124,22 +145,36 @@ class Model(RuleBasedStateMachine):
 
     # Links come: each is attached when it is first used.
 
-    @initialize(target=senders, addresses=st.lists(ADDRESSES | st.none(), min_size=2, max_size=3))
-    def first_senders(self, addresses: list[int | None]) -> Any:
-        return multiple(*(self.new_sender(at, address) for at, address in enumerate(addresses)))
-
-    @initialize(target=receivers, kinds=st.lists(FIRST_RECEIVERS, min_size=2, max_size=4))
-    def first_receivers(self, kinds: list[tuple[int, int, bool]]) -> Any:
+    @initialize(target=senders, kinds=st.lists(FIRST_SENDERS, min_size=2, max_size=3))
+    def first_senders(self, kinds: list[tuple[int | None, int, Any]]) -> Any:
         return multiple(
             *(
-                self.new_receiver(5 - at, address, credit=credit, second=second)
-                for at, (address, credit, second) in enumerate(kinds)
+                self.new_sender(at, address, 2, second, lifetime)
+                for at, (address, second, lifetime) in enumerate(kinds)
             )
         )
 
-    @rule(target=senders, at=PLACES, address=ADDRESSES | st.none(), mode=SENDERS_MODES)
-    def attach_sender(self, at: int, address: int | None, mode: int) -> SenderRole:
-        return self.new_sender(at, address, mode)
+    @initialize(target=receivers, kinds=st.lists(FIRST_RECEIVERS, min_size=2, max_size=4))
+    def first_receivers(self, kinds: list[tuple[int, int, bool, Any]]) -> Any:
+        return multiple(
+            *(
+                self.new_receiver(5 - at, address, credit=credit, second=second, lifetime=lifetime)
+                for at, (address, credit, second, lifetime) in enumerate(kinds)
+            )
+        )
+
+    @rule(
+        target=senders,
+        at=PLACES,
+        address=ADDRESSES | st.none(),
+        mode=SENDERS_MODES,
+        second=st.integers(0, 1),
+        lifetime=LIFETIMES,
+    )
+    def attach_sender(
+        self, at: int, address: int | None, mode: int, second: int, lifetime: Any
+    ) -> SenderRole:
+        return self.new_sender(at, address, mode, second, lifetime)
 
     @rule(
         target=receivers,
@@ -149,18 +184,34 @@ class Model(RuleBasedStateMachine):
         second=st.booleans(),
         default=DEFAULTS,
         credit=st.integers(0, 5),
+        lifetime=LIFETIMES,
     )
     def attach_receiver(
-        self, at: int, address: int, mode: int, second: bool, default: Any, credit: int
+        self,
+        at: int,
+        address: int,
+        mode: int,
+        second: bool,
+        default: Any,
+        credit: int,
+        lifetime: Any,
     ) -> ReceiverRole:
-        role = self.new_receiver(at, address, mode, second, default, credit)
+        role = self.new_receiver(at, address, mode, second, default, credit, lifetime)
         role.living()
         return role
 
-    def new_sender(self, at: int, address: int | None, mode: int = 2) -> SenderRole:
+    def new_sender(
+        self,
+        at: int,
+        address: int | None,
+        mode: int = 2,
+        second: int = 0,
+        lifetime: Any = None,
+    ) -> SenderRole:
         self.names += 1
         name = f"link-{self.names}"
-        role = SenderRole(self.network, at, name, address, {"snd_settle_mode": mode})
+        fields = {"snd_settle_mode": mode, "rcv_settle_mode": second}
+        role = SenderRole(self.network, at, name, address, fields, lifetime)
         self.network.senders.append(role)
         return role
 
@@ -172,11 +223,12 @@ class Model(RuleBasedStateMachine):
         second: bool = False,
         default: Any = None,
         credit: int = 0,
+        lifetime: Any = None,
     ) -> ReceiverRole:
         self.names += 1
         name = f"link-{self.names}"
         fields = {"snd_settle_mode": mode, "rcv_settle_mode": int(second)}
-        role = ReceiverRole(self.network, at, name, address, default, fields, credit)
+        role = ReceiverRole(self.network, at, name, address, default, fields, credit, lifetime)
         self.network.receivers.append(role)
         return role
 
@@ -229,12 +281,20 @@ class Model(RuleBasedStateMachine):
         cuts: list[int] | None = None,
     ) -> None:
         """Send a message, or begin to, if the link can take one."""
-        if not link.can_send():
+        if not link.can_send() or self.ledger.to_resume.get(link) or link in self.ledger.held:
+            # what it resumes comes first
             return
         address = self.network.address(to) if link.address is None else link.address
         places = [*(cuts or ()), *range(LARGEST_FRAME, size, LARGEST_FRAME)]
         self.ledger.send(link, address, size, cuts=places, header=header, settled=settled)
         self.ledger.look()
+
+    @rule(role=senders, how=st.sampled_from(["resume", "resume", "settle", "abort"]))
+    def resume(self, role: SenderRole, how: str) -> None:
+        role = who_can(
+            self.network.senders, role, lambda link: bool(self.ledger.to_resume.get(link))
+        )
+        self.ledger.resume(role.living(), how=how)
 
     @rule(role=senders, how=st.sampled_from(["all", "all", "one", "settle", "abort"]))
     def go_on(self, role: SenderRole, how: str) -> None:
@@ -260,7 +320,10 @@ class Model(RuleBasedStateMachine):
         waiting = [
             message
             for message in self.ledger.open
-            if message.link is link and message.sending.complete and not message.sending.is_over
+            if message.link is link
+            and message.sending.link is link
+            and message.sending.complete
+            and not message.sending.is_over
         ]
         if waiting:
             self.ledger.settle_sent(waiting[number % len(waiting)], state)
@@ -354,11 +417,11 @@ class Model(RuleBasedStateMachine):
         if link is not None and link.attached and not link.client.over:
             link.detach(closed=closed)
 
-    @rule(role=senders, step=st.integers(0, 1), address=ADDRESSES, stay=st.booleans())
-    def steal_sender(self, role: SenderRole, step: int, address: int, stay: bool) -> None:
+    @rule(role=senders, step=st.integers(0, 1), address=ADDRESSES, stay=st.booleans(), how=WAYS)
+    def steal_sender(self, role: SenderRole, step: int, address: int, stay: bool, how: str) -> None:
         if not stay:
             role.address = address
-        role.attach(step)
+        role.attach(step, how)
 
     @rule(
         role=receivers,
@@ -366,17 +429,51 @@ class Model(RuleBasedStateMachine):
         address=ADDRESSES,
         stay=st.booleans(),
         credit=st.integers(0, 5),
+        how=WAYS,
+        said=st.none() | st.sampled_from([Accepted(), Released()]),
     )
     def steal_receiver(
-        self, role: ReceiverRole, step: int, address: int, stay: bool, credit: int
+        self,
+        role: ReceiverRole,
+        step: int,
+        address: int,
+        stay: bool,
+        credit: int,
+        how: str,
+        said: Any,
     ) -> None:
         if not stay:
             role.address = address
-        role.attach(step, credit)
+        role.attach(step, credit, how, said)
+
+    @rule(
+        role=senders | receivers,
+        go=st.sampled_from(["detach", "lose", "end", "close"]),
+        step=st.integers(0, 1),
+        credit=st.integers(0, 5),
+        how=WAYS,
+    )
+    def come_again(
+        self, role: SenderRole | ReceiverRole, go: str, step: int, credit: int, how: str
+    ) -> None:
+        """Go in some way and be back at once."""
+        link = role.link
+        if link is not None and link.attached and not link.client.over:
+            if go == "detach":
+                link.detach(closed=False)
+            else:
+                self.leave(link.client, go)
+            self.ledger.look()
+        if isinstance(role, SenderRole):
+            role.attach(step, how)
+        else:
+            role.attach(step, credit, how)
 
     @rule(place=places, how=st.sampled_from(["close", "lose", "lose", "end"]))
     def go(self, place: Place, how: str) -> None:
-        client = place.client()
+        self.leave(place.client(), how)
+
+    def leave(self, client: Client, how: str) -> None:
         if how != "end":
             client.overhear()
         {"close": client.close, "lose": client.lose, "end": client.end}[how]()
@@ -397,6 +494,10 @@ class Model(RuleBasedStateMachine):
     @rule(hundredths=st.integers(1, 20))
     def wait(self, hundredths: int) -> None:
         self.router.wait(hundredths / 100)
+
+    @rule(seconds=st.sampled_from([1, 6, 61]))
+    def wait_for_long(self, seconds: int) -> None:
+        self.router.wait(seconds)
 
     # What must hold.
 
@@ -427,6 +528,11 @@ class Model(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         clients = self.router.clients
+        self.come_back(self.network.senders[::2], self.network.receivers[::2])
+        self.router.wait(61)
+        self.ledger.look()
+        # or their connections or sessions are still there
+        self.come_back(self.network.senders, self.network.receivers)
         settle_down(clients, self.be_reasonable)
         self.holds()
         self.ledger.check_outcomes()
@@ -434,9 +540,29 @@ class Model(RuleBasedStateMachine):
         self.ledger.check_outcomes()
         check_nothing_is_left(self.router, self.network.ends)
 
+    def come_back(self, senders: list[SenderRole], receivers: list[ReceiverRole]) -> None:
+        for sender in senders:
+            if self.ledger.is_suspended(sender.link):
+                sender.attach(0)
+        for receiver in receivers:
+            if self.ledger.is_suspended(receiver.link):
+                receiver.attach(0, 5)
+        self.ledger.look()
+
     def be_reasonable(self) -> None:
         clients = self.router.clients
+        links = [role.link for role in self.network.senders]
+        for link in [*links, *(role.link for role in self.network.receivers)]:
+            if link in self.ledger.held and link is not None and link.attached:
+                # its maps were not complete: it may have nothing new until they are
+                link.detach(closed=False)
+        self.come_back(self.network.senders, self.network.receivers)
+        for receiver in receivers_of(clients):
+            if receiver.credit < 100:
+                receiver.grant(10_000)
         for sender in senders_of(clients):
+            while self.ledger.resume(sender):
+                pass
             while sender.current is not None and sender.client.router_window > 0:
                 self.ledger.go_on(sender)
             if sender.drain and sender.credit > 0:
@@ -464,7 +590,9 @@ class Model(RuleBasedStateMachine):
                 if sender.address is not None and sender.address in addresses:
                     self.send_one(sender, 0, 3)
                     self.be_reasonable()
-                    assert self.ledger.messages[-1].sending.outcome == Accepted()
+                    assert self.ledger.messages[-1].sending.states[-1] == Accepted()
+        # whoever settles second has not yet
+        self.be_reasonable()
 
 
 TestModel = Model.TestCase

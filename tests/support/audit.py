@@ -66,17 +66,35 @@ def check_accounts(router: Router) -> None:
             for delivery in _all_of(session.outgoing):
                 assert delivery.outgoing_open
                 if delivery.kept is not None:
-                    assert delivery.incoming_open
+                    assert delivery.incoming_open or delivery.suspended is not None
                     assert delivery.outcome == 0, "kept, and yet its outcome is told"
                     kept += len(delivery.kept.octets)
             for delivery in _all_of(session.incoming):
                 assert delivery.incoming_open
     core = router.forwarder
+    for terminus in _termini(router):
+        if isinstance(terminus.link, OutgoingLink):
+            for delivery in terminus.unsettled.values():
+                assert not delivery.outgoing_open
+                kept += 0 if delivery.kept is None else len(delivery.kept.octets)
     assert core.redelivery.kept_bytes == kept
     assert core.redelivery.kept_bytes <= core.redelivery.limit_bytes
     assert len(core.link_names) == names
     assert core.credit_due == []
     assert router.turn.touched == []
+
+
+def _termini(router: Router) -> list[Any]:
+    """All termini that may outlive their links, or have."""
+    found = list(router.forwarder.suspended._termini.values())
+    for client in router.clients:
+        for session in _sessions(client):
+            found += [
+                link.terminus
+                for link in session.local_links.values()
+                if link.owner is not None and link.terminus is not None
+            ]
+    return found
 
 
 def _all_of(unsettled: Any) -> Iterator[Any]:
@@ -92,8 +110,14 @@ def _check_what_waits(router: Router) -> None:
     ahead: Counter[int] = Counter()
     sessions = {id(each): each for client in router.clients for each in _sessions(client)}
     seen = set()
+    owned = {
+        id(link.owner.address)
+        for session in sessions.values()
+        for link in session.local_links.values()
+        if link.owner is not None
+    }
     for address in core.table.addresses():
-        assert address.producers or address.consumers or address.waiting, "an address in no use"
+        assert id(address) in owned or address.waiting, "an address in no use"
         assert address.keeps == redelivery.keeps(address)
         queues = [address.waiting]
         if address.treatment == MULTICAST:
@@ -116,6 +140,10 @@ def _check_what_waits(router: Router) -> None:
             assert consumer.link.owner is consumer
             if consumer.link.current is not None:
                 seen.add(consumer.link.current)
+    for session in sessions.values():
+        for link in session.local_links.values():
+            if isinstance(link, OutgoingLink) and link.owner is not None and link.current:
+                seen.add(link.current)
     for delivery in seen:
         octets = sum(len(chunk) for chunk in delivery.chunks or ())
         assert delivery.held_bytes == octets
@@ -164,6 +192,7 @@ def check_views(client: Client) -> None:
             is_idle = end.current is None and session.remote_incoming_window > 0
             # its senders have a moment to send what they can
             is_idle = is_idle and end.owner not in client.router.forwarder.drains
+            is_idle = is_idle and end.owner.resuming is None
             assert not (end.drain and end.credit and is_idle), "a drain without an answer"
 
 
@@ -208,6 +237,11 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
             client.close()
         client.connection.end_of_input()
         router.finish_turn()
+    # what outlives its link does not for ever
+    router.wait(10**6)
+    assert len(core.suspended) == 0
+    assert core.suspended.next_expiry == 0
+    for client in router.clients:
         assert client.connection.held_bytes == 0
         assert not client.connection.held_back
         assert len(client.connection.outbox.output.waiting()) == 0
@@ -227,7 +261,6 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
     assert reading.named_addresses == reading.dynamic_addresses == 0
     for direction in (reading.incoming, reading.outgoing):
         assert direction.attached == direction.unsettled == direction.blocked == 0
-    router.wait(10**6)
     assert core.backlog.next_expiry == 0
     assert core.drains == {}
     assert [each for each in _reachable(core) if isinstance(each, _OF_PEERS)] == []

@@ -12,13 +12,22 @@ from typing import Any, TypeVar
 
 import attrs
 
-from router.amqp.performatives import Source
+from router.amqp.constants import TerminusExpiryPolicy
+from router.amqp.performatives import Received, Source, Target
+from router.core.resuming import ALL_OF_IT
 
 from support.audit import router_end
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
-from support.ledger import Ledger
+from support.ledger import UNTOLD, Arrival, Ledger
 
 R = TypeVar("R", bound="SenderRole | ReceiverRole")
+# for how long a terminus is to stay: policy and timeout in seconds
+Lifetime = tuple[TerminusExpiryPolicy, int]
+# how a link is attached again: without a map, with a map of all, of some as if the others were
+# not known, or of some and saying that there are others
+PLAIN, ALL, FORGETS, INCOMPLETE = "plain", "all", "forgets", "incomplete"
+# what a receiver says of a delivery that it has got and said nothing of
+UNSAID = [None, ALL_OF_IT, Received(0, 0), ALL_OF_IT]
 DYNAMIC = "dynamic"
 # what the names of dynamic nodes begin with
 MADE = "amqp:/temp/"
@@ -78,6 +87,7 @@ class Network:
         end = router_end(link)
         assert end is not None, f"{link.name} was refused"
         self.ends.append(end)
+        self.ledger.ends[link] = end
 
 
 def who_can(roles: list[R], role: R, can: Callable[[Any], bool]) -> R:
@@ -87,6 +97,15 @@ def who_can(roles: list[R], role: R, can: Callable[[Any], bool]) -> R:
         if link is not None and link.attached and can(link):
             return each
     return role
+
+
+def _terminus_fields(lifetime: Lifetime | None) -> dict[str, Any]:
+    return {} if lifetime is None else {"expiry_policy": lifetime[0], "timeout": lifetime[1]}
+
+
+def _some(tags: list[bytes], how: str) -> set[bytes]:
+    """Those that a map tells of."""
+    return set(tags[::2] if how in (FORGETS, INCOMPLETE) else tags)
 
 
 @attrs.define(eq=False)
@@ -99,6 +118,7 @@ class SenderRole:
     name: str
     address: int | None
     fields: dict[str, Any]
+    lifetime: Lifetime | None = None
     link: SendingLink | None = None
     # links that were stolen from it, which it may not know
     former: list[SendingLink] = attrs.Factory(list)
@@ -115,17 +135,40 @@ class SenderRole:
             link = self.attach(0)
         return link
 
-    def attach(self, step: int) -> SendingLink:
+    def attach(self, step: int, how: str = ALL) -> SendingLink:
         """Attach where it is, or at so many places on, wherever it is attached now."""
+        ledger = self.network.ledger
         self.at = self.network.neighbour(self.at, step)
         old, client = self.link, self.network.places[self.at].client()
+        mine, claimed = {}, set()
+        fields = dict(self.fields)
+        was_suspended = False
+        if self.lifetime is not None and old is not None:
+            _hear_all(ledger, old.client, client)
+            was_suspended = ledger.is_suspended(old)
+            mine = ledger.sent_by(old)
+            if how != PLAIN:
+                claimed = _some(list(mine), how)
+                fields["unsettled"] = {
+                    tag: (mine[tag].sending.states or [None])[-1] for tag in claimed
+                }
+                fields["incomplete_unsettled"] = how == INCOMPLETE
         if old is not None and router_end(old) is not None:
             self.former.append(old)
-            self.network.ledger.stolen.add(old)
+            ledger.stolen.add(old)
         address = None if self.address is None else self.network.address(self.address)
-        self.link = client.sender(address, name=self.name, **self.fields)
-        self.network._attached(self.link)
-        return self.link
+        target = Target(address=address, **_terminus_fields(self.lifetime))
+        self.link = link = client.sender(address, name=self.name, target=target, **fields)
+        self.network._attached(link)
+        if self.lifetime is not None and old is not None:
+            if is_resumed(old, link, how, was_suspended=was_suspended):
+                if how == INCOMPLETE:
+                    ledger.held.add(link)
+                ledger.sender_resumed(link, mine, claimed)
+            elif was_suspended and old.address == link.address:
+                ledger.reattached(old, link)
+            ledger.look()
+        return link
 
 
 @attrs.define(eq=False)
@@ -140,6 +183,7 @@ class ReceiverRole:
     default_outcome: Any
     fields: dict[str, Any]
     credit: int
+    lifetime: Lifetime | None = None
     link: ReceivingLink | None = None
 
     def living(self) -> ReceivingLink:
@@ -149,23 +193,83 @@ class ReceiverRole:
             link = self.attach(0, self.credit)
         return link
 
-    def attach(self, step: int, credit: int) -> ReceivingLink:
-        """Attach where it is, or at so many places on, wherever it is attached now."""
+    def attach(self, step: int, credit: int, how: str = ALL, said: Any = None) -> ReceivingLink:
+        """Attach where it is, or at so many places on, wherever it is attached now.
+
+        `said` is an outcome that it says first when it attaches.
+        """
+        ledger = self.network.ledger
         self.at = self.network.neighbour(self.at, step)
         old, client = self.link, self.network.places[self.at].client()
-        if old is not None and router_end(old) is not None:
-            self.network.ledger.stolen.add(old)
         addresses = self.network.addresses
         name = addresses[self.address % len(addresses)]
         is_dynamic = name == DYNAMIC
+        fields = dict(self.fields)
+        lifetime = None if is_dynamic else self.lifetime
+        mine, claimed = {}, {}
+        was_suspended = False
+        if self.lifetime is not None and old is not None:
+            _hear_all(ledger, old.client, client)
+            was_suspended = ledger.is_suspended(old)
+            mine = ledger.received_by(old)
+            if how != PLAIN:
+                claimed = {tag: self._state(mine[tag], said) for tag in _some(list(mine), how)}
+                fields["unsettled"] = claimed
+                fields["incomplete_unsettled"] = how == INCOMPLETE
+        if old is not None and router_end(old) is not None:
+            ledger.stolen.add(old)
         address = None if is_dynamic else name
-        source = Source(address=address, dynamic=is_dynamic, default_outcome=self.default_outcome)
-        link = client.receiver(address, name=self.name, source=source, **self.fields)
+        source = Source(
+            address=address,
+            dynamic=is_dynamic,
+            default_outcome=self.default_outcome,
+            **_terminus_fields(lifetime),
+        )
+        link = client.receiver(address, name=self.name, source=source, **fields)
         self.link = link
-        self.network.ledger.enter(link)
+        ledger.enter(link)
         self.network._attached(link)
+        if self.lifetime is not None and old is not None:
+            if is_resumed(old, link, how, was_suspended=was_suspended):
+                if how == INCOMPLETE:
+                    ledger.held.add(link)
+                ledger.receiver_resumed(link, mine, claimed)
+            elif was_suspended and old.address == link.address:
+                ledger.reattached(old, link)
+            ledger.look()
         link.grant(credit)
         return link
+
+    def _state(self, arrival: Arrival, said: Any) -> Any:
+        """What its map says of a delivery."""
+        if arrival.told is not UNTOLD:
+            return self.default_outcome if arrival.told is None else arrival.told
+        if said is not None:
+            return said
+        return UNSAID[arrival.received.number % len(UNSAID)]
+
+
+def _hear_all(ledger: Ledger, *clients: Client) -> None:
+    """Have peers hear all that they were told, so that they know what they remember."""
+    for client in clients:
+        client.read()
+    ledger.look()
+
+
+def is_resumed(
+    old: SendingLink | ReceivingLink,
+    new: SendingLink | ReceivingLink,
+    how: str,
+    *,
+    was_suspended: bool,
+) -> bool:
+    """Whether a link is resumed: the router's attach has a map."""
+    assert new.attach is not None
+    is_same = old.client is new.client and how == PLAIN
+    is_resumed = new.attach.unsettled is not None
+    if was_suspended and old.address == new.address:
+        assert is_resumed or is_same, "a suspended terminus, and no map"
+    return is_resumed
 
 
 def settle_down(clients: list[Client], reasonable: Callable[[], None]) -> None:
@@ -207,6 +311,12 @@ def receivers_of(clients: list[Client]) -> list[ReceivingLink]:
 
 def _snapshot(clients: list[Client]) -> Any:
     received = [(link.delivery_count, len(link.unsettled)) for link in receivers_of(clients)]
-    over = [sending.is_over for client in clients for sending in client.sent.values()]
+    over = [
+        (sending.is_over, len(sending.states))
+        for client in clients
+        for sending in client.sent.values()
+    ]
     sent = [client.next_outgoing_id for client in clients]
-    return received, over, sent, [link.credit for link in senders_of(clients)]
+    links = [len(client.links) for client in clients]
+    credit = [link.credit for link in senders_of(clients)]
+    return received, over, sent, links, credit
