@@ -10,6 +10,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 # after the path, which the last of them needs: it is the tests' own
 from router.config import reference as configuration  # noqa: E402
+from router.management import reference as management  # noqa: E402
 from router.metrics import reference as metrics  # noqa: E402
 
 from support.house import protocol  # noqa: E402
@@ -19,6 +20,7 @@ def main() -> None:
     """Write each page and say which ones changed."""
     pages = {
         "docs/reference/configuration.md": configuration.format_reference(),
+        "docs/reference/management.md": management.format_reference(),
         "docs/reference/metrics.md": metrics.format_reference(),
         protocol.PAGE: protocol.format_page(ROOT),
     }

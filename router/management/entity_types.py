@@ -231,7 +231,11 @@ LINK: Final = EntityType(
                 ),
                 ("unsettledCount", "Deliveries without an outcome.", lambda v: v.link.unsettled),
                 ("creditAvailable", "Deliveries that may come next.", lambda v: v.link.credit),
-                ("zeroCreditSeconds", "Always 0: it is not kept.", _constant(0)),
+                (
+                    "zeroCreditSeconds",
+                    "Without credit for at least so long, as far as anybody asked.",
+                    lambda v: v.zero_credit_s,
+                ),
                 ("deliveryCount", "Not kept by link.", _constant(None)),
                 ("presettledCount", "Not kept by link.", _constant(None)),
                 ("droppedPresettledCount", "Not kept by link.", _constant(None)),
@@ -339,21 +343,61 @@ MANAGEMENT: Final = EntityType(
 )
 
 
-def _each(of: Callable[[RouterView], Iterable[Any]]) -> Callable[[RouterView], Iterable[Any]]:
-    return of
+def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
+    """A type that tools ask for, and of which this router has no entities."""
+    attributes = tuple(_identified(_constant(None), _constant(None), name))
+    return EntityType(name, meaning, base, attributes, absent)
 
 
-ENTITY_TYPES: Final[dict[str, tuple[EntityType, Callable[[RouterView], Iterable[Any]]]]] = {
-    each.long_name: (each, entities)
-    for each, entities in (
-        (MANAGEMENT, _each(lambda _: (MANAGEMENT,))),
-        (ROUTER, _each(lambda router: (router,))),
-        (LISTENER, _each(lambda router: router.configuration.listeners)),
-        (CONNECTOR, _each(lambda router: router.configuration.connectors)),
-        (CONFIGURED_ADDRESS, _each(lambda router: router.configuration.addresses)),
-        (CONNECTION, _each(RouterView.connections)),
-        (LINK, _each(RouterView.links)),
-        (ADDRESS, _each(RouterView.addresses)),
-    )
+# What is to be told of each stands with the part of the router that will make them.
+EMPTY: Final = (
+    _none(
+        "router.node",
+        "Another router: there are none.",
+        OPERATIONAL,
+        *("id", "protocolVersion", "instance", "linkState", "nextHop", "validOrigins", "address"),
+        *("routerLink", "cost", "lastTopoChange", "index"),
+    ),
+    _none(
+        "router.config.linkRoute",
+        "A link route: there are none.",
+        CONFIGURATION,
+        *("prefix", "pattern", "addExternalPrefix", "delExternalPrefix", "containerId"),
+        *("connection", "distribution", "direction", "operStatus"),
+    ),
+    _none(
+        "router.config.autoLink",
+        "An auto-link: there are none.",
+        CONFIGURATION,
+        *("address", "direction", "phase", "containerId", "connection", "externalAddress"),
+        *("fallback", "linkRef", "operStatus", "lastError"),
+    ),
+    _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
+    _none("vhost", "A policy for a host: there are none.", CONFIGURATION),
+    _none("vhostStats", "What such a policy counts: there are none.", OPERATIONAL),
+    _none(
+        "allocator",
+        "A pool of memory: there are none.",
+        OPERATIONAL,
+        *("typeName", "typeSize", "transferBatchSize", "localFreeListMax", "globalFreeListMax"),
+        *("totalAllocFromHeap", "totalFreeToHeap", "heldByThreads", "batchesRebalancedToThreads"),
+        "batchesRebalancedToGlobal",
+    ),
+)
+
+Source = Callable[[RouterView], Iterable[Any]]
+_TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
+    (MANAGEMENT, lambda _: (MANAGEMENT,)),
+    (ROUTER, lambda router: (router,)),
+    (LISTENER, lambda router: router.configuration.listeners),
+    (CONNECTOR, lambda router: router.configuration.connectors),
+    (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
+    (CONNECTION, RouterView.connections),
+    (LINK, RouterView.links),
+    (ADDRESS, RouterView.addresses),
+    *((each, lambda _: ()) for each in EMPTY),
+)
+ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {
+    each.long_name: (each, entities) for each, entities in _TOLD
 }
 """Each type by its long name, with what its entities are made from."""

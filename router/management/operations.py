@@ -110,18 +110,22 @@ def _read(router: RouterView, request: Request) -> dict[str, Any]:
     wanted, key = ("name", name) if identity is None else ("identity", identity)
     if kind is not None:
         _known(kind)
+    others = False
     for entity_type, entities in ENTITY_TYPES.values():
         attribute = entity_type.attribute(wanted)
         assert attribute is not None
         for entity in entities(router):
             if attribute.read(entity) != key:
                 continue
-            if kind is None or long_name(kind) in (entity_type.long_name, entity_type.base):
+            if kind is None or long_name(kind) in (entity_type.long_name, *entity_type.bases):
                 return {
                     each.name: value
                     for each in entity_type.attributes
                     if (value := each.read(entity)) is not None
                 }
+            others = True
+    if others:
+        raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key!r} is no {kind}")
     raise Refused(NOT_FOUND, f"there is no {kind or 'entity'} with the {wanted} {key!r}")
 
 

@@ -25,6 +25,8 @@ MOBILE: Final = "M0"
 
 # Of how many deliveries that wait at an address it is looked at whose they are.
 LONGEST_LOOK: Final = 1000
+# Of how many links it is remembered since when they have no credit.
+MOST_DRY: Final = 10_000
 
 
 class Carried(Protocol):
@@ -68,6 +70,8 @@ class RouterView:
     configuration: Configuration
     observed: Observed
     started_at: float
+    # links that were seen without credit: their delivery-count then, and when that was first seen
+    dry: dict[str, tuple[int, float]] = attrs.field(factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -96,11 +100,17 @@ class RouterView:
 
     def links(self) -> Iterator[LinkView]:
         """The links of those connections."""
+        seen = set()
         for pump in list(self.observed.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
                 for link in list(session.local_links.values()):
                     if link.owner is not None:
-                        yield LinkView(pump, link, self.id)
+                        view = LinkView(pump, link, self)
+                        if self.dry:
+                            seen.add(view.identity)
+                        yield view
+        for gone in self.dry.keys() - seen:
+            del self.dry[gone]
 
 
 @attrs.frozen
@@ -145,7 +155,7 @@ class LinkView:
 
     pump: Carried
     link: Any
-    router_id: str
+    router: RouterView
 
     @property
     def identity(self) -> str:
@@ -161,7 +171,26 @@ class LinkView:
     def address_key(self) -> str | None:
         """The key of its address; None for an anonymous sender."""
         address = self.link.owner.address
-        return None if address is None else address_key(address.name, self.router_id)
+        return None if address is None else address_key(address.name, self.router.id)
+
+    @property
+    def zero_credit_s(self) -> int:
+        """For how long, at least, there has been no credit: since it was first looked at so.
+
+        Nobody keeps this for each link. Whoever looks again and again, as one does at a link that
+        stands still, learns it.
+        """
+        dry, now = self.router.dry, self.router.observed.turn.now
+        if self.link.credit:
+            dry.pop(self.identity, None)
+            return 0
+        count, since = dry.get(self.identity, (-1, now))
+        if count != self.link.delivery_count:
+            # it had credit in between
+            since = now
+            if len(dry) < MOST_DRY:
+                dry[self.identity] = (self.link.delivery_count, now)
+        return int(now - since)
 
     @property
     def capacity(self) -> int:

@@ -101,7 +101,7 @@ def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
         ({"operation": "READ", "type": "nosuch", "name": "l0"}, 400),
         ({"operation": "READ", "type": "listener", "name": 5}, 400),
         ({"operation": "READ", "type": "listener", "name": "nosuch"}, 404),
-        ({"operation": "READ", "type": "connector", "name": "l0"}, 404),
+        ({"operation": "READ", "type": "connector", "name": "l0"}, 400),
         ({"operation": "READ", "identity": "nosuch"}, 404),
         ({"operation": "CREATE", "type": "listener", "name": "new"}, 501),
         ({"operation": "update", "type": "listener", "name": "l0"}, 501),
@@ -146,6 +146,17 @@ def test_one_entity_is_read_by_name_or_identity() -> None:
     both = ask(operation="READ", identity="listener/127.0.0.1:6001:l1", name="l2")
     assert both == by_name
     assert "usersFile" not in by_name.body
+    assert ask(operation="READ", type="entity", name="l1") == by_name
+
+
+def test_tools_may_ask_for_what_there_is_none_of() -> None:
+    body = query(["identity", "typeSize"], entityType="allocator")
+    assert body == {"attributeNames": ["identity"], "results": []}
+
+
+@pytest.mark.parametrize("kind", ["router.node", "router.config.autoLink", "vhost", "allocator"])
+def test_there_may_be_none_of_a_type(kind: str) -> None:
+    assert query(entityType=kind)["results"] == []
 
 
 def test_the_node_can_be_read() -> None:

@@ -53,6 +53,37 @@ async def test_links_of_clients_are_seen_and_those_of_the_router_are_not() -> No
         await threaded(receiver.close)
 
 
+async def test_time_without_credit_is_reckoned_from_the_first_look() -> None:
+    async with (
+        running_node() as running,
+        dialled(running.address) as one,
+        dialled(running.address) as other,
+    ):
+        await one.begin()
+        await one.attach_receiver("q", credit=0)
+        router = view(running)
+        (link,) = router.links()
+        turn = running.node.exchange.turn
+        turn.now = 1000.0
+        assert link.zero_credit_s == 0
+        turn.now = 1007.5
+        assert link.zero_credit_s == 7
+        # what it got meanwhile needed credit
+        link.link.delivery_count += 1
+        assert [link.zero_credit_s, len(router.dry)] == [0, 1]
+        link.link.credit = 1
+        assert [link.zero_credit_s, len(router.dry)] == [0, 0]
+        link.link.credit = 0
+        assert [link.zero_credit_s, len(router.dry)] == [0, 1]
+        # links that are gone are forgotten when all are looked at
+        await other.begin()
+        await other.attach_receiver("q", credit=1)
+        await one.stream.aclose()
+        await running.until(lambda: len(running.pumps) == 1)
+        assert len(list(router.links())) == 1
+        assert router.dry == {}
+
+
 async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
     async with running_node() as running, Peer(running.address[1]) as peer:
         await peer.receiver("q")

@@ -1,0 +1,94 @@
+"""The reference of `$management` as Markdown, written from the entity types.
+
+`python -m router.management.reference > docs/reference/management.md` brings the page up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from router.management.agent import ANSWER_TTL_MS, MAX_REQUEST_BYTES, UNTAKEN_ANSWERS
+from router.management.entity_types import EMPTY, ENTITY_TYPES, NODE_OPERATIONS
+from router.management.schema import EntityType
+
+_HEAD: Final = f"""\
+# Management
+
+<!-- Written by `python -m router.management.reference`; change the entity types, not this page. -->
+
+`$management` answers requests in the way of Qpid Dispatch (AMQP management, working draft 9). The
+same node is `_local/$management`, and `_topo/0/ROUTER/$management` with the router's `id`. Whoever
+can connect can ask; an `address` entity with the prefix `$management` and the distribution
+`unavailable` switches it off.
+
+A request names its `operation`, and what that is about, in its application-properties, and needs a
+`reply-to`. The answer has a `statusCode` and a `statusDescription` there, and the request's
+correlation-id, or else its message-id. Type names may be written with or without the prefix
+`org.apache.qpid.dispatch.`.
+
+| Operation | Asked with | Answered with |
+|---|---|---|
+| `QUERY` | `entityType`, `offset`, `count`; body: `attributeNames` | `attributeNames`, `results` |
+| `READ` | `identity` or `name`, and `type` | all attributes that have a value |
+| `GET-TYPES` | `entityType` | each type and what it extends |
+| `GET-ATTRIBUTES` | `entityType` | each type and its attributes |
+| `GET-OPERATIONS` | `entityType` | each type and its operations |
+| `GET-ANNOTATIONS` | `entityType` | each type and no annotations |
+| `GET-MGMT-NODES` | | other routers: none |
+
+The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of the type
+`org.amqp.management`.
+
+| `statusCode` | When |
+|---|---|
+| 200 | It was done. |
+| 400 | The request is wrong: no operation, an unknown type, an argument of a wrong type. |
+| 404 | There is no such entity, or no such attribute. |
+| 500 | The router made a mistake; its log tells which. |
+| 501 | There is no such operation. `CREATE`, `UPDATE` and `DELETE` do not work yet. |
+
+Attributes that Dispatch has and this router has nothing to say about are left out of the answer to
+a `QUERY`, whose `attributeNames` tell what came. A request of more than {MAX_REQUEST_BYTES} octets,
+one that is no message, and one without a reply-to are rejected. An answer waits
+{ANSWER_TTL_MS // 1000} seconds to be taken; while {UNTAKEN_ANSWERS} wait at one reply-to, further
+requests with it are rejected.
+"""
+
+
+def format_reference() -> str:
+    """The whole page."""
+    return "\n".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield _HEAD
+    for each, _ in ENTITY_TYPES.values():
+        if each not in EMPTY:
+            yield from _section(each)
+    yield "## Types without entities"
+    yield ""
+    yield "They can be asked for, and nothing is there."
+    yield ""
+    yield "| Type | What it would be |"
+    yield "|---|---|"
+    for each in EMPTY:
+        yield f"| `{each.name}` | {each.meaning} |"
+    yield ""
+
+
+def _section(entity_type: EntityType) -> Iterator[str]:
+    yield f"## {entity_type.name}"
+    yield ""
+    yield entity_type.meaning
+    yield ""
+    yield "| Attribute | Type | Meaning |"
+    yield "|---|---|---|"
+    for each in entity_type.attributes:
+        yield f"| `{each.name}` | {each.kind} | {each.meaning} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(format_reference())
