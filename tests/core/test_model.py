@@ -553,7 +553,7 @@ class Model(RuleBasedStateMachine):
         clients = self.router.clients
         links = [role.link for role in self.network.senders]
         for link in [*links, *(role.link for role in self.network.receivers)]:
-            if link in self.ledger.held and link is not None and link.attached:
+            if link is not None and link in self.ledger.held and link.attached:
                 # its maps were not complete: it may have nothing new until they are
                 link.detach(closed=False)
         self.come_back(self.network.senders, self.network.receivers)
