@@ -573,7 +573,7 @@ class Ledger:
         fields = {"aborted": True} if how == "abort" and outcome is None else {"state": outcome}
         payload = b"" if how == "abort" or is_over else message.octets[:100]
         sending = link.send(
-            payload, settled=is_over and how != "abort", message_format=0, tag=tag, resume=True,
+            payload, settled=is_over and "aborted" not in fields, message_format=0, tag=tag, resume=True,
             **fields,
         )  # fmt: skip
         sending.states = [*states, *sending.states]
