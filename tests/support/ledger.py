@@ -572,10 +572,10 @@ class Ledger:
             self._close(message)
         fields = {"aborted": True} if how == "abort" and outcome is None else {"state": outcome}
         payload = b"" if how == "abort" or is_over else message.octets[:100]
+        settles = is_over and "aborted" not in fields
         sending = link.send(
-            payload, settled=is_over and "aborted" not in fields, message_format=0, tag=tag, resume=True,
-            **fields,
-        )  # fmt: skip
+            payload, settled=settles, message_format=0, tag=tag, resume=True, **fields
+        )
         sending.states = [*states, *sending.states]
         if is_over:
             sending.is_over = sending.given_up = True
