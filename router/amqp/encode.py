@@ -50,6 +50,11 @@ def write_list(buffer: bytearray, count: int, body: bytes | bytearray) -> None:
     _write_compound(buffer, FormatCode.LIST8, FormatCode.LIST32, count, body)
 
 
+def write_map(buffer: bytearray, count: int, body: bytes | bytearray) -> None:
+    """Append a map whose keys and values, `count` of them together, are encoded in `body`."""
+    _write_compound(buffer, FormatCode.MAP8, FormatCode.MAP32, count, body)
+
+
 def _write_compound(
     buffer: bytearray, code8: int, code32: int, count: int, body: bytes | bytearray
 ) -> None:
@@ -112,8 +117,7 @@ def _write_list(buffer: bytearray, value: Sequence[Any]) -> None:
 
 
 def _write_map(buffer: bytearray, value: dict[Any, Any] | Map) -> None:
-    count = 2 * len(value)
-    _write_compound(buffer, FormatCode.MAP8, FormatCode.MAP32, count, _map_body(value))
+    write_map(buffer, 2 * len(value), _map_body(value))
 
 
 def _write_array(buffer: bytearray, array: Array) -> None:

@@ -14,13 +14,14 @@ from typing import Final
 import structlog
 import trio
 
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, Descriptor
+from router.amqp.encode import encode_value, encode_value_into, write_list, write_map
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Int
 from router.client import ClientError, Received, Sender, Sending
 from router.client.connection import connect_over
 from router.errors import AmqpError
-from router.management.operations import OK, SERVER_ERROR, Answer, Request, answer
+from router.management.operations import OK, SERVER_ERROR, Answer, Request, Rows, answer
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
@@ -36,6 +37,10 @@ ANSWER_TTL_MS: Final = 10_000
 UNTAKEN_ANSWERS: Final = 20
 # Before the next try, where the connection was lost.
 PAUSE_S: Final = 1.0
+# Of how many entities it is told before the router goes on with its work.
+STEPS_AT_ONCE: Final = 32
+# What a body of one value begins with (section 3.2.8).
+AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
 def node_names(router_id: str) -> tuple[str, ...]:
@@ -100,7 +105,7 @@ class Agent:
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        payload = self._answered(message)
+        payload = await self._answered(message)
         await sender.wait_for_room()
         self._untaken[sender.send_nowait(payload)] = reply_to
         self._untaken_at[reply_to] += 1
@@ -112,17 +117,17 @@ class Agent:
         if not self._untaken_at[reply_to]:
             del self._untaken_at[reply_to]
 
-    def _answered(self, message: Message) -> bytes:
+    async def _answered(self, message: Message) -> bytes:
         """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
         properties = message.properties
         assert properties is not None
         try:
             answered = answer(self.router, request_of(message))
-            payload = encode_answer(properties, answered)
+            payload = await encode_answer(properties, answered)
         except Exception as defect:
             log.exception("management request failed")
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
-            payload = encode_answer(properties, answered)
+            payload = await encode_answer(properties, answered)
         if answered.status != OK:
             log.info("management request refused", status=answered.status, why=answered.description)
         return payload
@@ -135,17 +140,37 @@ def request_of(message: Message) -> Request:
     return Request(message.application_properties or {}, value)
 
 
-def encode_answer(asked: Properties, answered: Answer) -> bytes:
-    """The message that answers the one with the properties `asked`."""
+async def encode_answer(asked: Properties, answered: Answer) -> bytes:
+    """The message that answers the one with the properties `asked`.
+
+    Many rows are encoded a few at a time, and the router goes on in between.
+    """
     correlation_id = asked.message_id if asked.correlation_id is None else asked.correlation_id
-    return encode_message(
-        Message(
-            header=Header(ttl=ANSWER_TTL_MS),
-            properties=Properties(to=asked.reply_to, correlation_id=correlation_id),
-            application_properties={
-                "statusCode": Int(answered.status),
-                "statusDescription": answered.description,
-            },
-            body=(AmqpValue(answered.body),),
-        )
+    head = Message(
+        header=Header(ttl=ANSWER_TTL_MS),
+        properties=Properties(to=asked.reply_to, correlation_id=correlation_id),
+        application_properties={
+            "statusCode": Int(answered.status),
+            "statusDescription": answered.description,
+        },
     )
+    body = answered.body
+    value = await _encode_rows(body) if isinstance(body, Rows) else encode_value(body)
+    return encode_message(head) + AMQP_VALUE + value
+
+
+async def _encode_rows(asked: Rows) -> bytes:
+    rows = bytearray()
+    count = 0
+    for step, row in enumerate(asked.rows, 1):
+        if row is not None:
+            encode_value_into(rows, row)
+            count += 1
+        if step % STEPS_AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
+    entries = bytearray(encode_value("attributeNames") + encode_value(asked.names))
+    entries += encode_value("results")
+    write_list(entries, count, rows)
+    value = bytearray()
+    write_map(value, 4, entries)
+    return bytes(value)

@@ -7,9 +7,7 @@ anything.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any, Final
 
 import attrs
@@ -64,8 +62,20 @@ class Request:
 
 
 @attrs.frozen
+class Rows:
+    """The body of the answer to a QUERY. Each step of `rows` is a short one, and yields a row of
+    the values that `names` are of, or None where there is nothing to be told of an entity.
+
+    Between two steps the router may go on: entities are told as they are when they are reached.
+    """
+
+    names: list[str]
+    rows: Iterator[list[Any] | None]
+
+
+@attrs.frozen
 class Answer:
-    """What is answered. `body` is what AMQP can carry."""
+    """What is answered. `body` is what AMQP can carry, or Rows."""
 
     body: Any = attrs.Factory(dict)
     status: int = OK
@@ -151,20 +161,30 @@ def _types(request: Request) -> list[EntityType]:
 # The node itself.
 
 
-def _query(router: RouterView, request: Request) -> dict[str, Any]:
+def _query(router: RouterView, request: Request) -> Rows:
     types = _types(request)
     names = _attribute_names(types, request.body)
     offset, count = request.count("offset") or 0, request.count("count")
-    # no router has as many entities as a Python sequence may have items
-    first = min(offset, sys.maxsize)
-    last = min(first + count, sys.maxsize) if count else None
-    found = islice(_entities(router, types), first, last)
-    readers = {each.long_name: [each.attribute(name) for name in names] for each in types}
-    results = [
-        [None if attribute is None else attribute.read(entity) for attribute in readers[of]]
-        for of, entity in found
-    ]
-    return {"attributeNames": names, "results": results}
+    return Rows(names, _rows(router, types, names, offset, count))
+
+
+def _rows(
+    router: RouterView, types: list[EntityType], names: list[str], offset: int, count: int | None
+) -> Iterator[list[Any] | None]:
+    """Of each entity before `offset` None, and of the `count` after it, or all, its values."""
+    left = count or -1
+    for entity_type in types:
+        readers = [entity_type.attribute(name) for name in names]
+        _, entities = ENTITY_TYPES[entity_type.long_name]
+        for entity in entities(router):
+            if offset:
+                offset -= 1
+                yield None
+                continue
+            yield [None if attribute is None else attribute.read(entity) for attribute in readers]
+            left -= 1
+            if not left:
+                return
 
 
 def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
@@ -184,13 +204,6 @@ def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
     if unknown:
         raise Refused(NOT_FOUND, f"there are no attributes {', '.join(unknown)[:200]}")
     return [name for name in dict.fromkeys(names) if name in known]
-
-
-def _entities(router: RouterView, types: Iterable[EntityType]) -> Iterator[tuple[str, Any]]:
-    for each in types:
-        _, entities = ENTITY_TYPES[each.long_name]
-        for entity in entities(router):
-            yield each.long_name, entity
 
 
 def _get_types(_: RouterView, request: Request) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import DistributionMode, SenderSettleMode
-from router.amqp.encode import encode_value, encode_value_into
+from router.amqp.encode import encode_value, encode_value_into, write_map
 from router.amqp.types import Array, Long, Symbol, UByte, UInt
 
 from support.vectors import SHORTEST, octets
@@ -68,3 +68,12 @@ def test_a_list_is_short_while_count_and_size_are(count: int) -> None:
 def test_what_has_no_encoding_is_refused(value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         encode_value(value)
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 1000])
+def test_a_map_of_encoded_entries_is_that_of_its_values(count: int) -> None:
+    value = {n: str(n) for n in range(count)}
+    body = b"".join(encode_value(part) for pair in value.items() for part in pair)
+    buffer = bytearray()
+    write_map(buffer, 2 * count, body)
+    assert buffer == encode_value(value)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 
-from router.amqp.message import AmqpValue, Data, Message, Properties, encode_message
+from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Accepted, Rejected
 from router.client import ClientConnection, LinkLost, Sender, connect
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
-from router.management.agent import UNTAKEN_ANSWERS, encode_answer, node_names, request_of
-from router.management.operations import Answer, answer
+from router.management.agent import (
+    STEPS_AT_ONCE,
+    UNTAKEN_ANSWERS,
+    encode_answer,
+    node_names,
+    request_of,
+)
+from router.management.operations import Answer, Rows, answer
 
 from support.loopback import Running, running_node
 
@@ -113,14 +120,45 @@ async def test_a_body_that_is_no_value_counts_as_none() -> None:
     assert (made.properties, made.body) == ({}, None)
 
 
-def test_the_correlation_id_comes_before_the_message_id() -> None:
+async def test_the_correlation_id_comes_before_the_message_id() -> None:
     for properties, told in (
         (Properties(message_id="m", correlation_id="c"), "c"),
         (Properties(message_id="m"), "m"),
         (Properties(), None),
     ):
-        encoded = encode_answer(properties, Answer())
-        assert encoded == encode_answer(Properties(correlation_id=told), Answer())
+        encoded = await encode_answer(properties, Answer())
+        assert encoded == await encode_answer(Properties(correlation_id=told), Answer())
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 1000])
+async def test_rows_are_encoded_as_what_they_are(count: int) -> None:
+    rows = [None, *([number, f"row {number}"] for number in range(count))]
+    asked = Rows(["number", "text"], iter(rows))
+    message = decode_message(await encode_answer(Properties(), Answer(asked)))
+    expected = {"attributeNames": ["number", "text"], "results": rows[1:]}
+    assert message.body == (AmqpValue(expected),)
+
+
+async def test_others_have_their_turn_between_many_rows() -> None:
+    turns: list[None] = []
+    seen: set[int] = set()
+
+    def rows() -> Iterator[list[Any] | None]:
+        for number in range(1000):
+            seen.add(len(turns))
+            yield [number]
+
+    async def go_on() -> None:
+        while True:
+            turns.append(None)
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(go_on)
+        await encode_answer(Properties(), Answer(Rows(["number"], rows())))
+        nursery.cancel_scope.cancel()
+    # each time both are ready either may be the first
+    assert len(seen) >= 1000 // STEPS_AT_ONCE // 2
 
 
 async def test_nobody_else_receives_at_the_node() -> None:
