@@ -36,6 +36,8 @@ NODE_OPERATIONS: Final = (
     "GET-OPERATIONS",
     "GET-ATTRIBUTES",
     "GET-MGMT-NODES",
+    "GET-SCHEMA",
+    "GET-JSON-SCHEMA",
 )
 
 

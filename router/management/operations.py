@@ -7,13 +7,14 @@ anything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, NODE_OPERATIONS
-from router.management.schema import EntityType, long_name
+from router.management.schema import PREFIX, EntityType, long_name
 from router.management.views import RouterView
 
 OK: Final = 200
@@ -24,6 +25,8 @@ NOT_IMPLEMENTED: Final = 501
 
 # The node goes by the standard's name as well.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
+# Of the schema as JSON.
+WIDEST_INDENT: Final = 16
 # What changes something; these come later.
 _CHANGES: Final = ("CREATE", "UPDATE", "DELETE")
 
@@ -96,7 +99,9 @@ def _perform(router: RouterView, request: Request) -> Any:
         raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
     asked = operation.upper()
     if asked in _CHANGES:
-        raise Refused(NOT_IMPLEMENTED, f"{asked} is not implemented: this router can be read alone")
+        raise Refused(
+            NOT_IMPLEMENTED, f"{asked} is not implemented: nothing can be changed here yet"
+        )
     # as in Dispatch: without a type or a name, the node itself is meant
     kind = request.text("type")
     names_one = request.text("name") is not None or request.text("identity") is not None
@@ -227,6 +232,30 @@ def _get_nodes(_: RouterView, _request: Request) -> list[str]:
     return []
 
 
+def _get_schema(_: RouterView, _request: Request) -> dict[str, Any]:
+    return {
+        "prefix": PREFIX.rstrip("."),
+        "entityTypes": {
+            each.name: {
+                "description": each.meaning,
+                "fullyQualifiedType": each.long_name,
+                "operations": list(each.operations),
+                "attributes": {
+                    of.name: {"type": of.kind, "description": of.meaning} for of in each.attributes
+                },
+            }
+            for each, _ in ENTITY_TYPES.values()
+        },
+    }
+
+
+def _get_json_schema(router: RouterView, request: Request) -> str:
+    indent = request.count("indent")
+    if indent is not None and indent > WIDEST_INDENT:
+        raise Refused(BAD_REQUEST, f"indent is more than {WIDEST_INDENT}")
+    return json.dumps(_get_schema(router, request), indent=indent)
+
+
 _NODE_ANSWERS: Final = {
     "QUERY": _query,
     "GET-TYPES": _get_types,
@@ -234,4 +263,6 @@ _NODE_ANSWERS: Final = {
     "GET-OPERATIONS": _get_operations,
     "GET-ANNOTATIONS": _get_annotations,
     "GET-MGMT-NODES": _get_nodes,
+    "GET-SCHEMA": _get_schema,
+    "GET-JSON-SCHEMA": _get_json_schema,
 }

@@ -37,6 +37,8 @@ correlation-id, or else its message-id. Type names may be written with or withou
 | `GET-OPERATIONS` | `entityType` | each type and its operations |
 | `GET-ANNOTATIONS` | `entityType` | each type and no annotations |
 | `GET-MGMT-NODES` | | other routers: none |
+| `GET-SCHEMA` | | all of this page as a map |
+| `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
 
 The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of the type
 `org.amqp.management`.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from router.amqp.encode import encode_value
 from router.config.model import Configuration, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.management.operations import Answer, Request, answer
@@ -179,3 +181,16 @@ def test_the_node_tells_what_there_is() -> None:
     assert "QUERY" in operations[f"{P}management"]
     assert ask(operation="GET-ANNOTATIONS", entityType="router").body == {f"{P}router": []}
     assert ask(operation="GET-MGMT-NODES").body == []
+
+
+def test_the_schema_is_that_of_the_entity_types() -> None:
+    schema = ask(operation="GET-SCHEMA").body
+    assert schema["prefix"] == "org.apache.qpid.dispatch"
+    port = schema["entityTypes"]["listener"]["attributes"]["port"]
+    assert port["type"] == "string"
+    assert port["description"]
+    assert encode_value(schema)
+    for indent in (None, 0, 4):
+        told = ask(operation="GET-JSON-SCHEMA", indent=indent)
+        assert json.loads(told.body) == schema
+    assert ask(operation="GET-JSON-SCHEMA", indent=10**6).status == 400
