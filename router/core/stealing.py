@@ -121,9 +121,18 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
         # one that has not come in whole is aborted, and counted as such
         is_counted = current is None or current not in (part, part.parent)
         part.discarded = part.discarded or is_counted
+        if _was_whole(part):
+            part.address.counters.count_outcome(forwarder.settle_lost(part))
+            continue
         forwarder.settle(part, RELEASED, b"")
         if is_counted:
             part.address.counters.count_outcome(RELEASED)
+
+
+def _was_whole(delivery: Any) -> bool:
+    """Whether a receiver that is sent a delivery once more, to resume it, may have had it whole."""
+    consumer = None if delivery.outgoing is None else delivery.outgoing.owner
+    return consumer is not None and consumer.resuming is not None
 
 
 def _open_parts(delivery: Any) -> list[Any]:
