@@ -37,26 +37,15 @@ from support.transcripts import (
     attach_sender,
     begun,
     failed,
+    gone,
     like,
     linked,
     message,
+    session_of,
 )
 
 PROBLEM = AmqpError("amqp:link:detach-forced", "a test's own", Scope.LINK)
 TOLD = Error(Symbol("amqp:link:detach-forced"), description="a test's own")
-
-
-def session_of(talk: Talk, channel: int = 0) -> Any:
-    return talk.connection.local_sessions[channel]
-
-
-def reasons(talk: Talk) -> list[tuple[Error | None, bool]]:
-    """Why links are over, and whether the peer said so."""
-    return [(e.error, e.by_peer) for e in talk.recorder.of(LinkDetached)]
-
-
-def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
-    return [(e.link.name, e.closed, e.lost) for e in talk.recorder.of(LinkDetached)]
 
 
 # Links (section 2.6).

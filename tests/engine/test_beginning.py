@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from router.amqp.framing import AMQP_HEADER
@@ -18,7 +16,6 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.engine import beginning
 from router.engine.events import (
-    LinkDetached,
     SessionBegun,
     SessionEnded,
 )
@@ -33,28 +30,18 @@ from support.transcripts import (
     begin,
     begun,
     failed,
+    gone,
     like,
     linked,
     message,
     opened,
+    reasons,
+    session_of,
     wire,
 )
 
 PROBLEM = AmqpError("amqp:link:detach-forced", "a test's own", Scope.LINK)
 TOLD = Error(Symbol("amqp:link:detach-forced"), description="a test's own")
-
-
-def session_of(talk: Talk, channel: int = 0) -> Any:
-    return talk.connection.local_sessions[channel]
-
-
-def reasons(talk: Talk) -> list[tuple[Error | None, bool]]:
-    """Why links are over, and whether the peer said so."""
-    return [(e.error, e.by_peer) for e in talk.recorder.of(LinkDetached)]
-
-
-def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
-    return [(e.link.name, e.closed, e.lost) for e in talk.recorder.of(LinkDetached)]
 
 
 @pytest.mark.spec("2.1.2-2", "2.4-1", "2.5.1-1", "2.5.1-3", "2.7.2-2")

@@ -41,14 +41,11 @@ from support.transcripts import (
     like,
     linked,
     message,
+    session_of,
 )
 
 FIRST = ReceiverSettleMode.FIRST
 SECOND = ReceiverSettleMode.SECOND
-
-
-def session_of(talk: Talk) -> Any:
-    return talk.connection.local_sessions[0]
 
 
 def granted(mode: ReceiverSettleMode) -> Talk:

@@ -45,16 +45,13 @@ from support.transcripts import (
     linked,
     message,
     opened,
+    session_of,
     wire,
 )
 
 TOP = 2**32 - 1
 HALF = 2**31
 EMPTY = memoryview(b"")
-
-
-def session_of(talk: Talk) -> Any:
-    return talk.connection.local_sessions[0]
 
 
 def granted(credit: int = 100, **settings: Any) -> Talk:

@@ -20,12 +20,21 @@ import attrs
 
 from router.amqp.constants import AMQP_FRAME, SASL_FRAME
 from router.amqp.framing import decode_frame_body, decode_frame_header, encode_frame
-from router.amqp.performatives import Attach, Begin, Composite, Open, Source, Target, Transfer
+from router.amqp.performatives import (
+    Attach,
+    Begin,
+    Composite,
+    Error,
+    Open,
+    Source,
+    Target,
+    Transfer,
+)
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.engine import attaching
 from router.engine.connection import Connection
 from router.engine.delivery import Delivery
-from router.engine.events import LinkAttachReceived
+from router.engine.events import LinkAttachReceived, LinkDetached
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
@@ -360,3 +369,18 @@ def linked(handler: Handler | None = None, **settings: Any) -> Talk:
     """A session with the peer's sender at handle 0 and its receiver at handle 1."""
     talk = begun(handler, **settings)
     return (talk >> [attach_sender(), attach_receiver()]).skip()
+
+
+def session_of(talk: Talk, channel: int = 0) -> Any:
+    """The router's end of a session, by its own channel."""
+    return talk.connection.local_sessions[channel]
+
+
+def gone(talk: Talk) -> list[tuple[str, bool, bool]]:
+    """The links that are over: their names, and whether they were closed, or lost."""
+    return [(e.link.name, e.closed, e.lost) for e in talk.recorder.of(LinkDetached)]
+
+
+def reasons(talk: Talk) -> list[tuple[Error | None, bool]]:
+    """Why links are over, and whether the peer said so."""
+    return [(e.error, e.by_peer) for e in talk.recorder.of(LinkDetached)]
