@@ -124,6 +124,7 @@ class Agent:
         try:
             answered = answer(self.router, request_of(message))
             payload = await encode_answer(properties, answered)
+        # whatever it is: the log has all of it, and the next request is not to suffer
         except Exception as defect:
             log.exception("management request failed")
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")

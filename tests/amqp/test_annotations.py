@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.annotations import PREFIX, are_foreign
 from router.amqp.constants import Descriptor
-from router.amqp.message import decode_message, encode_message, section_spans
+from router.amqp.message import Message, decode_message, encode_message, section_spans
 from router.amqp.reading import TransferFrame
 from router.amqp.revision import take_annotations
 from router.errors import AmqpError
@@ -114,8 +114,8 @@ def test_what_is_no_map_is_not_foreign(octets: str) -> None:
 
 @given(messages())
 @examples(200)
-def test_any_users_annotations_are_foreign(message: object) -> None:
-    octets = encode_message(message)  # type: ignore[arg-type]
+def test_any_users_annotations_are_foreign(message: Message) -> None:
+    octets = encode_message(message)
     for span in section_spans(octets):
         if span.descriptor is Descriptor.MESSAGE_ANNOTATIONS:
             assert foreign(octets[span.value_at : span.end])

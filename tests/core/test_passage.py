@@ -383,13 +383,9 @@ def test_what_is_offered_again_is_written_anew(first: str, second: str, state: A
 
 def test_a_receiver_cannot_write_a_routers_annotations() -> None:
     router = Router()
-    for _ in range(2):
-        router.client(**STRIP["no"]).receiver("q", 1)
-    receivers = [client.links[0] for client in router.clients]
+    receivers = [router.client(**STRIP["no"]).receiver("q", 1) for _ in range(2)]
     router.client().sender("q").send(section(USERS) + BARE)
-    first, second = sorted(receivers, key=lambda link: not link.received)  # type: ignore[union-attr]
-    assert isinstance(first, ReceivingLink)
-    assert isinstance(second, ReceivingLink)
+    first, second = sorted(receivers, key=lambda link: not link.received)
     first.settle(Modified(message_annotations={Symbol(TRACE): ["0/x"], Symbol(INGRESS): "0/x"}))
     assert second.take() == section([*USERS, *FRESH]) + BARE
 

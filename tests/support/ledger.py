@@ -223,6 +223,7 @@ class Ledger:
             bare_at=bare_at,
             header=header if header is not None else Header(),
             address=address,
+            # set as soon as it is sent: what comes of that asks for the message
             sending=None,  # type: ignore[arg-type]
             link=link,
             deadline=deadline,
