@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from router.management.agent import ANSWER_TTL_MS, MAX_REQUEST_BYTES, UNTAKEN_ANSWERS
-from router.management.entity_types import EMPTY, ENTITY_TYPES, NODE_OPERATIONS
+from router.management.entities.empty import EMPTY
+from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.schema import EntityType
 
 _HEAD: Final = f"""\

@@ -6,7 +6,8 @@ import pytest
 
 from router.amqp.encode import encode_value
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
-from router.management.entity_types import EMPTY, ENTITY_TYPES
+from router.management.entities.empty import EMPTY
+from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType
 from router.management.views import RouterView
 
@@ -60,17 +61,3 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
                         assert value == entity_type.long_name
             assert len(identities) == len(set(identities))
     assert seen == {each.name for each in TYPES} - {each.name for each in EMPTY}
-
-
-async def test_the_router_counts_what_its_entities_are() -> None:
-    async with running_node() as running, Peer(running.address[1]) as peer:
-        await peer.receiver("q")
-        await peer.sender("other")
-        node = running.node
-        router = RouterView(node.container_id, "host", node.configuration, node.exchange, 0.0)
-        (told,) = [each for each in TYPES if each.name == "router"]
-        values = {each.name: each.read(router) for each in told.attributes}
-        assert (values["linkCount"], values["connectionCount"], values["addrCount"]) == (2, 1, 3)
-        assert values["memoryUsage"] > 1_000_000
-        assert values["id"] == node.container_id
-        assert values["defaultDistribution"] == "balanced"

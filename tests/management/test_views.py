@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from router.management import views
-from router.management.views import RouterView, address_key
+from router.management.views import address_key
 
 from support.blocking_proton import Peer, threaded
-from support.loopback import Running, dialled, running_node
-
-
-def view(running: Running) -> RouterView:
-    """The router as management sees it."""
-    node = running.node
-    return RouterView("solo", "host", node.configuration, node.exchange, 0.0)
+from support.entities import view_of
+from support.loopback import dialled, running_node
 
 
 @pytest.mark.parametrize(
@@ -34,12 +29,12 @@ def test_keys_begin_with_the_letter_of_the_class(name: str, key: str) -> None:
 
 async def test_links_of_clients_are_seen_and_those_of_the_router_are_not() -> None:
     async with running_node() as running, Peer(running.address[1]) as peer:
-        assert list(view(running).links()) == []
+        assert list(view_of(running).links()) == []
         receiver = await peer.receiver("q", credit=3)
         await peer.sender("q")
         await peer.sender(None)
-        out, into, anonymous = view(running).links()
-        (connection,) = view(running).connections()
+        out, into, anonymous = view_of(running).links()
+        (connection,) = view_of(running).connections()
         assert not out.is_incoming
         assert (out.address_key, out.undelivered) == ("M0q", 0)
         # Proton gives what was asked for, and as much again
@@ -61,7 +56,7 @@ async def test_time_without_credit_is_reckoned_from_the_first_look() -> None:
     ):
         await one.begin()
         await one.attach_receiver("q", credit=0)
-        router = view(running)
+        router = view_of(running)
         (link,) = router.links()
         turn = running.node.exchange.turn
         turn.now = 1000.0
@@ -87,7 +82,7 @@ async def test_time_without_credit_is_reckoned_from_the_first_look() -> None:
 async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
     async with running_node() as running, Peer(running.address[1]) as peer:
         await peer.receiver("q")
-        seen = {each.key: each for each in view(running).addresses()}
+        seen = {each.key: each for each in view_of(running).addresses()}
         assert (seen["M0$management"].in_process, seen["M0$management"].subscribers) == (1, 0)
         assert (seen["M0q"].in_process, seen["M0q"].subscribers) == (0, 1)
         assert seen["M0q"].distribution == "balanced"
@@ -107,12 +102,12 @@ async def test_what_waits_is_told_with_the_link_it_came_on(
         await sender.attach_sender("q")
         # credit that was given stays given when the receiver goes back on its own
         await receiver.grant(0, handle=1)
-        (out,) = (each for each in view(running).links() if not each.is_incoming)
+        (out,) = (each for each in view_of(running).links() if not each.is_incoming)
         await running.until(lambda: out.capacity == 0)
         await sender.transfer(0)
         address = out.link.owner.address
         await running.until(lambda: len(address.waiting))
-        (into,) = (each for each in view(running).links() if each.is_incoming)
+        (into,) = (each for each in view_of(running).links() if each.is_incoming)
         assert (into.undelivered, out.undelivered) == (1, 0)
         monkeypatch.setattr(views, "LONGEST_LOOK", 0)
         told = into.undelivered

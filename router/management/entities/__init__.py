@@ -1,0 +1,1 @@
+"""The entity types, a family of them in each module: what there is to be told of a router."""

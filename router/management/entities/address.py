@@ -1,0 +1,48 @@
+"""Addresses in use."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from router.management.entities.attributes import constant, identified, integers
+from router.management.schema import OPERATIONAL, Attribute, EntityType
+
+
+def _address_count(of: str, view: Any) -> int:
+    return int(getattr(view.address.counters, of))
+
+
+ADDRESS: Final = EntityType(
+    "router.address",
+    "An address in use.",
+    OPERATIONAL,
+    (
+        *identified(lambda a: a.key, lambda a: a.key, "router.address"),
+        Attribute("key", "string", "Its name behind the letter of its class.", lambda a: a.key),
+        Attribute("distribution", "string", "How deliveries are spread.", lambda a: a.distribution),
+        *integers(
+            (
+                ("inProcess", "Receivers that are the router itself.", lambda a: a.in_process),
+                ("subscriberCount", "Receivers besides.", lambda a: a.subscribers),
+                ("remoteCount", "Other routers with receivers: none.", constant(0)),
+                ("containerCount", "Link routes' containers: none.", constant(0)),
+                ("deliveriesIngress", "Came in for it.", partial(_address_count, "ingress")),
+                ("deliveriesEgress", "Went out from it.", partial(_address_count, "egress")),
+                ("deliveriesTransit", "Between other routers: none.", constant(0)),
+                ("deliveriesToContainer", "To link routes' containers: none.", constant(0)),
+                ("deliveriesFromContainer", "From those: none.", constant(0)),
+            )
+        ),
+        Attribute(
+            "remoteHostRouters",
+            "list",
+            "Other routers with receivers: none.",
+            lambda _: [],
+        ),
+    ),
+    absent=(
+        *("deliveriesIngressRouteContainer", "deliveriesEgressRouteContainer"),
+        *("deliveriesRedirectedToFallback", "transitOutstanding", "trackedDeliveries", "priority"),
+    ),
+)

@@ -1,0 +1,51 @@
+"""Types that tools ask for, and of which this router has no entities."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.management.entities.attributes import constant, identified
+from router.management.schema import CONFIGURATION, OPERATIONAL, EntityType
+
+
+def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
+    """A type that tools ask for, and of which this router has no entities."""
+    attributes = tuple(identified(constant(None), constant(None), name))
+    return EntityType(name, meaning, base, attributes, absent)
+
+
+# What is to be told of each stands with the part of the router that will make them.
+EMPTY: Final = (
+    _none(
+        "router.node",
+        "Another router: there are none.",
+        OPERATIONAL,
+        *("id", "protocolVersion", "instance", "linkState", "nextHop", "validOrigins", "address"),
+        *("routerLink", "cost", "lastTopoChange", "index"),
+    ),
+    _none(
+        "router.config.linkRoute",
+        "A link route: there are none.",
+        CONFIGURATION,
+        *("prefix", "pattern", "addExternalPrefix", "delExternalPrefix", "containerId"),
+        *("connection", "distribution", "direction", "operStatus"),
+    ),
+    _none(
+        "router.config.autoLink",
+        "An auto-link: there are none.",
+        CONFIGURATION,
+        *("address", "direction", "phase", "containerId", "connection", "externalAddress"),
+        *("fallback", "linkRef", "operStatus", "lastError"),
+    ),
+    _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
+    _none("vhost", "A policy for a host: there are none.", CONFIGURATION),
+    _none("vhostStats", "What such a policy counts: there are none.", OPERATIONAL),
+    _none(
+        "allocator",
+        "A pool of memory: there are none.",
+        OPERATIONAL,
+        *("typeName", "typeSize", "transferBatchSize", "localFreeListMax", "globalFreeListMax"),
+        *("totalAllocFromHeap", "totalFreeToHeap", "heldByThreads", "batchesRebalancedToThreads"),
+        "batchesRebalancedToGlobal",
+    ),
+)

@@ -1,0 +1,26 @@
+"""What a running router's entities tell, as whoever asks for them gets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.management.entity_types import ENTITY_TYPES
+from router.management.schema import EntityType
+from router.management.views import RouterView
+
+from support.loopback import Running
+
+
+def view_of(running: Running) -> RouterView:
+    """The router as management sees it."""
+    node = running.node
+    return RouterView(node.container_id, "host", node.configuration, node.exchange, 0.0)
+
+
+def told(running: Running, entity_type: EntityType) -> list[dict[str, Any]]:
+    """All attributes of all entities of a type."""
+    _, entities = ENTITY_TYPES[entity_type.long_name]
+    return [
+        {each.name: each.read(entity) for each in entity_type.attributes}
+        for entity in entities(view_of(running))
+    ]
