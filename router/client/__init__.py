@@ -1,7 +1,14 @@
-"""A small AMQP client on the router's own engine: connect, send, receive."""
+"""A small AMQP client on the router's own engine: connect, send, receive, ask for management."""
 
 from router.client.connection import ClientConnection, connect
 from router.client.failures import ClientError, ConnectFailed, ConnectionLost, LinkLost
+from router.client.management import (
+    ManagementClient,
+    NoAnswer,
+    RequestRefused,
+    connect_management,
+    open_management,
+)
 from router.client.receiver import Received, Receiver
 from router.client.sender import Sender, Sending
 from router.client.url import Url, parse_url
@@ -12,11 +19,16 @@ __all__ = [
     "ConnectFailed",
     "ConnectionLost",
     "LinkLost",
+    "ManagementClient",
+    "NoAnswer",
     "Received",
     "Receiver",
+    "RequestRefused",
     "Sender",
     "Sending",
     "Url",
     "connect",
+    "connect_management",
+    "open_management",
     "parse_url",
 ]

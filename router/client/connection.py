@@ -196,7 +196,7 @@ class ClientConnection:
 
     async def open_receiver(
         self,
-        address: str,
+        address: str | None,
         *,
         credit: int = 100,
         count: int | None = None,
@@ -205,8 +205,9 @@ class ClientConnection:
         name: str | None = None,
         max_message_size: int | None = None,
     ) -> Receiver:
-        """Attach a receiver to an address; messages come from here on (see `Receiver`), none of
-        them of more octets than `max_message_size`.
+        """Attach a receiver to an address, or with None to a node that the peer makes for it (its
+        name is `Receiver.address`). Messages come from here on (see `Receiver`), none of them of
+        more octets than `max_message_size`.
 
         Raises LinkLost where the peer refuses, and ConnectionLost.
         """
@@ -219,7 +220,7 @@ class ClientConnection:
                 role=Role.RECEIVER,
                 snd_settle_mode=mode,
                 rcv_settle_mode=ReceiverSettleMode.FIRST,
-                source=Source(address=address),
+                source=Source(address=address, dynamic=address is None),
                 target=Target(address=self.container_id),
                 max_message_size=max_message_size,
             )

@@ -104,6 +104,12 @@ class Receiver(ClientLink):
         self._is_dry = False
 
     @property
+    def address(self) -> str | None:
+        """Where it receives from, as the peer named it."""
+        source = self.link.remote_attach.source
+        return None if source is None else source.address
+
+    @property
     def credit(self) -> int:
         """How many messages the sender may send from here on."""
         credit: int = self.link.credit

@@ -1,0 +1,303 @@
+"""Asking a router's `$management`: requests, one at a time, each with its answer or the reason why.
+
+    async with connect_management("amqp://127.0.0.1") as management:
+        table = await management.query("router.link", ["linkName", "linkDir"])
+        router = await management.read("router", name="router/A")
+
+Type names are taken as they are given; a Trioute router knows them with and without Dispatch's
+prefix. Where an answer does not come within the time given, that is said, and the connection can
+be used on: an answer that comes too late is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import attrs
+import trio
+
+from router.amqp.message import AmqpValue, Message, Properties
+from router.amqp.performatives import Accepted, Rejected
+from router.amqp.types import Int
+from router.client.connection import ClientConnection, connect
+from router.client.failures import ClientError, told_description
+from router.client.receiver import Receiver
+from router.client.sender import Sender, Sending
+from router.client.url import Url, parse_url
+from router.errors import AmqpError, TriouteError
+
+NODE: Final = "$management"
+TIMEOUT_S: Final = 5.0
+# How many entities are asked for at once: an answer stays well under a mebibyte.
+PAGE: Final = 500
+
+
+class NoAnswer(ClientError):
+    """A request was not answered in time, or nobody was there to take it."""
+
+
+class RequestRefused(TriouteError):
+    """The node answered that it would not. `status` is its statusCode: 400, 403, 404, 500, 501."""
+
+    def __init__(self, status: int, description: str) -> None:
+        super().__init__(status, description)
+        self.status = status
+        self.description = description
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.description}".rstrip()
+
+
+@attrs.frozen
+class Table:
+    """What a query found: the names of the attributes, and a row of values for each entity.
+
+    Asked for names, a router leaves out those that it has nothing to say about.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def entities(self) -> list[dict[str, Any]]:
+        """A map for each row, without what has no value."""
+        return [
+            {name: value for name, value in zip(self.names, row, strict=True) if value is not None}
+            for row in self.rows
+        ]
+
+
+@asynccontextmanager
+async def connect_management(
+    url: Url | str, *, node: str | None = None, timeout_s: float = TIMEOUT_S
+) -> AsyncIterator[ManagementClient]:
+    """Connect to the management node of a router, and close when the block ends.
+
+    The node is `node`, or else the URL's address, or else `$management`. `timeout_s` is how long
+    the connection may take, and then each request. Raises ConnectFailed, LinkLost where the node
+    is not there, NoAnswer, and ValueError for a text that is no URL.
+    """
+    where = parse_url(url) if isinstance(url, str) else url
+    async with connect(where, timeout_s=timeout_s) as connection:
+        yield await open_management(
+            connection, node=node or where.address or NODE, timeout_s=timeout_s
+        )
+
+
+async def open_management(
+    connection: ClientConnection, *, node: str = NODE, timeout_s: float = TIMEOUT_S
+) -> ManagementClient:
+    """Attach to a management node over a connection that is open; raises LinkLost and NoAnswer."""
+    with trio.move_on_after(timeout_s):
+        replies = await connection.open_receiver(None)
+        sender = await connection.open_sender(node)
+        return ManagementClient(node, sender, replies, timeout_s)
+    raise NoAnswer("", f"{node}: the router did not attach within {timeout_s:g} s")
+
+
+class ManagementClient:
+    """One management node; made by `connect_management` or `open_management`.
+
+    Every method that asks raises RequestRefused where the node says no, NoAnswer where it says
+    nothing, and LinkLost or ConnectionLost.
+    """
+
+    def __init__(self, node: str, sender: Sender, replies: Receiver, timeout_s: float) -> None:
+        self.node = node
+        self.timeout_s = timeout_s
+        self._sender = sender
+        self._replies = replies
+        self._one_at_a_time = trio.Lock()
+        self._asked = 0
+
+    async def request(
+        self,
+        operation: str,
+        properties: Mapping[str, Any] | None = None,
+        body: Any = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Ask for an operation, and return the body of the answer.
+
+        `properties` become application-properties; those whose value is None are left out, and
+        whole numbers are sent as an int, as other tools do.
+        """
+        async with self._one_at_a_time:
+            self._asked += 1
+            asked = {"operation": operation, **_sendable(properties or {})}
+            message = Message(
+                properties=Properties(
+                    to=self.node,
+                    reply_to=self._replies.address,
+                    message_id=f"{self._asked}",
+                    correlation_id=f"{self._asked}",
+                ),
+                application_properties=asked,
+                body=(AmqpValue({} if body is None else body),),
+            )
+            answer = await self._answer(message, self.timeout_s if timeout_s is None else timeout_s)
+        return _body(answer)
+
+    async def _answer(self, message: Message, timeout_s: float) -> Message:
+        """Send a request and wait for the answer to it."""
+        refused: list[str] = []
+
+        def told(sending: Sending) -> None:
+            if not isinstance(sending.outcome, Accepted | None):
+                refused.append(_why(sending.outcome))
+                scope.cancel()
+
+        with trio.move_on_after(timeout_s) as scope:
+            self._sender.outcome_told = told
+            try:
+                await self._sender.wait_for_room()
+                self._sender.send_nowait(message)
+                return await self._matching(message)
+            finally:
+                self._sender.outcome_told = None
+        if refused:
+            raise NoAnswer("", f"{self.node} did not take the request: {refused[0]}")
+        raise NoAnswer("", f"{self.node} did not answer within {timeout_s:g} s")
+
+    async def _matching(self, request: Message) -> Message:
+        """The answer to this request; answers to earlier ones come too late."""
+        assert request.properties is not None
+        while True:
+            received = await self._replies.receive()
+            received.accept()
+            try:
+                answer = received.message
+            except AmqpError as error:
+                raise NoAnswer(error.condition, f"the answer is no message: {error}") from None
+            told = answer.properties
+            if told is not None and told.correlation_id == request.properties.correlation_id:
+                return answer
+
+    # The operations that every management node has.
+
+    async def query(
+        self,
+        entity_type: str | None = None,
+        names: Sequence[str] = (),
+        *,
+        offset: int = 0,
+        count: int | None = None,
+    ) -> Table:
+        """The entities of a type, or of all, from `offset` on: `count` of them, or all there are.
+
+        They are asked for in pages, so what comes and goes meanwhile may be missed or told twice.
+        """
+        told: tuple[str, ...] = ()
+        rows: list[tuple[Any, ...]] = []
+        async for page in self.pages(entity_type, names, offset=offset, count=count):
+            told = page.names
+            rows.extend(page.rows)
+        return Table(told, tuple(rows))
+
+    async def pages(
+        self,
+        entity_type: str | None = None,
+        names: Sequence[str] = (),
+        *,
+        offset: int = 0,
+        count: int | None = None,
+    ) -> AsyncIterator[Table]:
+        """Like `query`, a page at a time, each asked for when the one before has been taken."""
+        left = count
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            asked = {"entityType": entity_type, "offset": offset, "count": size}
+            page = _table(await self.request("QUERY", asked, {"attributeNames": list(names)}))
+            yield page
+            if len(page.rows) < size:
+                return
+            offset += size
+            left = None if left is None else left - size
+
+    async def read(
+        self,
+        entity_type: str | None = None,
+        *,
+        name: str | None = None,
+        identity: str | None = None,
+    ) -> dict[str, Any]:
+        """One entity's attributes."""
+        return _map(await self.request("READ", _one(entity_type, name, identity)))
+
+    async def create(
+        self, entity_type: str | None, attributes: Mapping[str, Any], *, name: str | None = None
+    ) -> dict[str, Any]:
+        """Make an entity; returns its attributes."""
+        return _map(await self.request("CREATE", _one(entity_type, name), dict(attributes)))
+
+    async def update(
+        self,
+        entity_type: str | None,
+        attributes: Mapping[str, Any],
+        *,
+        name: str | None = None,
+        identity: str | None = None,
+    ) -> dict[str, Any]:
+        """Change an entity; returns its attributes."""
+        return _map(
+            await self.request("UPDATE", _one(entity_type, name, identity), dict(attributes))
+        )
+
+    async def delete(
+        self,
+        entity_type: str | None = None,
+        *,
+        name: str | None = None,
+        identity: str | None = None,
+    ) -> None:
+        """Delete an entity."""
+        await self.request("DELETE", _one(entity_type, name, identity))
+
+
+def _one(
+    entity_type: str | None, name: str | None = None, identity: str | None = None
+) -> dict[str, str | None]:
+    return {"type": entity_type, "name": name, "identity": identity}
+
+
+def _sendable(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: Int(value) if type(value) is int and -(2**31) <= value < 2**31 else value
+        for name, value in properties.items()
+        if value is not None
+    }
+
+
+def _body(answer: Message) -> Any:
+    """What an answer says; raises RequestRefused where it says no."""
+    properties = answer.application_properties or {}
+    status = properties.get("statusCode")
+    if isinstance(status, bool) or not isinstance(status, int):
+        raise NoAnswer("", "the answer has no statusCode")
+    if not 200 <= status < 300:
+        raise RequestRefused(int(status), str(properties.get("statusDescription") or ""))
+    section = answer.body[0] if answer.body else None
+    return section.value if isinstance(section, AmqpValue) else None
+
+
+def _map(body: Any) -> dict[str, Any]:
+    return body if isinstance(body, dict) else {}
+
+
+def _table(body: Any) -> Table:
+    """The body of an answer to QUERY; raises NoAnswer where it is no table."""
+    names, rows = (_map(body).get(name) for name in ("attributeNames", "results"))
+    if not isinstance(names, list) or not isinstance(rows, list):
+        raise NoAnswer("", "the answer to a QUERY has no attributeNames or no results")
+    if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
+        raise NoAnswer("", "the answer to a QUERY has a row that is not as long as its names")
+    return Table(tuple(map(str, names)), tuple(map(tuple, rows)))
+
+
+def _why(outcome: Any) -> str:
+    """What an outcome other than accepted says of a request."""
+    if isinstance(outcome, Rejected) and outcome.error is not None:
+        return f"{outcome.error.condition}: {told_description(outcome.error)}"
+    return type(outcome).__name__.lower()
