@@ -21,7 +21,8 @@ from router.amqp.types import Int
 from router.client import ClientError, Received, Sender, Sending
 from router.client.connection import connect_over
 from router.errors import AmqpError
-from router.management.operations import OK, SERVER_ERROR, Answer, Request, Rows, answer
+from router.management.operations import answer
+from router.management.requests import BAD_REQUEST, SERVER_ERROR, Answer, Request, Rows
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
@@ -122,14 +123,14 @@ class Agent:
         properties = message.properties
         assert properties is not None
         try:
-            answered = answer(self.router, request_of(message))
+            answered = await answer(self.router, request_of(message))
             payload = await encode_answer(properties, answered)
         # whatever it is: the log has all of it, and the next request is not to suffer
         except Exception as defect:
             log.exception("management request failed")
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
             payload = await encode_answer(properties, answered)
-        if answered.status != OK:
+        if answered.status >= BAD_REQUEST:
             log.info("management request refused", status=answered.status, why=answered.description)
         return payload
 

@@ -1,27 +1,27 @@
-"""What is asked of `$management`, and the answer: reading alone, no socket, no clock.
+"""What is asked of `$management`, and the answer: no socket, no clock.
 
 The operations, their arguments and the status codes are Dispatch's (AMQP management, working draft
-9). Whoever asks wrongly gets 400, 404 or 501 and a sentence; nothing that is asked changes
-anything.
+9). Whoever asks wrongly gets 400, 404 or 501 and a sentence.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Final
 
-import attrs
-
 from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, NODE_OPERATIONS
+from router.management.requests import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    Answer,
+    Refused,
+    Request,
+    Rows,
+)
 from router.management.schema import PREFIX, EntityType, long_name
 from router.management.views import RouterView
-
-OK: Final = 200
-BAD_REQUEST: Final = 400
-NOT_FOUND: Final = 404
-SERVER_ERROR: Final = 500
-NOT_IMPLEMENTED: Final = 501
 
 # The node goes by the standard's name as well.
 NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
@@ -31,73 +31,20 @@ WIDEST_INDENT: Final = 16
 _CHANGES: Final = ("CREATE", "UPDATE", "DELETE")
 
 
-class Refused(Exception):
-    """A request that gets another answer than 200."""
-
-    def __init__(self, status: int, description: str) -> None:
-        super().__init__(status, description)
-        self.status = status
-        self.description = description
-
-
-@attrs.frozen
-class Request:
-    """What one message asks: its application-properties and its body."""
-
-    properties: dict[str, Any]
-    body: Any
-
-    def text(self, name: str) -> str | None:
-        """A property that is text; raises Refused where it is something else."""
-        value = self.properties.get(name)
-        if value is not None and not isinstance(value, str):
-            raise Refused(BAD_REQUEST, f"{name} is no string")
-        return value
-
-    def count(self, name: str) -> int | None:
-        """A property that is a whole number, not below 0; raises Refused."""
-        value = self.properties.get(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")
-        return int(value)
-
-
-@attrs.frozen
-class Rows:
-    """The body of the answer to a QUERY. Each step of `rows` is a short one, and yields a row of
-    the values that `names` are of, or None where there is nothing to be told of an entity.
-
-    Between two steps the router may go on: entities are told as they are when they are reached.
-    """
-
-    names: list[str]
-    rows: Iterator[list[Any] | None]
-
-
-@attrs.frozen
-class Answer:
-    """What is answered. `body` is what AMQP can carry, or Rows."""
-
-    body: Any = attrs.Factory(dict)
-    status: int = OK
-    description: str = "OK"
-
-
-def answer(router: RouterView, request: Request) -> Answer:
+async def answer(router: RouterView, request: Request) -> Answer:
     """Answer one request, whatever it asks."""
     try:
-        return Answer(_perform(router, request))
+        answered = _perform(router, request)
+        if isinstance(answered, Awaitable):
+            answered = await answered
     except Refused as refused:
         return Answer({}, refused.status, refused.description)
+    return answered if isinstance(answered, Answer) else Answer(answered)
 
 
 def _perform(router: RouterView, request: Request) -> Any:
-    operation = request.text("operation")
-    if not operation:
-        raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
-    asked = operation.upper()
+    """The body of the answer, or the Answer, or what is to be awaited for it."""
+    asked = request.operation
     if asked in _CHANGES:
         raise Refused(
             NOT_IMPLEMENTED, f"{asked} is not implemented: nothing can be changed here yet"

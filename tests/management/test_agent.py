@@ -23,7 +23,8 @@ from router.management.agent import (
     node_names,
     request_of,
 )
-from router.management.operations import Answer, Rows, answer
+from router.management.operations import answer
+from router.management.requests import Answer, Rows
 
 from support.loopback import Running, running_node
 
@@ -199,10 +200,10 @@ async def test_answers_that_nobody_waits_for_are_forgotten() -> None:
 
 
 async def test_a_mistake_of_ours_spoils_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(router: Any, made: Any) -> Answer:
+    async def broken(router: Any, made: Any) -> Answer:
         if made.properties.get("operation") == "break":
             raise ZeroDivisionError
-        return answer(router, made)
+        return await answer(router, made)
 
     monkeypatch.setattr("router.management.agent.answer", broken)
     with capture_logs() as logs:

@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
+import trio
 
 from router.amqp.encode import encode_value
 from router.config.model import Configuration, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.management.operations import Answer, Request, answer
+from router.management.operations import answer
+from router.management.requests import Answer, Request
 from router.management.views import RouterView
 from router.node import Node
 
@@ -22,7 +24,7 @@ def ask(body: Any = None, **properties: Any) -> Answer:
     """What a router with three listeners and no connections answers."""
     node = Node(Configuration(router=RouterSettings(id="solo"), listeners=LISTENERS))
     router = RouterView("solo", "host", node.configuration, node.exchange, 0.0)
-    return answer(router, Request(properties, body))
+    return trio.run(answer, router, Request(properties, body))
 
 
 def query(names: list[str] | None = None, **properties: Any) -> Any:

@@ -1,0 +1,84 @@
+"""What a request asks and what an answer tells: the words that all operations share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+OK: Final = 200
+CREATED: Final = 201
+NO_CONTENT: Final = 204
+BAD_REQUEST: Final = 400
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+SERVER_ERROR: Final = 500
+NOT_IMPLEMENTED: Final = 501
+"""The status codes are Dispatch's (AMQP management, working draft 9)."""
+
+
+class Refused(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, description: str) -> None:
+        super().__init__(status, description)
+        self.status = status
+        self.description = description
+
+
+@attrs.frozen
+class Request:
+    """What one message asks: its application-properties and its body.
+
+    `connection` is the number of the connection that it came by, None where nobody can tell.
+    """
+
+    properties: dict[str, Any]
+    body: Any
+    connection: int | None = None
+
+    @property
+    def operation(self) -> str:
+        """What is to be done, in capitals; raises Refused where it is not said."""
+        operation = self.text("operation")
+        if not operation:
+            raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
+        return operation.upper()
+
+    def text(self, name: str) -> str | None:
+        """A property that is text; raises Refused where it is something else."""
+        value = self.properties.get(name)
+        if value is not None and not isinstance(value, str):
+            raise Refused(BAD_REQUEST, f"{name} is no string")
+        return value
+
+    def count(self, name: str) -> int | None:
+        """A property that is a whole number, not below 0; raises Refused."""
+        value = self.properties.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")
+        return int(value)
+
+
+@attrs.frozen
+class Rows:
+    """The body of the answer to a QUERY. Each step of `rows` is a short one, and yields a row of
+    the values that `names` are of, or None where there is nothing to be told of an entity.
+
+    Between two steps the router may go on: entities are told as they are when they are reached.
+    """
+
+    names: list[str]
+    rows: Iterator[list[Any] | None]
+
+
+@attrs.frozen
+class Answer:
+    """What is answered. `body` is what AMQP can carry, or Rows."""
+
+    body: Any = attrs.Factory(dict)
+    status: int = OK
+    description: str = "OK"
