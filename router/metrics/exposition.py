@@ -19,12 +19,18 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric as Family
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric as Family,
+)
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from router.metrics.catalogue import METRICS, Metric
+from router.metrics.catalogue import METRICS
 from router.metrics.labels import AddressLabels
+from router.metrics.metric import Metric, Spread, Value
 from router.metrics.reading import Observed, take_reading
 
 _OPENMETRICS: Final = "application/openmetrics-text"
@@ -49,7 +55,7 @@ class RouterCollector:
         for metric in self.metrics:
             family = _family(metric)
             for labels, value in metric.read(reading):
-                family.add_metric(labels, value)
+                _add(family, labels, value)
             yield family
 
     def describe(self) -> Iterable[Family]:
@@ -57,9 +63,20 @@ class RouterCollector:
         return [_family(metric) for metric in self.metrics]
 
 
-def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
+def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily:
+    if metric.kind == "histogram":
+        return HistogramMetricFamily(metric.name, metric.meaning, labels=metric.labels)
     make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
     return make(metric.name, metric.meaning, labels=metric.labels)
+
+
+def _add(family: Family, labels: tuple[str, ...], value: Value) -> None:
+    if isinstance(value, Spread):
+        assert isinstance(family, HistogramMetricFamily)
+        family.add_metric(labels, value.buckets(), value.sum)
+    else:
+        assert isinstance(family, CounterMetricFamily | GaugeMetricFamily)
+        family.add_metric(labels, value)
 
 
 @attrs.frozen

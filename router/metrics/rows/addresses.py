@@ -1,0 +1,77 @@
+"""Of addresses, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from router.metrics.metric import Metric, Sample
+from router.metrics.reading import AddressReading, Reading
+from router.metrics.rows.deliveries import outcomes_of
+
+
+def by_address(
+    read: Callable[[AddressReading], float],
+) -> Callable[[Reading], Iterable[Sample]]:
+    """What reads a number of each address."""
+    return lambda reading: (((each.label,), read(each)) for each in reading.addresses)
+
+
+def _outcomes(reading: Reading) -> Iterable[Sample]:
+    for each in reading.addresses:
+        for outcome, count in outcomes_of(each.counters):
+            yield (each.label, *outcome), count
+
+
+ADDRESSES: Final = (
+    Metric(
+        "trioute_address_deliveries_ingress_total",
+        "counter",
+        "Deliveries that came in for an address.",
+        ("address",),
+        by_address(lambda a: a.counters.ingress),
+    ),
+    Metric(
+        "trioute_address_deliveries_egress_total",
+        "counter",
+        "Deliveries of an address that went out.",
+        ("address",),
+        by_address(lambda a: a.counters.egress),
+    ),
+    Metric(
+        "trioute_address_deliveries_redelivered_total",
+        "counter",
+        "Deliveries of an address that one receiver gave back and another one got.",
+        ("address",),
+        by_address(lambda a: a.counters.redelivered),
+    ),
+    Metric(
+        "trioute_address_deliveries_outcome_total",
+        "counter",
+        "Deliveries of an address by how they ended; outcomes as in "
+        "trioute_deliveries_outcome_total.",
+        ("address", "outcome"),
+        _outcomes,
+    ),
+    Metric(
+        "trioute_address_deliveries_waiting",
+        "gauge",
+        "Deliveries of an address that wait in the router.",
+        ("address",),
+        by_address(lambda a: a.waiting),
+    ),
+    Metric(
+        "trioute_address_consumers",
+        "gauge",
+        "Links that receive from an address.",
+        ("address",),
+        by_address(lambda a: a.consumers),
+    ),
+    Metric(
+        "trioute_address_producers",
+        "gauge",
+        "Links that send to an address; senders without one (anonymous) are at none.",
+        ("address",),
+        by_address(lambda a: a.producers),
+    ),
+)

@@ -1,0 +1,109 @@
+"""Of connections, sessions and links, and what they may do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.metrics.metric import Metric, one
+
+ENDPOINT: Final = ("endpoint", "direction", "role")
+
+CONNECTIONS: Final = (
+    Metric(
+        "trioute_connections",
+        "gauge",
+        "Connections there are, by the listener (direction in) or connector (out) they belong to.",
+        ENDPOINT,
+        lambda r: (((t.name, t.direction, t.role), count) for t, count in r.connections),
+    ),
+    Metric(
+        "trioute_connections_opened_total",
+        "counter",
+        "Connections that were opened by both sides.",
+        ENDPOINT,
+        lambda r: (((t.name, t.direction, t.role), t.opened) for t, _ in r.connections),
+    ),
+    Metric(
+        "trioute_connections_failed_total",
+        "counter",
+        "Connections that ended with an error or without a close, or could not be made; not those "
+        "that were redirected, unless a connector did not follow.",
+        ENDPOINT,
+        lambda r: (((t.name, t.direction, t.role), t.failed) for t, _ in r.connections),
+    ),
+    Metric(
+        "trioute_connections_held_back",
+        "gauge",
+        "Connections that may send no more for now, because too much of what they sent waits.",
+        (),
+        one(lambda r: r.connections_held_back),
+    ),
+    Metric(
+        "trioute_redirects_issued_total",
+        "counter",
+        "Peers that were told to go elsewhere, by what was redirected: a connection, a link, or a "
+        "message of an anonymous sender.",
+        ("kind",),
+        lambda r: (((kind,), count) for kind, count in r.redirects_issued.items()),
+    ),
+    Metric(
+        "trioute_redirects_followed_total",
+        "counter",
+        "Redirects that a connector has followed.",
+        ENDPOINT,
+        lambda r: (((t.name, t.direction, t.role), t.followed) for t, _ in r.connections),
+    ),
+    Metric("trioute_sessions", "gauge", "Sessions there are.", (), one(lambda r: r.sessions)),
+    Metric(
+        "trioute_links",
+        "gauge",
+        "Links attached, by direction: those the router receives on (in) or sends on (out).",
+        ("direction",),
+        lambda r: [(("in",), r.incoming.attached), (("out",), r.outgoing.attached)],
+    ),
+    Metric(
+        "trioute_links_stolen_total",
+        "counter",
+        "Links that were closed because their peer attached them again, elsewhere.",
+        (),
+        one(lambda r: r.links_stolen),
+    ),
+    Metric(
+        "trioute_link_stealing_refused_total",
+        "counter",
+        "Attaches that were refused because a link of that name is attached that the peer may not "
+        "steal (linkStealing).",
+        (),
+        one(lambda r: r.stealing_refused),
+    ),
+    Metric(
+        "trioute_links_suspended",
+        "gauge",
+        "Links that are gone, and whose sources or targets stay until their timeout ends.",
+        (),
+        one(lambda r: r.links_suspended),
+    ),
+    Metric(
+        "trioute_links_resumed_total",
+        "counter",
+        "Links that were attached again while they were suspended, or stolen with what they had "
+        "unsettled.",
+        (),
+        one(lambda r: r.links_resumed),
+    ),
+    Metric(
+        "trioute_links_blocked",
+        "gauge",
+        "Links without credit: senders that were granted none (in), and receivers that have given "
+        "none while deliveries wait for them (out).",
+        ("direction",),
+        lambda r: [(("in",), r.incoming.blocked), (("out",), r.outgoing.blocked)],
+    ),
+    Metric(
+        "trioute_addresses",
+        "gauge",
+        "Addresses in use, by whether a client named them or the router made them for one link.",
+        ("kind",),
+        lambda r: [(("named",), r.named_addresses), (("dynamic",), r.dynamic_addresses)],
+    ),
+)

@@ -1,0 +1,122 @@
+"""Of deliveries, all together: how many, how they ended, and what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from router.core.counters import Counters
+from router.metrics.metric import Metric, Sample, one
+
+OUTCOMES: Final = (
+    "accepted",
+    "rejected",
+    "released",
+    "modified",
+    "expired",
+    "aborted",
+    "no_destination",
+    "shed",
+    "malformed",
+)
+_OUTCOME_MEANING: Final = (
+    "accepted, rejected, released and modified by what the receiver said (or, its link lost, what "
+    "that means to the sender); expired when the ttl ended in the router; aborted when the sender "
+    "gave up half way; no_destination when nobody received from the address, or there was none; "
+    "shed when more waited than memoryLimitBytes allows, and the sender got it back; "
+    "malformed when its sections could not be those of a message"
+)
+
+
+def outcomes_of(counters: Counters) -> Iterable[Sample]:
+    """A sample for each way to end."""
+    return (((outcome,), getattr(counters, outcome)) for outcome in OUTCOMES)
+
+
+DELIVERIES: Final = (
+    Metric(
+        "trioute_deliveries_ingress_total",
+        "counter",
+        "Deliveries that came in.",
+        (),
+        one(lambda r: r.counters.ingress),
+    ),
+    Metric(
+        "trioute_deliveries_egress_total",
+        "counter",
+        "Deliveries that went out; a multicast goes out once to each receiver.",
+        (),
+        one(lambda r: r.counters.egress),
+    ),
+    Metric(
+        "trioute_deliveries_presettled_total",
+        "counter",
+        "Deliveries that came in settled, so that they have no outcome.",
+        (),
+        one(lambda r: r.counters.presettled),
+    ),
+    Metric(
+        "trioute_deliveries_dropped_presettled_total",
+        "counter",
+        "Settled deliveries that a receiver was not given, for want of one or of its credit.",
+        (),
+        one(lambda r: r.counters.dropped_presettled),
+    ),
+    Metric(
+        "trioute_deliveries_redelivered_total",
+        "counter",
+        "Deliveries that a receiver released or modified and another one got; each counts as an "
+        "outcome besides.",
+        (),
+        one(lambda r: r.counters.redelivered),
+    ),
+    Metric(
+        "trioute_deliveries_outcome_total",
+        "counter",
+        f"Deliveries by how they ended: {_OUTCOME_MEANING}.",
+        ("outcome",),
+        lambda r: outcomes_of(r.counters),
+    ),
+    Metric(
+        "trioute_deliveries_unsettled",
+        "gauge",
+        "Deliveries whose settlement is awaited: by senders (in), or from receivers (out).",
+        ("direction",),
+        lambda r: [(("in",), r.incoming.unsettled), (("out",), r.outgoing.unsettled)],
+    ),
+    Metric(
+        "trioute_deliveries_waiting",
+        "gauge",
+        "Deliveries that wait in the router for a receiver with credit.",
+        (),
+        one(lambda r: r.waiting),
+    ),
+    Metric(
+        "trioute_ingress_bytes_total",
+        "counter",
+        "Octets of messages that came in.",
+        (),
+        one(lambda r: r.counters.bytes_in),
+    ),
+    Metric(
+        "trioute_egress_bytes_total",
+        "counter",
+        "Octets of messages that went out.",
+        (),
+        one(lambda r: r.counters.bytes_out),
+    ),
+    Metric(
+        "trioute_held_bytes",
+        "gauge",
+        "Octets of messages that wait in the router.",
+        (),
+        one(lambda r: r.held_bytes),
+    ),
+    Metric(
+        "trioute_held_limit_bytes",
+        "gauge",
+        "How many octets may wait in the router: memoryLimitBytes, as configured.",
+        (),
+        one(lambda r: r.held_limit_bytes),
+    ),
+)

@@ -1,0 +1,26 @@
+"""What is by address has the address first, and all others together at the end."""
+
+from __future__ import annotations
+
+from support.readings import idle_exchange, reading_of, samples
+
+
+def test_each_address_and_the_others() -> None:
+    exchange = idle_exchange("a", "b")
+    for address in exchange.table.addresses():
+        address.counters.ingress = 5
+    name = "trioute_address_deliveries_ingress_total"
+    assert samples(reading_of(exchange), name) == {("a",): 5, ("b",): 5, ("other",): 0}
+    assert samples(reading_of(exchange, limit=2), name) == {("a",): 5, ("b",): 5, ("other",): 0}
+
+
+def test_without_a_label_it_is_among_the_others() -> None:
+    exchange = idle_exchange("a", "b")
+    for count, address in enumerate(exchange.table.addresses(), 1):
+        address.counters.accepted = address.counters.ingress = count
+    name = "trioute_address_deliveries_outcome_total"
+    found = samples(reading_of(exchange, limit=1), name)
+    assert {labels: value for labels, value in found.items() if value} == {
+        ("b", "accepted"): 2,
+        ("other", "accepted"): 1,
+    }

@@ -1,0 +1,32 @@
+"""What the metrics read of a router that nobody is connected to, and their samples by name."""
+
+from __future__ import annotations
+
+from router.core.table import AddressTable
+from router.metrics.catalogue import METRICS
+from router.metrics.labels import AddressLabels
+from router.metrics.metric import Value
+from router.metrics.reading import Reading, take_reading
+from router.net.exchange import Exchange
+
+
+def idle_exchange(*addresses: str) -> Exchange:
+    """A router's hub without connections, with some addresses in use."""
+    table = AddressTable([], "balanced", lambda _: "")
+    for name in addresses:
+        assert table.enter(name) is not None
+    return Exchange(table, 2**20, 65536)
+
+
+def reading_of(exchange: Exchange, *, limit: int = 100) -> Reading:
+    """A reading after 1.5 seconds, with labels for so many."""
+    return take_reading(exchange, AddressLabels(exchange.table, limit), 1.5)
+
+
+def samples(reading: Reading, name: str) -> dict[tuple[str, ...], Value]:
+    """The samples of one metric, by its labels' values."""
+    (metric,) = (each for each in METRICS if each.name == name)
+    found = list(metric.read(reading))
+    by_labels = dict(found)
+    assert len(by_labels) == len(found), f"{name} has labels that stand twice"
+    return by_labels
