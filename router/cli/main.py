@@ -7,6 +7,7 @@ import click
 from router import __version__
 from router.build import data_plane
 from router.cli.check import check
+from router.cli.manage import manage
 from router.cli.passwd import passwd
 from router.cli.receive import receive
 from router.cli.run import run
@@ -26,3 +27,4 @@ main.add_command(check)
 main.add_command(passwd)
 main.add_command(send)
 main.add_command(receive)
+main.add_command(manage)

@@ -1,0 +1,160 @@
+"""What the commands share that ask a running router: its place, deadlines, errors, exit codes.
+
+Exit codes: 0 all is done, 1 the router said no, 2 a wrong command line, 3 there is no connection
+or no answer, 130 and 143 ended by SIGINT or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+import trio
+
+from router.cli.traffic import EXIT_DONE, EXIT_NO_LINK, EXIT_NOT_ALL, EXIT_PIPE, read_url
+from router.client import ClientError, ManagementClient, RequestRefused, Url, connect_management
+from router.client.management import NODE, TIMEOUT_S
+
+BUS: Final = "TRIOUTE_BUS"
+
+
+@attrs.frozen
+class Place:
+    """Which router is asked, by way of which, and how long each answer may take."""
+
+    url: Url
+    node: str = NODE
+    timeout_s: float = TIMEOUT_S
+
+
+def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say which router is meant; it gets them as `place`."""
+
+    @functools.wraps(command)
+    def placed(
+        bus: Url,
+        router: str | None,
+        edge_router: str | None,
+        timeout: float,
+        sasl_username: str | None,
+        sasl_password_file: Path | None,
+        **options: Any,
+    ) -> Any:
+        url = _with_user(bus, sasl_username, sasl_password_file)
+        if router is not None and edge_router is not None:
+            raise click.UsageError("--router and --edge-router cannot be together")
+        node = url.address or NODE
+        if router is not None:
+            node = f"_topo/0/{router}/{NODE}"
+        elif edge_router is not None:
+            node = f"_edge/{edge_router}/{NODE}"
+        return command(place=Place(url, node, timeout), **options)
+
+    for option in reversed(_OPTIONS):
+        placed = option(placed)
+    return placed
+
+
+_OPTIONS: Final = (
+    click.option(
+        "-b",
+        "--bus",
+        metavar="URL",
+        default="amqp://127.0.0.1",
+        envvar=BUS,
+        show_envvar=True,
+        show_default=True,
+        callback=read_url,
+        help="The router to connect to, amqp://[user:password@]host[:port].",
+    ),
+    click.option(
+        "-r", "--router", metavar="ID", help="Ask this router, by way of the one connected to."
+    ),
+    click.option(
+        "-d", "--edge-router", metavar="ID", help="Ask this edge router, by way of that one."
+    ),
+    click.option(
+        "-t",
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(0, min_open=True),
+        default=TIMEOUT_S,
+        show_default=True,
+        help="How long the connection, and each answer, may take.",
+    ),
+    click.option("--sasl-username", metavar="NAME", help="The user, where the URL has none."),
+    click.option(
+        "--sasl-password-file",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A file whose first line is the user's password.",
+    ),
+)
+
+
+def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
+    if name is not None:
+        url = attrs.evolve(url, user=name)
+    if file is not None:
+        if url.user is None:
+            raise click.UsageError("--sasl-password-file needs a user")
+        lines = file.read_text(encoding="utf-8").splitlines()
+        url = attrs.evolve(url, password=lines[0] if lines else "")
+    return url
+
+
+def ask(place: Place, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
+    """Connect, do the work, and exit; every failure is one line on standard error."""
+    try:
+        code, complaint = trio.run(_ask, place, work)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # whoever read our output has enough; Python must not complain about it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_PIPE)
+    if complaint:
+        click.echo(f"trioute: {complaint}", err=True)
+    sys.exit(code)
+
+
+async def _ask(
+    place: Place, work: Callable[[ManagementClient], Awaitable[None]]
+) -> tuple[int, str]:
+    """Do the work until it ends or a signal comes; the exit code, and what is to be said of it."""
+    code, complaint = EXIT_DONE, ""
+    broken: BrokenPipeError | None = None
+    async with trio.open_nursery() as nursery:
+        signalled = await nursery.start(_watch_signals, nursery.cancel_scope)
+        try:
+            async with connect_management(
+                place.url, node=place.node, timeout_s=place.timeout_s
+            ) as management:
+                await work(management)
+        except ClientError as error:
+            code, complaint = EXIT_NO_LINK, str(error)
+        except RequestRefused as error:
+            code, complaint = EXIT_NOT_ALL, str(error)
+        except BrokenPipeError as error:
+            broken = error
+        nursery.cancel_scope.cancel()
+    if broken is not None:
+        raise broken
+    return (128 + signalled[0], "") if signalled else (code, complaint)
+
+
+async def _watch_signals(whole: trio.CancelScope, task_status: trio.TaskStatus[list[int]]) -> None:
+    """End everything with the first SIGINT or SIGTERM, whose number is then told."""
+    signalled: list[int] = []
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started(signalled)
+        async for number in signals:
+            signalled.append(number)
+            whole.cancel()
+            return

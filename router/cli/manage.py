@@ -1,0 +1,237 @@
+"""`trioute manage OPERATION`: ask `$management` for any operation, with the words of qdmanage."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import click
+
+from router.cli.asking import Place, ask, place_options
+from router.cli.render import as_json
+from router.client import ManagementClient, RequestRefused
+from router.management.entity_types import ENTITY_TYPES
+from router.management.schema import PREFIX, long_name
+
+# Short for those that people ask for most, as in qdmanage.
+_ROUTER_TYPES: Final = ("link", "node")
+_CONFIGURED_TYPES: Final = ("linkRoute", "address", "autoLink")
+
+
+@attrs.frozen
+class Order:
+    """What is asked for: an operation, what it is about, and how its answer is printed."""
+
+    operation: str
+    arguments: tuple[str, ...] = ()
+    kind: str | None = None
+    name: str | None = None
+    identity: str | None = None
+    stdin: bool = False
+    body: str | None = None
+    properties: str | None = None
+    indent: int | None = 2
+
+    def attributes(self) -> list[dict[str, Any]]:
+        """What to create, or what to change: a map for each entity.
+
+        Raises click's UsageError where it cannot be read.
+        """
+        if not self.stdin:
+            return [self.assignments()]
+        if self.arguments:
+            raise click.UsageError("attributes come from standard input or as arguments, not both")
+        try:
+            given = json.load(sys.stdin)
+        except ValueError as error:
+            raise click.UsageError(f"standard input is no JSON: {error}") from None
+        several = given if isinstance(given, list) else [given]
+        if not all(isinstance(each, dict) for each in several):
+            raise click.UsageError("standard input is no JSON map and no list of maps")
+        return several
+
+    def assignments(self) -> dict[str, Any]:
+        """The arguments `attribute=value`; without a value the attribute is null."""
+        return dict(_assigned(argument, self.kind) for argument in self.arguments)
+
+
+@click.command()
+@click.argument("operation")
+@click.argument("arguments", nargs=-1, metavar="[ATTRIBUTE[=VALUE]]...")
+@click.option("--type", "kind", help="The type of the entity, with or without its prefix.")
+@click.option("--name", help="The name of the entity.")
+@click.option("--identity", metavar="ID", help="The identity of the entity.")
+@click.option("--stdin", is_flag=True, help="Read attributes as JSON: a map, or a list of maps.")
+@click.option("--body", metavar="JSON", help="The body of an operation that is none of the usual.")
+@click.option("--properties", metavar="JSON", help="Further properties of such an operation.")
+@click.option(
+    "--indent",
+    type=click.IntRange(-1, 16),
+    default=2,
+    show_default=True,
+    help="How far JSON is indented; with -1 it is one line.",
+)
+@place_options
+def manage(place: Place, operation: str, indent: int, **given: Any) -> None:
+    """Ask a router for an OPERATION of its management, and print the answer as JSON.
+
+    \b
+    query [ATTRIBUTE]...           entities of a --type, or all
+    read                           one, by --name or --identity
+    create ATTRIBUTE=VALUE...      a new one of a --type
+    update ATTRIBUTE=VALUE...      change one, by --name or --identity
+    delete                         delete one, by --name or --identity
+    get-types, get-attributes, get-operations, get-annotations [TYPE]
+    get-schema, get-json-schema    what there is to ask for
+    get-mgmt-nodes                 other routers
+    get-log [limit=N]              what was logged last
+    any other [PROPERTY=VALUE]...  with --properties and --body
+
+    Exits with 0 when it was done, 1 when the router said no, and 3 when there was no connection or
+    no answer.
+    """
+    order = Order(operation=operation.upper(), indent=None if indent < 0 else indent, **given)
+    # what is given is read before anybody is asked
+    if order.operation in ("CREATE", "UPDATE"):
+        entities = order.attributes()
+        ask(place, lambda management: _each(management, order, entities))
+    elif order.operation in _USUAL:
+        perform = _USUAL[order.operation]
+        ask(place, lambda management: perform(management, order))
+    else:
+        properties = order.assignments() | _json_map(order.properties)
+        body = None if order.body is None else _json_or_text(order.body)
+        ask(place, lambda management: _other(management, order, properties, body))
+
+
+async def _query(management: ManagementClient, order: Order) -> None:
+    table = await management.query(_type(order.kind), order.arguments)
+    _print(table.entities(), order)
+
+
+async def _read(management: ManagementClient, order: Order) -> None:
+    _print(
+        await management.read(_type(order.kind), name=order.name, identity=order.identity), order
+    )
+
+
+async def _delete(management: ManagementClient, order: Order) -> None:
+    await management.delete(_type(order.kind), name=order.name, identity=order.identity)
+
+
+async def _about_types(management: ManagementClient, order: Order) -> None:
+    kind = order.kind or next(iter(order.arguments), None)
+    _print(await management.request(order.operation, {"entityType": _type(kind)}), order)
+
+
+async def _other(
+    management: ManagementClient, order: Order, properties: dict[str, Any], body: Any
+) -> None:
+    about = {"type": _type(order.kind), "name": order.name, "identity": order.identity}
+    _print(await management.request(order.operation, {**about, **properties}, body), order)
+
+
+async def _each(
+    management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
+) -> None:
+    """Create or update every one, and print what came of it; the first refusal ends it."""
+    done = []
+    try:
+        for number, attributes in enumerate(entities, 1):
+            try:
+                done.append(await _changed(management, order, dict(attributes)))
+            except RequestRefused as refused:
+                if len(entities) == 1:
+                    raise
+                where = f"entry {number} of {len(entities)}: {refused.description}"
+                raise RequestRefused(refused.status, where) from None
+    finally:
+        if done:
+            _print(done if len(entities) > 1 else done[0], order)
+
+
+async def _changed(
+    management: ManagementClient, order: Order, attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """One entity; what tells which one it is may stand among its attributes."""
+    kind = _type(order.kind or attributes.get("type"))
+    name = order.name or attributes.get("name")
+    if "type" in attributes:
+        attributes["type"] = _type(attributes["type"])
+    if order.operation == "CREATE":
+        return await management.create(kind, attributes, name=name)
+    identity = order.identity or attributes.get("identity")
+    return await management.update(kind, attributes, name=name, identity=identity)
+
+
+_USUAL: Final[dict[str, Callable[[ManagementClient, Order], Awaitable[None]]]] = {
+    "QUERY": _query,
+    "READ": _read,
+    "DELETE": _delete,
+    "GET-TYPES": _about_types,
+    "GET-ATTRIBUTES": _about_types,
+    "GET-OPERATIONS": _about_types,
+    "GET-ANNOTATIONS": _about_types,
+}
+
+
+def _type(kind: str | None) -> str | None:
+    """The long name of a type; some have a short one of their own."""
+    if kind is None or "." in kind:
+        return kind
+    if kind in _ROUTER_TYPES:
+        return f"{PREFIX}router.{kind}"
+    if kind in _CONFIGURED_TYPES:
+        return f"{PREFIX}router.config.{kind}"
+    return long_name(kind)
+
+
+def _assigned(argument: str, kind: str | None) -> tuple[str, Any]:
+    """Name and value of `attribute=value`, the value of the kind that the schema says it is."""
+    name, equals, text = argument.partition("=")
+    if not name:
+        raise click.UsageError(f"{argument!r} is no attribute=value")
+    if not equals:
+        return name, None
+    if text in ("true", "false"):
+        return name, text == "true"
+    entry = ENTITY_TYPES.get(_type(kind) or "")
+    attribute = None if entry is None else entry[0].attribute(name)
+    declared = "" if attribute is None else attribute.kind
+    if declared in ("map", "list") or (declared in ("", "integer") and _is_number(text)):
+        return name, _json_or_text(text)
+    return name, text
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()
+
+
+def _json_or_text(text: str) -> Any:
+    """JSON where it is some; a word that could not be meant as JSON is itself."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        if not set('"{}[]') & set(text):
+            return text
+        raise click.UsageError(f"{text!r} is no JSON: {error}") from None
+
+
+def _json_map(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    value = _json_or_text(text)
+    if not isinstance(value, dict):
+        raise click.UsageError("--properties is a JSON map")
+    return value
+
+
+def _print(body: Any, order: Order) -> None:
+    """Text as it is, anything else as JSON, and nothing for nothing."""
+    if isinstance(body, str):
+        click.echo(body)
+    elif body is not None:
+        click.echo(json.dumps(as_json(body), indent=order.indent, ensure_ascii=False))

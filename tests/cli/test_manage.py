@@ -1,0 +1,138 @@
+"""`trioute manage`: each operation against a router, as it is asked for and as it is answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from router.cli.main import main
+from router.cli.manage import Order
+from router.management.schema import PREFIX
+
+from support.commands import Ended, run
+from support.routers import PLAIN, RouterProcess, StartRouter
+
+NAMED = '[router]\nid = "solo"\n\n' + PLAIN
+
+
+def asked(router: RouterProcess, *arguments: str, stdin: str | None = None) -> Ended:
+    """How `trioute manage` ended."""
+    given = None if stdin is None else stdin.encode()
+    return run("manage", "-b", router.url(), *arguments, stdin=given)
+
+
+def told(router: RouterProcess, *arguments: str) -> Any:
+    """What was printed, which has to be JSON."""
+    ended = asked(router, *arguments)
+    assert (ended.code, ended.errors) == (0, "")
+    return json.loads(ended.output)
+
+
+def test_entities_are_queried(start_router: StartRouter) -> None:
+    router = start_router(NAMED)
+    (every,) = told(router, "query", "--type", "router")
+    assert every["type"] == f"{PREFIX}router"
+    assert told(router, "QUERY", "--type=router", "id", "mode") == [
+        {"id": "solo", "mode": "standalone"}
+    ]
+    kinds = {entity["type"] for entity in told(router, "query", "type")}
+    assert {f"{PREFIX}router", f"{PREFIX}listener"} <= kinds
+    # what there is none of is told in no line
+    assert told(router, "query", "--type", "node") == []
+
+
+def test_short_names_of_types_are_those_of_qdmanage(router_process: RouterProcess) -> None:
+    prefixes = {entity["prefix"] for entity in told(router_process, "query", "--type", "address")}
+    assert prefixes == {"closest", "multicast", "unavailable"}
+    assert told(router_process, "get-types", "link").keys() == {f"{PREFIX}router.link"}
+    assert told(router_process, "get-types", f"{PREFIX}router.link").keys() == {
+        f"{PREFIX}router.link"
+    }
+
+
+def test_one_entity_is_read(start_router: StartRouter) -> None:
+    router = start_router(NAMED)
+    assert told(router, "read", "--name", "router/solo")["id"] == "solo"
+    assert told(router, "read", "--type", "router", "--identity", "router/solo")["id"] == "solo"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["read", "--name", "nosuch"], "404"),
+        (["query", "nosuch"], "404"),
+        (["query", "--type", "nosuch"], "400"),
+        (["read"], ""),
+        (["fly"], "501"),
+        (["delete", "--type", "listener", "--name", "nosuch"], ""),
+    ],
+)
+def test_the_router_says_no(router_process: RouterProcess, arguments: list[str], code: str) -> None:
+    ended = asked(router_process, *arguments)
+    assert ended.code == 1
+    assert ended.output == ""
+    assert ended.errors.startswith(f"trioute: {code}")
+    assert ended.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("operation", ["get-attributes", "get-operations", "get-annotations"])
+def test_what_a_type_has(router_process: RouterProcess, operation: str) -> None:
+    as_option = told(router_process, operation, "--type", "router")
+    assert as_option == told(router_process, operation, "router")
+    assert as_option.keys() == {f"{PREFIX}router"}
+    assert len(told(router_process, operation)) > 5
+
+
+def test_the_schema_as_it_is_and_as_text(router_process: RouterProcess) -> None:
+    schema = told(router_process, "get-schema")
+    assert schema["prefix"] == "org.apache.qpid.dispatch"
+    assert told(router_process, "get-json-schema") == schema
+    # a property of the request decides how the router writes it
+    assert "\n    " in asked(router_process, "get-json-schema", "indent=4").output
+
+
+def test_the_indent(router_process: RouterProcess) -> None:
+    one_line = asked(router_process, "get-types", "link", "--indent=-1").output
+    assert one_line.count("\n") == 1
+    assert '\n   "' in asked(router_process, "get-types", "link", "--indent", "3").output
+
+
+def test_any_operation_with_properties_and_a_body(router_process: RouterProcess) -> None:
+    ended = asked(
+        router_process, "get-json-schema", "--properties", '{"indent": 2}', "--body", "word"
+    )
+    assert ended.code == 0
+    assert ended.output.startswith('{\n  "')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "told"),
+    [
+        (["create", "--stdin"], "{", "standard input is no JSON"),
+        (["create", "--stdin"], "5", "no JSON map and no list"),
+        (["create", "--stdin", "a=1"], "{}", "not both"),
+        (["create", "=5"], "", "'=5' is no attribute=value"),
+        (["fly", "--properties", "[1]"], "", "--properties is a JSON map"),
+        (["fly", "--body", "{"], "", "'{' is no JSON"),
+        (["create", "--type", "listener", "openProperties={"], "", "'{' is no JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_not_asked(arguments: list[str], stdin: str, told: str) -> None:
+    # nobody listens on port 1: it would say so
+    result = CliRunner().invoke(main, ["manage", "-b", "127.0.0.1:1", *arguments], input=stdin)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_values_are_of_the_kind_that_the_schema_says() -> None:
+    arguments = (
+        "name=5", "maxSessions=5", "http=true", 'openProperties={"a": 1}', "host", "new=7", "x=a=b",
+    )  # fmt: skip
+    order = Order("CREATE", arguments, kind="listener")
+    assert order.assignments() == {
+        "name": "5", "maxSessions": 5, "http": True, "openProperties": {"a": 1},
+        "host": None, "new": 7, "x": "a=b",
+    }  # fmt: skip
