@@ -9,6 +9,8 @@ cdef long long UNSETTLED_LIMIT
 @cython.locals(total=cython.longlong, slowest=cython.longlong, credit=cython.longlong, left=cython.longlong, consumer=Consumer, link=OutgoingLink, session=Session)
 cpdef long long backing(Address address) except? -1
 
+cpdef bint has_too_much_unsettled(IncomingLink link) except -1
+
 @cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong, held=cython.longlong, target=cython.longlong, give=cython.longlong, link=IncomingLink, session=Session)
 cpdef void replenish(Address address) except *
 

@@ -9,6 +9,7 @@ it. That window ahead, one message a sender, is what may wait in the router.
 from __future__ import annotations
 
 from router.core.address import Address, Producer
+from router.engine.link import IncomingLink
 
 MULTICAST = 2
 # A sender whose deliveries are not settled gets no further credit beyond this many of them.
@@ -37,6 +38,11 @@ def backing(address: Address) -> int:
     if address.treatment == MULTICAST:
         return max(0, slowest)
     return total - address.waiting.count
+
+
+def has_too_much_unsettled(link: IncomingLink) -> bool:
+    """Whether a sender gets no credit because of what is unsettled, whoever receives."""
+    return link.unsettled >= UNSETTLED_LIMIT
 
 
 def replenish(address: Address) -> None:

@@ -1,0 +1,225 @@
+"""Why nothing flows: what keeps a sender without credit, a receiver without messages.
+
+Nothing is kept for this. The reasons are found by looking at what forwarding and credit go by, when
+somebody asks; `Survey` does so for many links at one moment, and looks at each address once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from router.core.address import MULTICAST, Address, Consumer, Producer
+from router.core.credit import backing, has_too_much_unsettled
+from router.core.forward import Forwarder
+from router.engine.link import IncomingLink, Link
+
+# How many of the deliveries that wait at an address are looked at for what they wait for.
+LONGEST_LOOK = 100
+
+
+class Reason(StrEnum):
+    """What keeps a link or an address from going on; the values are for programs to compare."""
+
+    # of an address, and of those who send to it
+    NO_CONSUMER = "no_consumer"
+    NO_CREDIT = "no_credit"
+    SHARED = "shared"
+    # of one sender
+    UNSETTLED = "unsettled"
+    WAITING = "waiting"
+    SESSION_FULL = "session_full"
+    CONNECTION_FULL = "connection_full"
+    MEMORY_FULL = "memory_full"
+    NOT_READ = "not_read"
+    # of one receiver, and of an address where it is so for those that have credit
+    DRAINED = "drained"
+    WINDOW_CLOSED = "window_closed"
+    CONGESTED = "congested"
+    IN_MESSAGE = "in_message"
+    TOO_LARGE = "too_large"
+    RESUMING = "resuming"
+    # of both: the link is not attached, or is going
+    DETACHED = "detached"
+
+
+MEANINGS = {
+    Reason.NO_CONSUMER: "nobody receives from the address",
+    Reason.NO_CREDIT: "no receiver of the address has given credit",
+    Reason.SHARED: "other senders hold what the receivers can take",
+    Reason.UNSETTLED: "too many of its deliveries are unsettled, or in doubt since it resumed",
+    Reason.WAITING: "as many of its deliveries wait in the router as may",
+    Reason.SESSION_FULL: "what waits of its session fills the window",
+    Reason.CONNECTION_FULL: "what waits of its connection fills connectionBufferBytes",
+    Reason.MEMORY_FULL: "what waits in the router fills half of memoryLimitBytes",
+    Reason.NOT_READ: "the peer does not read what the router has to tell it",
+    Reason.DRAINED: "it has drained its credit",
+    Reason.WINDOW_CLOSED: "the peer's session window is closed",
+    Reason.CONGESTED: "the socket takes no more: the output buffer is full",
+    Reason.IN_MESSAGE: "another message is under way, and its rest has not come",
+    Reason.TOO_LARGE: "what waits is larger than the receiver takes",
+    Reason.RESUMING: "it gets first what its link resumes",
+    Reason.DETACHED: "it is not attached",
+}
+"""Each reason in words."""
+
+_WITH_CREDIT = frozenset(
+    (Reason.WINDOW_CLOSED, Reason.CONGESTED, Reason.IN_MESSAGE, Reason.TOO_LARGE)
+)
+
+
+@attrs.frozen
+class AddressState:
+    """How an address stands.
+
+    `credit_reason` says why a sender without credit gets none there, and `flow_reason` why what
+    would be sent there now would wait; each is None where it is not so. `receivers` says of how
+    many of its receivers what is true: those under None can take a delivery now. `room` is how many
+    more deliveries they can take, together, or for multicast the slowest of them; `held` the credit
+    that senders have. `waiting` is what waits in the router, for any receiver or as copies.
+    """
+
+    credit_reason: Reason | None
+    flow_reason: Reason | None
+    receivers: dict[Reason | None, int]
+    senders: int
+    room: int
+    held: int
+    waiting: int
+
+
+@attrs.define
+class Survey:
+    """The state of many links at one moment: use it within a turn, and then no more."""
+
+    forwarder: Forwarder
+    _states: dict[int, AddressState] = attrs.field(factory=dict, repr=False)
+
+    def address(self, address: Address) -> AddressState:
+        """How an address stands."""
+        state = self._states.get(id(address))
+        if state is None:
+            state = self._states[id(address)] = _look_at(address)
+        return state
+
+    def link(self, link: Any) -> Reason | None:
+        """Why no message can come or go by a link now; None where one can.
+
+        That a sender has nothing to send, or a receiver nothing to get, is no reason.
+        """
+        if not link.is_attached() or link.owner is None:
+            return Reason.DETACHED
+        if isinstance(link, IncomingLink):
+            return self._sender(link, link.owner)
+        return of_receiver(link.owner)
+
+    def links_blocked(self, links: Iterable[Link]) -> Counter[tuple[bool, Reason]]:
+        """How many links are blocked: by whether the peer sends on them, and why."""
+        blocked: Counter[tuple[bool, Reason]] = Counter()
+        for link in links:
+            reason = self.link(link)
+            if reason is not None:
+                blocked[isinstance(link, IncomingLink), reason] += 1
+        return blocked
+
+    def _sender(self, link: IncomingLink, producer: Producer) -> Reason | None:
+        if link.credit and not link.drain:
+            return self._frames(link)
+        if has_too_much_unsettled(link) or producer.capacity == 0:
+            return Reason.UNSETTLED
+        if producer.address is None:
+            return Reason.WAITING if producer.waiting >= producer.capacity else None
+        # what is left is that others have the credit
+        return self.address(producer.address).credit_reason or Reason.SHARED
+
+    def _frames(self, link: IncomingLink) -> Reason | None:
+        """What keeps the frames of a sender back that has credit."""
+        session = link.session
+        connection = session.connection
+        unsent = connection.settings.unsent_limit_bytes
+        if unsent and connection.outbox.output.size() > unsent:
+            return Reason.NOT_READ
+        if session.window.size > 0:
+            return None
+        if connection.held_back:
+            return Reason.CONNECTION_FULL
+        if self.forwarder.turn.is_pressed:
+            return Reason.MEMORY_FULL
+        return Reason.SESSION_FULL
+
+
+def of_receiver(consumer: Consumer) -> Reason | None:
+    """Why a receiver cannot take a delivery now; None where it can."""
+    link = consumer.link
+    session = link.session
+    reason = None
+    if consumer.resuming is not None:
+        reason = Reason.RESUMING
+    elif link.credit == 0:
+        reason = Reason.DRAINED if link.drain else Reason.NO_CREDIT
+    elif session.remote_incoming_window <= 0:
+        reason = Reason.WINDOW_CLOSED
+    elif session.outbox.congested:
+        reason = Reason.CONGESTED
+    elif link.current is not None:
+        reason = Reason.IN_MESSAGE
+    elif consumer.waiting and _is_too_large(consumer):
+        reason = Reason.TOO_LARGE
+    return reason
+
+
+def _is_too_large(consumer: Consumer) -> bool:
+    """Whether what waits is not for this receiver, as far as it is looked at."""
+    limit = consumer.link.max_message_size
+    for looked_at, delivery in enumerate(consumer.waiting):
+        if delivery.size <= limit or looked_at >= LONGEST_LOOK:
+            return False
+    return True
+
+
+def _look_at(address: Address) -> AddressState:
+    receivers = Counter(map(of_receiver, address.consumers))
+    if address.resuming:
+        receivers[Reason.RESUMING] += len(address.resuming)
+    waiting = len(address.waiting)
+    room = backing(address)
+    if address.treatment == MULTICAST:
+        waiting += sum(len(consumer.waiting) for consumer in address.consumers)
+        is_open = len(receivers) == 1 and receivers[None] > 0
+    else:
+        is_open = receivers[None] > 0
+    reason = _reason(address, receivers)
+    return AddressState(
+        credit_reason=None if room > 0 else reason,
+        flow_reason=None if is_open else reason,
+        receivers=dict(receivers),
+        senders=len(address.producers),
+        room=max(0, room),
+        held=sum(producer.link.credit for producer in address.producers),
+        waiting=waiting,
+    )
+
+
+def _reason(address: Address, receivers: Counter[Reason | None]) -> Reason:
+    """What keeps deliveries from leaving an address, where something does."""
+    if not address.consumers:
+        return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
+    if address.treatment == MULTICAST:
+        # the slowest decides for all
+        return of_receiver(min(address.consumers, key=_left)) or Reason.WAITING
+    with_credit = Counter({each: receivers[each] for each in receivers if each in _WITH_CREDIT})
+    if with_credit:
+        return with_credit.most_common(1)[0][0]
+    if receivers[None]:
+        # it is about to be served
+        return Reason.WAITING
+    return Reason.NO_CREDIT if receivers[Reason.NO_CREDIT] else Reason.DRAINED
+
+
+def _left(consumer: Consumer) -> tuple[bool, int]:
+    """Who is slowest comes first: one that can take nothing, and then one that has little room."""
+    return of_receiver(consumer) is None, int(consumer.link.credit) - len(consumer.waiting)
