@@ -1,10 +1,11 @@
 """Floods of log lines: what peers can repeat at will is written so often and no more, and counted.
 
-A kind of line is its event, its level and, where the router says why, the condition. Of each kind
-one connection may cause a burst of lines and then so many a second; so may all connections of one
-host, and all together, each with more room. So no peer fills a disk, neither by attaching for ever
-nor by connecting for ever, and what one kind of line has too many of takes nothing from another.
-Lines that name no peer, connection, listener or connector are not limited.
+A kind of line is its event, its level, its module and, where the router says why, the condition.
+Of each kind one connection may cause a burst of lines and then so many a second; so may all
+connections of one host, and all together, each with more room. So no peer fills a disk, neither by
+attaching for ever nor by connecting for ever, and what one kind of line has too many of takes
+nothing from another.
+Lines that name no peer, connection, listener or connector are not limited, nor is what is traced.
 
 What memory this takes is bounded: the kinds are few, and of those who cause them the ones unheard
 of for longest are forgotten; so are, whenever a summary is made, those who have all their room
@@ -44,6 +45,7 @@ class Kind:
     level: str
     event: str
     condition: str
+    module: str = ""
 
 
 @attrs.define
@@ -91,10 +93,11 @@ class Floods:
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Let a line pass; raises `structlog.DropEvent` for one too many."""
         name = str(event.get("event"))
-        if not self._rate or name == SUPPRESSED:
+        # frames of a connection that is traced are what somebody has asked for
+        if not self._rate or name == SUPPRESSED or method == "trace":
             return event
         condition = "" if event.get("by_peer", True) else str(event.get("condition", ""))
-        kind = Kind(method, name, condition)
+        kind = Kind(method, name, condition, str(event.get("module", "")))
         for source, shares in _sources(event):
             if not self._take_room(kind, source, shares * self._rate):
                 raise structlog.DropEvent
@@ -164,4 +167,6 @@ def _summary(kind: Kind, count: int, in_s: float, source: dict[str, object]) -> 
     facts: dict[str, object] = {"like": kind.event, "count": count, "in_s": in_s, **source}
     if kind.condition:
         facts["condition"] = kind.condition
+    if kind.module:
+        facts["module"] = kind.module
     return Summary(kind.level, facts)

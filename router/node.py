@@ -15,6 +15,7 @@ from router.config.model import Configuration, ListenerSettings
 from router.core.address import UNAVAILABLE
 from router.core.link_names import LinkNames
 from router.core.table import AddressRule, AddressTable, address_name
+from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
@@ -44,8 +45,9 @@ class Listening:
 class Node:
     """A router made from a configuration; `run` is its whole life."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, journal: Journal | None = None) -> None:
         self.configuration = configuration
+        self.journal = journal or Journal()
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
         rules = [
@@ -155,7 +157,7 @@ class Node:
             return sock
 
         host, now = socket.gethostname(), exchange.turn.now
-        view = RouterView(self.container_id, host, self.configuration, exchange, now)
+        view = RouterView(self.container_id, host, self.configuration, exchange, now, self.journal)
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"
         await own.start(Agent(view, dial, agent_id).run)

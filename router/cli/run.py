@@ -18,8 +18,7 @@ from router.build import data_plane
 from router.config.load import default_configuration, load_configuration
 from router.config.model import Configuration
 from router.errors import ConfigurationError
-from router.floods import Floods
-from router.logs import configure_logs, report_suppressed
+from router.logs.journal import Journal
 from router.net.first_frames import find_too_long
 from router.node import Listening, Node
 
@@ -49,7 +48,8 @@ def run(file: Path | None) -> None:
     except ConfigurationError as error:
         click.echo(str(error), err=True)
         sys.exit(EXIT_CONFIGURATION)
-    floods = configure_logs(configuration.log)
+    journal = Journal()
+    journal.begin(configuration.log)
     gc.set_threshold(COLLECT_EVERY, 10, 10)
     # What there is by now stays to the end, and no collection needs to walk over it again. But the
     # sources of generated code need not stay: where they were is room among what does.
@@ -57,7 +57,7 @@ def run(file: Path | None) -> None:
     gc.collect()
     gc.freeze()
     try:
-        trio.run(_run, configuration, file, floods)
+        trio.run(_run, configuration, file, journal)
     except* (OSError, ConfigurationError) as failures:
         reasons = list(_leaves(failures))
     else:
@@ -77,9 +77,9 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
             yield failure
 
 
-async def _run(configuration: Configuration, file: Path | None, floods: Floods) -> None:
-    node = Node(configuration)
-    node.exchange.chores.append(Reports(floods).look)
+async def _run(configuration: Configuration, file: Path | None, journal: Journal) -> None:
+    node = Node(configuration, journal)
+    node.exchange.chores.append(Reports(journal).look)
     stop = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
@@ -88,21 +88,21 @@ async def _run(configuration: Configuration, file: Path | None, floods: Floods) 
             for line in announcement(node.container_id, listening, file):
                 click.echo(line)
     finally:
-        report_suppressed(floods)
+        journal.report_suppressed()
 
 
 class Reports:
     """Says now and then how many lines were left out of the log."""
 
-    def __init__(self, floods: Floods) -> None:
-        self._floods = floods
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._next_at = 0.0
 
     def look(self, now: float) -> None:
         """Report if it is time; `now` is in seconds."""
         if now >= self._next_at:
             self._next_at = now + REPORT_EVERY_S
-            report_suppressed(self._floods)
+            self._journal.report_suppressed()
 
 
 async def _run_node(

@@ -29,6 +29,7 @@ from router.config.endpoints import (
     Role,
     StripAnnotations,
 )
+from router.config.log_settings import LogSettings
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
 from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
 from router.config.secret import Secret
@@ -36,8 +37,6 @@ from router.config.setting import checked, setting
 
 Mechanism = Literal["ANONYMOUS", "PLAIN"]
 AddressFamily = Literal["IPv4", "IPv6"]
-LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
-LogFormat = Literal["text", "json"]
 
 
 def _name_from_socket(entity: str) -> Any:
@@ -251,34 +250,6 @@ class AddressSettings:
             "Where messages go whose ttl ends while they wait at these addresses. Whoever receives "
             "there settles them; where nobody does, their senders are told that they have expired.",
             default="none",
-        ),
-    )
-
-
-@attrs.frozen(kw_only=True, field_transformer=checked)
-class LogSettings:
-    """What the router writes to its log, on standard error."""
-
-    level: LogLevel = attrs.field(
-        default="info",
-        metadata=setting(
-            kinds.choice(get_args(LogLevel)), "The least important level that is written."
-        ),
-    )
-    format: LogFormat = attrs.field(
-        default="text",
-        metadata=setting(
-            kinds.choice(get_args(LogFormat)),
-            "Lines for people (text) or one object a line (json).",
-        ),
-    )
-    lines_per_second: int = attrs.field(
-        default=5,
-        metadata=setting(
-            kinds.whole_number(0, 1_000_000, "lines", zero="no limit"),
-            "How many lines of one kind one connection may cause in a second, after a burst of ten "
-            "times as many; all connections of a host have four times that room, and all together "
-            "twenty times. What is left out is counted, and the log says how much it was.",
         ),
     )
 

@@ -15,6 +15,7 @@ from router.management.entities.configured import CONFIGURED_ADDRESS, CONNECTOR,
 from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
 from router.management.entities.link import LINK
+from router.management.entities.logs import LOG, LOG_STATS, log_counts, logs
 from router.management.entities.router import ROUTER
 from router.management.schema import EntityType
 from router.management.views import RouterView
@@ -28,6 +29,7 @@ NODE_OPERATIONS: Final = (
     "GET-MGMT-NODES",
     "GET-SCHEMA",
     "GET-JSON-SCHEMA",
+    "GET-LOG",
 )
 
 MANAGEMENT: Final = EntityType(
@@ -45,6 +47,8 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (LISTENER, lambda router: router.configuration.listeners),
     (CONNECTOR, lambda router: router.configuration.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
+    (LOG, logs),
+    (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),
     (LINK, RouterView.links),
     (ADDRESS, RouterView.addresses),

@@ -16,6 +16,8 @@ from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
+from router.engine.naming import link_identity
+from router.logs.journal import Journal
 
 # The classes that Dispatch puts before an address: those within this router, those of another
 # one, and those of clients.
@@ -70,6 +72,7 @@ class RouterView:
     configuration: Configuration
     observed: Observed
     started_at: float
+    journal: Journal = attrs.field(factory=Journal, repr=False)
     # links that were seen without credit: their delivery-count then, and when that was first seen
     dry: dict[str, tuple[int, float]] = attrs.field(factory=dict, repr=False)
 
@@ -160,7 +163,7 @@ class LinkView:
     @property
     def identity(self) -> str:
         """Its connection's number, its session's channel, and its handle."""
-        return f"{self.pump.number}.{self.link.session.channel}.{self.link.handle}"
+        return link_identity(self.link)
 
     @property
     def is_incoming(self) -> bool:

@@ -13,11 +13,13 @@ from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
+from router.engine.naming import link_identity
 from router.errors import AmqpError
 
 
-def log_event(log: Any, event: object, user: str | None) -> None:
-    """Write what is to be said of an event to `log`, which is bound to the event's connection.
+def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
+    """Write what is to be said of an event to `log`, or of a link to `link_log`; both are bound to
+    the event's connection.
 
     `user` is who the peer has proved to be.
     """
@@ -36,22 +38,23 @@ def log_event(log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, events.LinkAttachReceived):
         # of one that was refused a `LinkRefused` has told
         if event.link.is_attached():
-            log.info("link attached", **_facts(event.link))
+            link_log.info("link attached", **_facts(event.link))
     elif isinstance(event, events.LinkRefused):
-        _refused(log, "link refused", "link redirected", event.error, **_facts(event.link))
+        _refused(link_log, "link refused", "link redirected", event.error, **_facts(event.link))
     elif isinstance(event, events.LinkDetached):
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
-        _end(log, "link detached", event, is_news=not event.lost, **facts)
+        _end(link_log, "link detached", event, is_news=not event.lost, **facts)
     elif isinstance(event, events.LinkSuspended):
-        log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
+        link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):
         facts = {"unsettled": event.unsettled, **_elsewhere(event.previous)}
         # the one before has been granted an address, and a new one need not name it
-        log.info("link resumed", **_facts(event.previous), **facts)
+        facts = {**_facts(event.previous), **facts, "link_id": link_identity(event.link)}
+        link_log.info("link resumed", **facts)
     elif isinstance(event, events.LinkStolen):
-        log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
+        link_log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
     elif isinstance(event, events.LinkStealingRefused):
-        log.warning("link stealing refused", **_facts(event.link), **_elsewhere(event.holder))
+        link_log.warning("link stealing refused", **_facts(event.link), **_elsewhere(event.holder))
 
 
 def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object) -> None:
@@ -78,6 +81,7 @@ def _reason(error: Error | AmqpError | None) -> dict[str, object]:
 def _facts(link: Link) -> dict[str, object]:
     is_outgoing = isinstance(link, OutgoingLink)
     return {
+        "link_id": link_identity(link),
         "link": link.name,
         "direction": "out" if is_outgoing else "in",
         "address": _address(link, is_outgoing),
@@ -87,7 +91,12 @@ def _facts(link: Link) -> dict[str, object]:
 def _elsewhere(link: Link) -> dict[str, object]:
     """Where the other link of the same name is, or was."""
     connection = link.session.connection
-    return {"other_peer": connection.name, "other_user": connection.user}
+    return {
+        "other_connection": connection.number,
+        "other_link_id": link_identity(link),
+        "other_peer": connection.name,
+        "other_user": connection.user,
+    }
 
 
 def _address(link: Link, is_outgoing: bool) -> str | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from router.engine.connection import Connection
     from router.net.pump import Pump
 
-log = structlog.get_logger("router")
+log = structlog.get_logger("router.core")
 
 # How much is read at once: per-read costs are most of a small message's, and 10 kB bodies read by
 # 16 KiB cost four times as much.

@@ -28,6 +28,8 @@ from router.net.exchange import READ_BYTES, Hub
 from router.net.tally import Tally
 
 log = structlog.get_logger("router.connection")
+link_log = structlog.get_logger("router.link")
+authentication_log = structlog.get_logger("router.authentication")
 
 # How long a peer may take to read our close, and then to close its side, before the socket is
 # dropped.
@@ -59,7 +61,9 @@ class Pump:
         self.tally = tally
         self.number = exchange.enter(self)
         connection.owner = self
-        self.log = log.bind(connection=self.number, peer=connection.name)
+        ids = {"connection": self.number, "peer": connection.name}
+        self.log = log.bind(**ids)
+        self.link_log = link_log.bind(**ids)
         self.opened = trio.Event()
         # why the peer closed, if it did and said so
         self.close_error: Error | None = None
@@ -267,7 +271,7 @@ class Pump:
         elif isinstance(event, events.ConnectionClosed) and event.by_peer:
             self.close_error = event.error
         if not self.connection.settings.is_own:
-            log_event(self.log, event, self.connection.user)
+            log_event(self.log, self.link_log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
         """Find out who the peer is, off the loop where that takes time, and answer."""
@@ -284,7 +288,13 @@ class Pump:
         else:
             self.exchange.begin_turn()
             if user is None:
-                self.log.warning("authentication failed", mechanism=mechanism)
+                peer = self.connection.name
+                authentication_log.warning(
+                    "authentication failed",
+                    connection=self.number,
+                    peer=peer,
+                    mechanism=mechanism,
+                )
             self.connection.sasl_outcome(user is not None, user)
         self.exchange.finish_turn()
         self.read_again()

@@ -25,6 +25,7 @@ from router.cli.run import (
 )
 from router.config.model import ListenerSettings
 from router.floods import Floods
+from router.logs.journal import Journal
 from router.node import Listening
 
 from support.raw_peers import RawPeer
@@ -101,8 +102,9 @@ def test_a_flood_of_attaches_leaves_a_short_log(start_router: StartRouter) -> No
 
 
 def test_what_was_left_out_is_said_now_and_then() -> None:
-    floods = Floods(1)
-    reports = Reports(floods)
+    journal = Journal()
+    journal.floods = floods = Floods(1)
+    reports = Reports(journal)
     with structlog.testing.capture_logs() as lines:
         reports.look(1000.0)
         for now in (1001.0, 1000.0 + REPORT_EVERY_S, 1001.0 + REPORT_EVERY_S):

@@ -68,7 +68,7 @@ def test_an_unknown_attribute_has_a_nearest(key: str, nearest: str) -> None:
 
 def test_what_is_near_to_nothing_is_told_what_there_is() -> None:
     [finding] = structure({"log": {"zzz": 1}}).findings
-    assert finding.allowed == "known here: level, format, linesPerSecond"
+    assert finding.allowed == "known here: level, levels, format, linesPerSecond"
     [finding] = structure({"zzz": {}}).findings
     assert finding == Finding(
         ("zzz",),

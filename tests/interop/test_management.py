@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from proton import Message
-from proton.utils import BlockingConnection, SendException, SyncRequestResponse
+from proton.utils import SendException
 
+from support.management_tool import P, Tool
 from support.proton_peers import ProtonPeers
 from support.routers import RouterProcess, StartRouter
-
-P = "org.apache.qpid.dispatch."
-PATIENCE_S = 20.0
 
 CONFIGURATION = """\
 [router]
@@ -27,33 +23,6 @@ port = 0
 prefix = "multicast"
 distribution = "multicast"
 """
-
-
-class Tool:
-    """What Dispatch's management client does, on a connection of its own."""
-
-    def __init__(self, router: RouterProcess, address: str = "$management") -> None:
-        self.connection = BlockingConnection(router.url(), timeout=PATIENCE_S)
-        self.client = SyncRequestResponse(self.connection, address)
-
-    def ask(self, body: Any = None, **properties: Any) -> Any:
-        """Send a request and wait for the answer, a Message."""
-        request = Message(body={} if body is None else body, properties=properties)
-        return self.client.call(request)
-
-    def query(self, kind: str, *names: str, **page: int) -> list[dict[str, Any]]:
-        """All entities of a type."""
-        properties = {"operation": "QUERY", "entityType": P + kind, **page}
-        node = {"type": "org.amqp.management", "name": "self"}
-        answered = self.ask({"attributeNames": list(names)}, **properties, **node)
-        assert answered.properties["statusCode"] == 200
-        assert answered.properties["statusDescription"] == "OK"
-        body = answered.body
-        return [dict(zip(body["attributeNames"], row, strict=True)) for row in body["results"]]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.connection.close()
 
 
 @pytest.fixture

@@ -85,6 +85,7 @@ async def test_a_refused_link(
     assert line.pop("description").startswith(description)
     assert line == {
         "log_level": "warning",
+        "link_id": "1.0.2",
         "link": attach.name,
         "direction": direction,
         "address": address,
@@ -104,6 +105,7 @@ async def test_a_redirected_link(attach: Attach, direction: str) -> None:
     assert of(lines, "link redirected") == [
         {
             "log_level": "info",
+            "link_id": "1.0.2",
             "link": attach.name,
             "direction": direction,
             "address": "moved/x",
@@ -150,7 +152,7 @@ async def test_a_redirected_connection() -> None:
 )
 async def test_a_detached_link(error: Error | None, level: str, reason: dict[str, object]) -> None:
     (line, *_) = of(await logged(Detach(0, True, error)), "link detached")
-    facts = {"link": "sender-0", "direction": "in", "address": "q"}
+    facts = {"link_id": "1.0.1", "link": "sender-0", "direction": "in", "address": "q"}
     ended = {"closed": True, "lost": False, "by_peer": True}
     assert line == {"log_level": level, **facts, **ended, **reason}
 
@@ -227,6 +229,16 @@ def test_a_running_router_says_why_it_refused(router_process: RouterProcess) -> 
         assert fact in line
 
 
+# the link of the second connection in what follows
+FACTS = {"link_id": "2.0.0", "link": "receiver-1", "direction": "out", "address": "q"}
+
+
+def elsewhere(name: str) -> dict[str, object]:
+    """What is told of the link of the first connection, whose peer has this name."""
+    ids = {"other_connection": 1, "other_link_id": "1.0.0"}
+    return {**ids, "other_peer": name, "other_user": None}
+
+
 async def test_a_stolen_link_is_told_with_both_peers() -> None:
     with capture_logs() as logs:
         async with (
@@ -241,9 +253,8 @@ async def test_a_stolen_link_is_told_with_both_peers() -> None:
                 names.append(endpoint_name(*peer.stream.socket.getsockname()))
             await old.hear_until(Detach)
     lines = [line for line in logs if line["event"].startswith("link ")]
-    facts = {"link": "receiver-1", "direction": "out", "address": "q"}
     (stolen,) = of(lines, "link stolen")
-    assert stolen == {"log_level": "info", "other_peer": names[0], "other_user": None, **facts}
+    assert stolen == {"log_level": "info", **elsewhere(names[0]), **FACTS}
     at = [line["event"] for line in lines].index("link stolen")
     assert lines[at]["peer"] == names[1]
     detached, attached = lines[at + 1], lines[at + 2]
@@ -270,9 +281,8 @@ async def test_a_link_that_may_not_be_stolen_is_told_with_both_peers() -> None:
             names = [endpoint_name(*each.stream.socket.getsockname()) for each in (old, new)]
     lines = [line for line in logs if line["event"] in {"link stealing refused", "link refused"}]
     assert {line["peer"] for line in lines} == {names[1]}
-    facts = {"link": "receiver-1", "direction": "out", "address": "q"}
     (held,) = of(lines, "link stealing refused")
-    assert held == {"log_level": "warning", "other_peer": names[0], "other_user": None, **facts}
+    assert held == {"log_level": "warning", **elsewhere(names[0]), **FACTS}
     (refused,) = of(lines, "link refused")
     assert refused["condition"] == "amqp:resource-locked"
 
@@ -294,8 +304,10 @@ async def test_a_link_that_is_suspended_and_resumed_is_told() -> None:
             await new.say(attach_receiver(source=lasts, unsettled={}))
             await new.hear_until(Attach)
             name = endpoint_name(*old.stream.socket.getsockname())
-    facts = {"link": "receiver-1", "direction": "out", "address": "q", "unsettled": 0}
+    facts = {"log_level": "info", **FACTS, "unsettled": 0}
     # the second goes with its connection, when the test is over
-    assert of(logs, "link suspended") == [{"log_level": "info", **facts}] * 2
+    first, second = of(logs, "link suspended")
+    assert first == {**facts, "link_id": "1.0.0"}
+    assert second == facts
     (resumed,) = of(logs, "link resumed")
-    assert resumed == {"log_level": "info", "other_peer": name, "other_user": None, **facts}
+    assert resumed == {**facts, **elsewhere(name)}

@@ -14,7 +14,9 @@ from support.loopback import Running
 def view_of(running: Running) -> RouterView:
     """The router as management sees it."""
     node = running.node
-    return RouterView(node.container_id, "host", node.configuration, node.exchange, 0.0)
+    return RouterView(
+        node.container_id, "host", node.configuration, node.exchange, 0.0, node.journal
+    )
 
 
 def told(running: Running, entity_type: EntityType) -> list[dict[str, Any]]:

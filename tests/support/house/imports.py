@@ -37,7 +37,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "plugin": _DATA_PLANE | {"config", "control"},
     # Over everything.
     # Its agent is a client of the router that it tells of (docs/decisions/0036).
-    "management": _DATA_PLANE | {"build", "client", "config", "control", "metrics", "plugin"},
+    "management": _DATA_PLANE
+    | {"build", "client", "config", "control", "logs", "metrics", "plugin"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "logs", "management", "metrics", "net", "plugin"},
     "cli": _DATA_PLANE

@@ -1,0 +1,75 @@
+"""The levels of log lines and the modules they belong to, under Dispatch's names.
+
+Which levels of a module are written is said as in Dispatch: `info+` is info and all above it,
+`debug, warning+` is debug and all from warning up, `none` is nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, get_args
+
+from router.config.kinds import Kind, Refused
+
+LogLevel = Literal["trace", "debug", "info", "notice", "warning", "error", "critical"]
+LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
+"""From the least important up. A level's bit in a mask is 1 shifted by its place here."""
+
+NONE: Final = "none"
+DEFAULT: Final = "DEFAULT"
+"""Stands for all modules that nothing is said of."""
+MODULES: Final = (
+    *("ROUTER", "ROUTER_CORE", "ROUTER_HELLO", "ROUTER_LS", "ROUTER_MA", "MESSAGE", "SERVER"),
+    *("AGENT", "AUTHSERVICE", "CONTAINER", "ERROR", "POLICY", "HTTP", "CONN_MGR", "PYTHON"),
+    *("PROTOCOL", DEFAULT),
+)
+
+_SEPARATORS: Final = re.compile(r"[,;:\s]+")
+_WORDS: Final = (
+    f"levels with commas between, out of {', '.join(LEVELS)}, each with a + for it and all above "
+    f"it; or {NONE}"
+)
+LONGEST: Final = 200
+
+
+def bit(level: str) -> int:
+    """The bit that stands for a level in a mask; raises ValueError for what is none."""
+    return 1 << LEVELS.index(level)
+
+
+def parse_enabled(text: object) -> int:
+    """The mask of the levels that a text like `debug, warning+` enables; raises Refused."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise Refused(_WORDS)
+    words = [word for word in _SEPARATORS.split(text) if word]
+    if words == [NONE]:
+        return 0
+    mask = 0
+    for word in words:
+        level = word.removesuffix("+")
+        if level not in LEVELS:
+            raise Refused(_WORDS)
+        # all bits from the level's own up, or its own alone
+        mask |= (1 << len(LEVELS)) - bit(level) if word.endswith("+") else bit(level)
+    if not mask:
+        raise Refused(_WORDS)
+    return mask
+
+
+def module_levels() -> Kind:
+    """Return the kind of a table from modules to the levels that are written of them."""
+    words = f"a table of modules ({', '.join(MODULES)}) with {_WORDS}"
+
+    def read(value: object) -> Mapping[str, str]:
+        if not isinstance(value, Mapping):
+            raise Refused(words)
+        levels = {}
+        for module, enabled in value.items():
+            if module not in MODULES:
+                raise Refused(f"a table of modules, out of {', '.join(MODULES)}")
+            parse_enabled(enabled)
+            levels[module] = str(enabled)
+        return levels
+
+    return Kind(words, read)

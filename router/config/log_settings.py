@@ -1,0 +1,71 @@
+"""What is configured of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.log_levels import DEFAULT, LEVELS, LogLevel, module_levels, parse_enabled
+from router.config.setting import checked, setting
+
+LogFormat = Literal["text", "json"]
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class LogSettings:
+    """What the router writes to its log, on standard error."""
+
+    level: LogLevel = attrs.field(
+        default="info",
+        metadata=setting(
+            kinds.choice(LEVELS), "The least important level that is written, of all modules."
+        ),
+    )
+    levels: Mapping[str, str] = attrs.field(
+        factory=dict,
+        metadata=setting(
+            module_levels(),
+            "Which levels are written of single modules, in Dispatch's words, as in "
+            '`{ AGENT = "debug+", PROTOCOL = "none" }`. DEFAULT is of all other modules, instead '
+            "of level.",
+            default="none",
+        ),
+    )
+    format: LogFormat = attrs.field(
+        default="text",
+        metadata=setting(
+            kinds.choice(get_args(LogFormat)),
+            "Lines for people (text) or one object a line (json).",
+        ),
+    )
+    lines_per_second: int = attrs.field(
+        default=5,
+        metadata=setting(
+            kinds.whole_number(0, 1_000_000, "lines", zero="no limit"),
+            "How many lines of one kind one connection may cause in a second, after a burst of ten "
+            "times as many; all connections of a host have four times that room, and all together "
+            "twenty times. What is left out is counted, and the log says how much it was.",
+        ),
+    )
+
+    def default_levels(self) -> str:
+        """What is written of modules that nothing is said of, as `info+`."""
+        return self.levels.get(DEFAULT, f"{self.level}+")
+
+    def mask(self, module: str) -> int:
+        """The levels of a module that are written, as bits (`router.config.log_levels.bit`)."""
+        return parse_enabled(self.levels.get(module, self.default_levels()))
+
+
+def with_levels(settings: LogSettings, module: str, enabled: str | None) -> LogSettings:
+    """The settings with other levels for a module, or for None with those of DEFAULT.
+
+    Raises ValueError, which says what is allowed.
+    """
+    levels = {name: text for name, text in settings.levels.items() if name != module}
+    if enabled is not None:
+        levels[module] = enabled
+    return attrs.evolve(settings, levels=levels)

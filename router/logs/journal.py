@@ -1,0 +1,167 @@
+"""The router's log as a whole: which levels of which module are written, in which form, and where.
+
+Every line belongs to a module (`router.logs.modules`). What is written of each can be changed while
+the router runs; loggers that were bound long before go by it from then on. A line whose level is
+not written costs a call and a comparison.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from time import time
+from typing import Any, Final
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from router.config.log_levels import LEVELS, MODULES, bit
+from router.config.log_settings import LogSettings
+from router.floods import SUPPRESSED, Floods
+from router.logs.lines import plain_text, tame
+from router.logs.modules import module_of
+from router.logs.recent import Line, Recent
+
+
+class Module:
+    """One module: what is written of it, and how many lines of each level there were."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.mask = 0
+        # written or not
+        self.counts: Counter[str] = Counter()
+
+
+class Logger(structlog.BoundLoggerBase):
+    """What the rest of the router writes to: a method for each level."""
+
+    def _write(self, level: str, event: str, **facts: Any) -> None:
+        output: Output = self._logger
+        output.module.counts[level] += 1
+        if output.module.mask & bit(level):
+            self._proxy_to_logger(level, event, **facts)
+
+    def exception(self, event: str, **facts: Any) -> None:
+        """An error, with the exception that is being handled."""
+        facts.setdefault("exc_info", True)
+        self._write("error", event, **facts)
+
+
+def _method(level: str) -> Any:
+    def write(self: Logger, event: str, **facts: Any) -> None:
+        self._write(level, event, **facts)
+
+    return write
+
+
+for _level in LEVELS:
+    setattr(Logger, _level, _method(_level))
+
+
+class Output:
+    """Where the lines of one module end."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def __getattr__(self, level: str) -> Callable[[str], None]:
+        if level not in LEVELS:
+            raise AttributeError(level)
+        return _print
+
+
+def _print(text: str) -> None:
+    # in one go, so that lines of several processes with one standard error do not mix
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+class Journal:
+    """The log of this process. Made before it is begun, it holds nothing."""
+
+    def __init__(self) -> None:
+        self.settings = LogSettings()
+        self.modules: Final = {name: Module(name) for name in MODULES}
+        self.recent: Final = Recent()
+        self.floods = Floods(self.settings.lines_per_second)
+        self._render: Any = _renderer(self.settings)
+        # who wants to know when other settings count
+        self.watchers: list[Callable[[LogSettings], None]] = []
+
+    def begin(self, settings: LogSettings) -> None:
+        """Have every logger of this process write here from now on."""
+        self.change(settings)
+        structlog.configure(
+            processors=[
+                structlog.contextvars.merge_contextvars,
+                _name_module,
+                self._limit,
+                tame,
+                structlog.processors.add_log_level,
+                self._remember,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.format_exc_info,
+                self._rendered,
+            ],
+            wrapper_class=Logger,
+            logger_factory=self._output,
+            cache_logger_on_first_use=True,
+        )
+
+    def change(self, settings: LogSettings) -> None:
+        """Go by other settings from now on; what was counted and remembered stays."""
+        if settings.lines_per_second != self.settings.lines_per_second:
+            self.report_suppressed()
+            self.floods = Floods(settings.lines_per_second)
+        self.settings = settings
+        self._render = _renderer(settings)
+        for name, module in self.modules.items():
+            module.mask = settings.mask(name)
+        for watcher in self.watchers:
+            watcher(settings)
+
+    def report_suppressed(self) -> None:
+        """Write how many lines were left out since this was last done."""
+        for summary in self.floods.take_summaries():
+            facts = dict(summary.facts)
+            log = structlog.get_logger(f"{_OF_MODULE}{facts.pop('module', '')}")
+            getattr(log, summary.level)(SUPPRESSED, **facts)
+
+    def _output(self, name: str = "") -> Output:
+        if name.startswith(_OF_MODULE):
+            return Output(self.modules.get(name.removeprefix(_OF_MODULE), self.modules["DEFAULT"]))
+        return Output(self.modules[module_of(name)])
+
+    def _limit(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        return self.floods(logger, method, event)
+
+    def _remember(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        self.recent.add(Line(event["module"], method, plain_text(event), int(time())))
+        return event
+
+    def _rendered(self, logger: WrappedLogger, method: str, event: EventDict) -> Any:
+        return self._render(logger, method, event)
+
+
+# Begins the name of a logger that names its module and nothing more.
+_OF_MODULE: Final = "module."
+
+
+def _name_module(logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    event["module"] = logger.module.name
+    return event
+
+
+def _renderer(settings: LogSettings) -> Any:
+    if settings.format == "json":
+        return structlog.processors.JSONRenderer()
+    return partial(_for_people, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
+
+
+def _for_people(console: Any, logger: WrappedLogger, method: str, event: EventDict) -> Any:
+    # where the renderer shows in brackets what a line is from
+    event["logger"] = event.pop("module")
+    return console(logger, method, event)

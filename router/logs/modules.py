@@ -1,0 +1,38 @@
+"""To which of Dispatch's modules a line belongs: that of its logger's name, or of what it is under.
+
+Dispatch's other modules have no lines here: the parts of the router that would write them do not
+exist, or write none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.config.log_levels import DEFAULT
+
+_MODULES: Final = {
+    # starting, stopping, what is configured
+    "router": "ROUTER",
+    # links, and what waits
+    "router.core": "ROUTER_CORE",
+    "router.link": "ROUTER_CORE",
+    # connections, whoever opened them
+    "router.connection": "SERVER",
+    "router.connector": "SERVER",
+    "router.listener": "SERVER",
+    "router.authentication": "AUTHSERVICE",
+    "router.management": "AGENT",
+    "router.http": "HTTP",
+    # frames of connections that are traced
+    "router.protocol": "PROTOCOL",
+}
+
+
+def module_of(logger: str) -> str:
+    """The module of the logger with this name; DEFAULT where none is nearer."""
+    name = logger
+    while name:
+        if name in _MODULES:
+            return _MODULES[name]
+        name = name.rpartition(".")[0]
+    return DEFAULT

@@ -1,0 +1,93 @@
+"""The log: what is written of each module, and how many lines there were."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from router.config.log_levels import DEFAULT, LEVELS
+from router.logs.journal import Journal, Module
+from router.management.entities.attributes import identified, integers
+from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType
+from router.management.views import RouterView
+
+# Module and journal, for what says how lines are written.
+Written = tuple[Module, Journal]
+
+
+def logs(router: RouterView) -> list[Written]:
+    """What `log` entities are made from: the modules, DEFAULT last."""
+    return [(module, router.journal) for module in router.journal.modules.values()]
+
+
+def log_counts(router: RouterView) -> list[Module]:
+    """What `logStats` entities are made from."""
+    return list(router.journal.modules.values())
+
+
+def _enabled(written: Written) -> str | None:
+    module, journal = written
+    if module.name == DEFAULT:
+        return journal.settings.default_levels()
+    return journal.settings.levels.get(module.name)
+
+
+def _of_default(value: Any) -> Any:
+    # as in Dispatch: what is the same for all is told of DEFAULT
+    return lambda written: value if written[0].name == DEFAULT else None
+
+
+def _name(written: Written) -> str:
+    return f"log/{written[0].name}"
+
+
+def _count(level: str, module: Module) -> int:
+    return module.counts[level]
+
+
+def _counts_name(module: Module) -> str:
+    return f"logStats/{module.name}"
+
+
+LOG: Final = EntityType(
+    "log",
+    "What is written to the log of one module.",
+    CONFIGURATION,
+    (
+        *identified(_name, _name, "log"),
+        Attribute(
+            "module",
+            "string",
+            "The module; DEFAULT stands for all others without levels of their own.",
+            lambda w: w[0].name,
+        ),
+        Attribute(
+            "enable",
+            "string",
+            "The levels that are written, such as `debug+` or `info, warning+`; null where those "
+            "of DEFAULT are.",
+            _enabled,
+        ),
+        Attribute(
+            "includeTimestamp", "boolean", "Of DEFAULT: always true.", _of_default(value=True)
+        ),
+        Attribute(
+            "includeSource", "boolean", "Of DEFAULT: always false.", _of_default(value=False)
+        ),
+        Attribute(
+            "outputFile", "string", "Of DEFAULT: always stderr.", _of_default(value="stderr")
+        ),
+    ),
+)
+
+LOG_STATS: Final = EntityType(
+    "logStats",
+    "How many lines of a module there were, written or not.",
+    OPERATIONAL,
+    (
+        *identified(_counts_name, _counts_name, "logStats"),
+        *integers(
+            (f"{level}Count", f"At level {level}.", partial(_count, level)) for level in LEVELS
+        ),
+    ),
+)
