@@ -50,6 +50,11 @@ class Received:
         return not self._delivery.incoming_open
 
     @property
+    def message_format(self) -> int:
+        """By what the octets are to be understood: 0 is AMQP's own message (section 2.8.11)."""
+        return int(self._delivery.message_format)
+
+    @property
     def message(self) -> Message:
         """The message, decoded. Raises AmqpError where the octets are none."""
         if self._message is None:

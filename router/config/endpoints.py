@@ -13,6 +13,7 @@ from router.config.setting import setting
 
 Role = Literal["normal", "route-container"]
 StripAnnotations = Literal["in", "out", "both", "no"]
+Management = Literal["none", "read", "trusted", "change"]
 
 MIB: Final = 2**20
 # idle-time-out is a uint of milliseconds (AMQP 1.0 part 2.7.1).
@@ -90,5 +91,15 @@ STRIP_ANNOTATIONS: Final[StripAnnotations] = attrs.field(
         "Where the router's own message annotations (x-opt-qd.ingress and the like) are left out: "
         "of what the peer sends (in), so that it cannot make them up; of what it is sent (out); of "
         "both; or nowhere (no). All other annotations pass as they are.",
+    ),
+)
+MANAGEMENT: Final[Management] = attrs.field(
+    default="trusted",
+    metadata=setting(
+        kinds.choice(get_args(Management)),
+        "What the peer may ask of $management: nothing (none), only what changes nothing (read), "
+        "or everything (change). With trusted a peer may ask everything that has proved who it is, "
+        "by SASL other than ANONYMOUS, or that connects from this host's loopback address; the "
+        "others, and whom the router connects to, may read.",
     ),
 )

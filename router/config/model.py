@@ -20,12 +20,14 @@ from router.config.endpoints import (
     IDLE_TIMEOUT_SECONDS,
     LINK_CAPACITY,
     LONGEST_TIMEOUT_S,
+    MANAGEMENT,
     MAX_FRAME_SIZE,
     MAX_SESSION_FRAMES,
     MAX_SESSIONS,
     OPEN_PROPERTIES,
     ROLE,
     STRIP_ANNOTATIONS,
+    Management,
     Role,
     StripAnnotations,
 )
@@ -118,6 +120,7 @@ class ListenerSettings:
             "How long a peer may take from connecting to the end of its open.",
         ),
     )
+    management: Management = MANAGEMENT
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
     http: bool = attrs.field(
         default=False,
@@ -189,6 +192,7 @@ class ConnectorSettings:
     link_capacity: int = LINK_CAPACITY
     connection_buffer_bytes: int = CONNECTION_BUFFER_BYTES
     idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
+    management: Management = MANAGEMENT
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
 
 

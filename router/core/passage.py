@@ -8,6 +8,9 @@ and kept beside the message if its connection's settings say `honours_annotation
 anew, after all others, into what leaves by a connection whose settings say `shows_annotations`.
 None of this touches a message that comes in without them and leaves by a connection that does not
 show them. (docs/decisions/0034-message-annotations.md.)
+
+The router itself, where it receives, is shown something else in their place: `x-opt-qd.connection`,
+the number of the connection that the message came in by. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from router.errors import AmqpError
 INGRESS: Final = f"{PREFIX}ingress"
 TRACE: Final = f"{PREFIX}trace"
 TO: Final = f"{PREFIX}to"
+CONNECTION: Final = f"{PREFIX}connection"
 
 
 @attrs.frozen
@@ -94,9 +98,13 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
     """
     if delivery.message_format:
         return octets
-    here = router_name(consumer.link.session.connection.settings.container_id)
+    settings = consumer.link.session.connection.settings
+    here = router_name(settings.container_id)
     passed = delivery.passage
-    if passed is None:
+    if settings.is_own:
+        number = delivery.incoming.session.connection.number
+        entries: tuple[bytes, ...] = (encode_entry(CONNECTION, number),)
+    elif passed is None:
         entries = _fresh_entries(here, delivery.address.name)
     else:
         entries = _entries(here, delivery.address.name, passed)

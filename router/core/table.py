@@ -106,9 +106,10 @@ class AddressTable:
         return self._treatment(name, self._rules.match(name))
 
     def _treatment(self, name: str, rule: AddressRule | None) -> int:
+        if name in self._own_nodes and (rule is None or address_name(rule.pattern) != name):
+            # a pattern that happens to match does not mean what the router itself answers at
+            return CLOSEST
         if rule is None:
-            if name in self._own_nodes:
-                return CLOSEST
             # Names such as $management and $cbs belong to services; routed to whoever attaches
             # to them, a client would receive its own requests.
             return UNAVAILABLE if name.startswith("$") else self._default
@@ -117,7 +118,8 @@ class AddressTable:
     def add_own_node(self, name: str, *others: str) -> None:
         """From now on `name` is a node of the router's own, and `others` mean the same one.
 
-        It can be used wherever no rule says otherwise; who receives from it, `linking` decides.
+        It can be used where no rule for this very name says otherwise; who receives from it,
+        `linking` decides.
         """
         for each in (name, *others):
             self._own_nodes[each] = name

@@ -46,3 +46,5 @@ class ConnectionSettings:
     desired_capabilities: tuple[str, ...] = ()
     # the peer is this very process, which alone receives at the nodes that are the router's own
     is_own: bool = False
+    # what the peer may ask of management: none, read, change, or trusted (`management/access.py`)
+    management: str = "read"

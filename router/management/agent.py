@@ -21,15 +21,21 @@ from router.amqp.types import Int
 from router.client import ClientError, Received, Sender, Sending
 from router.client.connection import connect_over
 from router.errors import AmqpError
+from router.management.access import (
+    CHANGE,
+    LARGEST_CHANGE_BYTES,
+    LARGEST_READ_BYTES,
+    check,
+    connection_of,
+    rights_of,
+)
 from router.management.operations import answer
-from router.management.requests import BAD_REQUEST, SERVER_ERROR, Answer, Request, Rows
+from router.management.requests import BAD_REQUEST, SERVER_ERROR, Answer, Refused, Request, Rows
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
 
 NODE: Final = "$management"
-# What a request may measure; the largest that tools send are a few kilobytes.
-MAX_REQUEST_BYTES: Final = 65536
 # Requests on their way at once.
 CREDIT: Final = 50
 # How long an answer may wait for whoever asked to take it, and how many may for one of them. Who
@@ -82,7 +88,7 @@ class Agent:
             sender = await connection.open_sender(None)
             sender.outcome_told = self._taken
             requests = await connection.open_receiver(
-                NODE, credit=CREDIT, max_message_size=MAX_REQUEST_BYTES
+                NODE, credit=CREDIT, max_message_size=LARGEST_CHANGE_BYTES
             )
             started()
             async for received in requests:
@@ -92,6 +98,15 @@ class Agent:
 
     async def _serve_one(self, received: Received, sender: Sender) -> None:
         """Answer one request, if it says where the answer is to go."""
+        if received.message_format:
+            # nothing is written on such a message, neither who sent it
+            received.reject(Condition.NOT_ALLOWED, "a request has message-format 0")
+            return
+        asker = connection_of(received.payload)
+        if len(received.payload) > LARGEST_READ_BYTES and self._rights(asker) != CHANGE:
+            reason = f"more than {LARGEST_READ_BYTES} octets are for those who may change things"
+            received.reject(Condition.MESSAGE_SIZE_EXCEEDED, reason)
+            return
         try:
             message = received.message
         except AmqpError as error:
@@ -106,7 +121,7 @@ class Agent:
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
-        payload = await self._answered(message)
+        payload = await self._answered(message, asker)
         await sender.wait_for_room()
         self._untaken[sender.send_nowait(payload)] = reply_to
         self._untaken_at[reply_to] += 1
@@ -118,12 +133,15 @@ class Agent:
         if not self._untaken_at[reply_to]:
             del self._untaken_at[reply_to]
 
-    async def _answered(self, message: Message) -> bytes:
+    def _rights(self, number: int | None) -> str:
+        return rights_of(self.router.observed.pumps, number)
+
+    async def _answered(self, message: Message, asker: int | None) -> bytes:
         """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
         properties = message.properties
         assert properties is not None
         try:
-            answered = await answer(self.router, request_of(message))
+            answered = await self._allowed(request_of(message, asker))
             payload = await encode_answer(properties, answered)
         # whatever it is: the log has all of it, and the next request is not to suffer
         except Exception as defect:
@@ -134,12 +152,20 @@ class Agent:
             log.info("management request refused", status=answered.status, why=answered.description)
         return payload
 
+    async def _allowed(self, request: Request) -> Answer:
+        """The answer to a request, or why whoever sent it may not ask for that."""
+        try:
+            check(self.router.observed.pumps, request.connection, request.operation)
+        except Refused as refused:
+            return Answer({}, refused.status, refused.description)
+        return await answer(self.router, request)
 
-def request_of(message: Message) -> Request:
+
+def request_of(message: Message, connection: int | None = None) -> Request:
     """What a message asks. A body that is no single value counts as none."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
-    return Request(message.application_properties or {}, value)
+    return Request(message.application_properties or {}, value, connection)
 
 
 async def encode_answer(asked: Properties, answered: Answer) -> bytes:

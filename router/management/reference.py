@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from router.management.agent import ANSWER_TTL_MS, MAX_REQUEST_BYTES, UNTAKEN_ANSWERS
+from router.management.access import LARGEST_CHANGE_BYTES, LARGEST_READ_BYTES
+from router.management.agent import ANSWER_TTL_MS, UNTAKEN_ANSWERS
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.schema import EntityType
@@ -20,9 +21,9 @@ _HEAD: Final = f"""\
 <!-- Written by `python -m router.management.reference`; change the entity types, not this page. -->
 
 `$management` answers requests in the way of Qpid Dispatch (AMQP management, working draft 9). The
-same node is `_local/$management`, and `_topo/0/ROUTER/$management` with the router's `id`. Whoever
-can connect can ask; an `address` entity with the prefix `$management` and the distribution
-`unavailable` switches it off.
+same node is `_local/$management`, and `_topo/0/ROUTER/$management` with the router's `id`. An
+`address` entity with the prefix or pattern `$management` itself and the distribution `unavailable`
+switches it off; what matches every address does not.
 
 A request names its `operation`, and what that is about, in its application-properties, and needs a
 `reply-to`. The answer has a `statusCode` and a `statusDescription` there, and the request's
@@ -48,15 +49,27 @@ The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of th
 |---|---|
 | 200 | It was done. |
 | 400 | The request is wrong: no operation, an unknown type, an argument of a wrong type. |
+| 403 | The connection may not ask for that: see [who may](#who-may). |
 | 404 | There is no such entity, or no such attribute. |
 | 500 | The router made a mistake; its log tells which. |
 | 501 | There is no such operation. `CREATE`, `UPDATE` and `DELETE` do not work yet. |
 
 Attributes that Dispatch has and this router has nothing to say about are left out of the answer to
-a `QUERY`, whose `attributeNames` tell what came. A request of more than {MAX_REQUEST_BYTES} octets,
-one that is no message, and one without a reply-to are rejected. An answer waits
+a `QUERY`, whose `attributeNames` tell what came. A request of more than {LARGEST_READ_BYTES} octets
+({LARGEST_CHANGE_BYTES} from who may change things), one that is no message, and one without a
+reply-to are rejected. An answer waits
 {ANSWER_TTL_MS // 1000} seconds to be taken; while {UNTAKEN_ANSWERS} wait at one reply-to, further
 requests with it are rejected.
+
+## Who may
+
+The attribute `management` of the [listener or connector](configuration.md#listener) that a
+connection belongs to says what its peer may ask: nothing (`none`), what changes nothing (`read`:
+QUERY, READ, EXPLAIN and all whose names begin with GET-), or everything (`change`). With `trusted`,
+the default, a peer may ask everything if it has proved who it is, by SASL other than ANONYMOUS, or
+if it connects from this host's loopback address; anybody else may read. The others are answered
+with 403. Behind a proxy on the same host every peer comes from a loopback address: set `read`
+there, or have the peers authenticate ([more](../decisions/0037-who-may-manage.md)).
 """
 
 

@@ -29,6 +29,7 @@ def own_connection(exchange: Exchange, container_id: str) -> tuple[Pump, socket.
         sasl_mechanisms=(),
         link_capacity=LINK_CAPACITY,
         is_own=True,
+        shows_annotations=True,
     )
     connection = Connection(settings, exchange.forwarder, exchange.turn, OWN_NAME, False)
     return Pump(ours, connection, exchange, None), theirs

@@ -25,7 +25,7 @@ from router.amqp.revision import encode_entry
 from router.amqp.types import Symbol
 from router.core.address import MULTICAST
 from router.core.intake import MAX_HEAD_BYTES
-from router.core.passage import INGRESS, TO, TRACE
+from router.core.passage import CONNECTION, INGRESS, TO, TRACE
 from router.core.table import AddressRule
 
 from support.examples import examples
@@ -549,3 +549,23 @@ def test_a_receiver_is_not_blamed_for_annotations_that_cannot_be_read(
     assert sending.is_over
     sender.send(BARE, message_format=0)
     assert receiver.take() == section(FRESH) + BARE
+
+
+@pytest.mark.parametrize("sender", STRIP)
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_router_itself_is_shown_whose_a_message_was(sender: str, waits: bool) -> None:
+    router = Router()
+    settings = {"is_own": True, "shows_annotations": True, "window": 1 if waits else 1000}
+    own = router.client(**settings).receiver("q", 10)
+    client = router.client(**STRIP[sender])
+    client.connection.number = 300
+    sending = client.sender("q")
+    if waits:
+        sending.send(b"", message_format=OPAQUE)
+        assert own.take() == b""
+    forged = encode_entry(CONNECTION, 1)
+    for come in ([], [*COME, forged]):
+        sending.send(HEADER + section([*USERS[:1], *come]) + BARE)
+    own.client.open_window(1000)
+    expected = HEADER + section([*USERS[:1], encode_entry(CONNECTION, 300)]) + BARE
+    assert [own.take(), own.take()] == [expected, expected]

@@ -37,6 +37,20 @@ def test_a_node_of_the_router_s_own_has_several_names() -> None:
     assert made.find("$closed") is None
 
 
+def test_what_matches_every_name_means_no_node_of_the_router_s_own() -> None:
+    for is_prefix, pattern in ((False, "#"), (False, "*"), (False, "*/$service"), (True, "_local")):
+        made = table((is_prefix, pattern, "unavailable"))
+        made.add_own_node("$service", "_local/$service")
+        for text in ("$service", "_local/$service"):
+            address = made.enter(text)
+            assert address is not None
+            assert address.treatment == CLOSEST
+    for pattern in ("$service", "$service/"):
+        made = table((False, pattern, "unavailable"))
+        made.add_own_node("$service", "_local/$service")
+        assert made.enter("_local/$service") is None
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

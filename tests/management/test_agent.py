@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Accepted, Rejected
-from router.client import ClientConnection, LinkLost, Sender, connect
+from router.client import LinkLost, connect
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
@@ -27,9 +27,7 @@ from router.management.operations import answer
 from router.management.requests import Answer, Rows
 
 from support.loopback import Running, running_node
-
-NODE = "$management"
-ANSWERS = "answers/here"
+from support.management import ANSWERS, NODE, asked, request, status
 
 
 def configured(**fields: Any) -> Configuration:
@@ -41,31 +39,6 @@ def configured(**fields: Any) -> Configuration:
 def url(running: Running) -> str:
     """Where the router is."""
     return f"amqp://127.0.0.1:{running.address[1]}"
-
-
-def request(body: Any = None, **properties: Any) -> Message:
-    """A request whose answer is to come to ANSWERS."""
-    return Message(
-        properties=Properties(message_id="mine", reply_to=ANSWERS),
-        application_properties=properties,
-        body=(AmqpValue(body),),
-    )
-
-
-async def asked(connection: ClientConnection, sender: Sender, message: Message) -> Message:
-    """The answer to a request."""
-    receiver = await connection.open_receiver(ANSWERS)
-    assert await sender.send(message) == Accepted()
-    received = await receiver.receive()
-    received.accept()
-    await receiver.aclose()
-    return received.message
-
-
-def status(message: Message) -> int:
-    """The status of an answer."""
-    assert message.application_properties is not None
-    return int(message.application_properties["statusCode"])
 
 
 @pytest.mark.parametrize("name", node_names("solo"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import attrs
 import trio
 from structlog.testing import capture_logs
 
 from router.amqp.message import AmqpValue, Message
+from router.amqp.types import Symbol
 from router.client.connection import connect_over
 from router.config.model import Configuration
+from router.core.passage import CONNECTION
 from router.net.exchange import Exchange
 from router.net.listeners import run_guarded
 from router.net.own import own_connection
@@ -34,7 +37,9 @@ async def test_it_carries_messages_and_is_no_connection_of_the_router_s() -> Non
                 sender = await connection.open_sender("q")
                 nursery.start_soon(sender.send, HELLO)
                 received = await receiver.receive()
-                assert received.message == HELLO
+                # beside what was sent stands by which connection it came
+                shown = {Symbol(CONNECTION): 0}
+                assert received.message == attrs.evolve(HELLO, message_annotations=shown)
                 received.accept()
                 await sender.wait_until_settled()
     assert own_number(exchange) is None
