@@ -77,7 +77,7 @@ class Node:
         )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()
-        self.exposition = Exposition(self.exchange, configuration.metrics.address_label_limit)
+        self.exposition = Exposition(self.exchange, configuration.metrics)
         # why the router should not be sent new connections, if so
         self._unready: str | None = "the router is starting"
 

@@ -17,6 +17,7 @@ cdef class Output:
     @cython.locals(held=Py_ssize_t, size=Py_ssize_t, target=cython.uchar[::1])
     cdef int _grow(self, Py_ssize_t count) except -1
     cpdef Py_ssize_t size(self) except -1
+    cpdef Py_ssize_t capacity(self) except -1
     cpdef int sent(self, Py_ssize_t count) except -1
     cpdef int trim(self) except -1
     cpdef int clear(self) except -1

@@ -53,6 +53,10 @@ class Output:
         """Octets written and not yet sent."""
         return self.end - self.begin
 
+    def capacity(self) -> int:
+        """Octets of memory that it takes."""
+        return len(self.octets)
+
     def waiting(self) -> memoryview:
         """A view of the octets to send; do not keep it across a write."""
         return memoryview(self.octets)[self.begin : self.end]

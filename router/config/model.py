@@ -269,6 +269,21 @@ class MetricsSettings:
             "How many addresses get metrics of their own; the others are counted together.",
         ),
     )
+    connection_label_limit: int = attrs.field(
+        default=100,
+        metadata=setting(
+            kinds.whole_number(0, 100_000, "connections", zero="no metrics by connection"),
+            "How many connections at a time get metrics of their own, once they have lasted for a "
+            "minute; the others are counted together.",
+        ),
+    )
+    qdr_names: bool = attrs.field(
+        default=True,
+        metadata=setting(
+            kinds.flag(),
+            "Whether the metrics are also shown that Dispatch had, under its names (`qdr_...`).",
+        ),
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -151,6 +151,13 @@ class Suspended:
     def __len__(self) -> int:
         return len(self._termini)
 
+    def deliveries(self) -> int:
+        """How many deliveries are remembered that no session knows, for links that may come back.
+
+        One whose outcome is known counts once more, until its sender has heard it.
+        """
+        return sum(len(each.unsettled) + len(each.outcomes) for each in self._termini.values())
+
     def grant(
         self, link: Link, address: Any, asked: Any, resumed: Terminus | None
     ) -> Terminus | None:

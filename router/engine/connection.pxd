@@ -62,6 +62,8 @@ cdef class Connection:
     cdef public double last_received
     cdef public double last_sent
     cdef public long long frames_received
+    cdef public long long received_bytes
+    cdef public long long sent_bytes
 
     @cython.locals(at=Py_ssize_t, following=Py_ssize_t)
     cpdef void receive(self, const unsigned char[::1] view, Py_ssize_t end) except *

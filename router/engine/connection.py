@@ -104,6 +104,9 @@ class Connection:
         self.last_received = turn.now
         self.last_sent = turn.now
         self.frames_received = 0
+        # octets that came in, and that the socket has taken
+        self.received_bytes = 0
+        self.sent_bytes = 0
 
     # Octets in.
 
@@ -120,6 +123,7 @@ class Connection:
     def receive(self, view: Any, end: int) -> None:
         """Take in `view[:end]`, which begins with what `prepare` put there."""
         self.last_received = self.turn.now
+        self.received_bytes += end - len(self.kept)
         # `view` begins with it now
         self.kept = b""
         self.is_behind = False
@@ -284,6 +288,7 @@ class Connection:
     def sent(self, count: int) -> None:
         """The socket has taken `count` octets of the output."""
         self.last_sent = self.turn.now
+        self.sent_bytes += count
         self.outbox.output.sent(count)
         if self.outbox.relieve():
             self.handler.room_made(self)

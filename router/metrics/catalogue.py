@@ -10,11 +10,20 @@ from __future__ import annotations
 from typing import Final
 
 from router.metrics.rows.addresses import ADDRESSES
+from router.metrics.rows.by_connection import BY_CONNECTION
 from router.metrics.rows.connections import CONNECTIONS
 from router.metrics.rows.deliveries import DELIVERIES
+from router.metrics.rows.memory import MEMORY
 from router.metrics.rows.router import ROUTER
 
-METRICS: Final = (*ROUTER, *CONNECTIONS, *DELIVERIES, *ADDRESSES)
+METRICS: Final = (
+    *ROUTER,
+    *CONNECTIONS,
+    *DELIVERIES,
+    *MEMORY,
+    *ADDRESSES,
+    *BY_CONNECTION,
+)
 
 # What the client library of Prometheus tells of the process and of Python, in its own words.
 OF_THE_PROCESS: Final = (

@@ -28,10 +28,13 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from router.config.model import MetricsSettings
 from router.metrics.catalogue import METRICS
+from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels
 from router.metrics.metric import Metric, Spread, Value
-from router.metrics.reading import Observed, take_reading
+from router.metrics.observed import Observed
+from router.metrics.reading import take_reading
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"
@@ -42,16 +45,29 @@ Encoder = Callable[[Collector], bytes]
 class RouterCollector:
     """A collector of the Prometheus client library: reads the router when it is asked."""
 
-    def __init__(self, observed: Observed, address_label_limit: int) -> None:
+    def __init__(self, observed: Observed, settings: MetricsSettings) -> None:
         self.observed = observed
-        self.labels = AddressLabels(observed.table, address_label_limit)
+        self.labels = AddressLabels(observed.table, 0)
+        self.connection_labels = ConnectionLabels(observed, 0)
         self.started_at = time.monotonic()
-        self.metrics = [m for m in METRICS if address_label_limit or not m.is_by_address]
+        self.metrics: list[Metric] = []
+        self.configure(settings)
+
+    def configure(self, settings: MetricsSettings) -> None:
+        """From now on show what these settings say; labels that have been given stay."""
+        self.labels.limit = settings.address_label_limit
+        self.connection_labels.limit = settings.connection_label_limit
+        self.metrics = [
+            metric
+            for metric in METRICS
+            if (settings.address_label_limit or not metric.is_by_address)
+            and (settings.connection_label_limit or not metric.is_by_connection)
+        ]
 
     def collect(self) -> Iterator[Family]:
         """Take one reading, then yield each metric of it."""
         uptime_s = time.monotonic() - self.started_at
-        reading = take_reading(self.observed, self.labels, uptime_s)
+        reading = take_reading(self.observed, self.labels, self.connection_labels, uptime_s)
         for metric in self.metrics:
             family = _family(metric)
             for labels, value in metric.read(reading):
@@ -92,9 +108,10 @@ class _Single:
 class Exposition:
     """All metrics of one router and its process, in a registry of its own."""
 
-    def __init__(self, observed: Observed, address_label_limit: int) -> None:
+    def __init__(self, observed: Observed, settings: MetricsSettings) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(RouterCollector(observed, address_label_limit))
+        self.collector = RouterCollector(observed, settings)
+        self.registry.register(self.collector)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)

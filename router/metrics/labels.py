@@ -71,7 +71,12 @@ def label_of(name: str) -> str:
     """
     if name in (OTHER, ""):
         return f"/{name}"
-    if len(name) <= LONGEST_LABEL:
-        return name
-    digest = hashlib.blake2b(name.encode(), digest_size=_HASH_BYTES).hexdigest()
-    return f"{name[: LONGEST_LABEL - len(digest) - 1]}~{digest}"
+    return shortened(name)
+
+
+def shortened(text: str) -> str:
+    """A text that somebody chose, cut where it is too long; never the same for two."""
+    if len(text) <= LONGEST_LABEL:
+        return text
+    digest = hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()
+    return f"{text[: LONGEST_LABEL - len(digest) - 1]}~{digest}"

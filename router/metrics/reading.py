@@ -6,81 +6,21 @@ totals. It reads what forwarding keeps anyway; nothing is counted for the metric
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final
 
 import attrs
 
 from router.core.address import Address, Consumer
 from router.core.counters import Counters
-from router.core.forward import Forwarder
-from router.core.table import AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
+from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, label_of
+from router.metrics.observed import Carriage, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
-
-
-class Tallied(Protocol):
-    """A listener or connector, and how its connections fared."""
-
-    @property
-    def name(self) -> str:
-        """As configured."""
-
-    @property
-    def direction(self) -> str:
-        """`in` for a listener, `out` for a connector."""
-
-    @property
-    def role(self) -> str:
-        """As configured."""
-
-    @property
-    def opened(self) -> int:
-        """Connections that were open, ever."""
-
-    @property
-    def failed(self) -> int:
-        """Connections that failed, ever."""
-
-    @property
-    def followed(self) -> int:
-        """Redirects that were followed, ever."""
-
-
-class Carried(Protocol):
-    """A connection and whose it is."""
-
-    @property
-    def connection(self) -> Connection:
-        """The engine's connection."""
-
-    @property
-    def tally(self) -> Tallied | None:
-        """Its listener or connector."""
-
-
-class Observed(Protocol):
-    """What is read of a router."""
-
-    @property
-    def table(self) -> AddressTable:
-        """Its addresses."""
-
-    @property
-    def forwarder(self) -> Forwarder:
-        """Its core."""
-
-    @property
-    def pumps(self) -> Mapping[int, Carried]:
-        """Its connections, by number."""
-
-    @property
-    def tallies(self) -> Sequence[Tallied]:
-        """Its listeners and connectors."""
 
 
 @attrs.define
@@ -113,10 +53,51 @@ class LinkReading:
     blocked: int = 0
     unsettled: int = 0
 
+    def add(self, other: LinkReading) -> None:
+        """Add those of other links."""
+        self.attached += other.attached
+        self.blocked += other.blocked
+        self.unsettled += other.unsettled
+
+
+@attrs.define
+class ConnectionReading:
+    """The numbers of one connection, or of several together."""
+
+    labels: tuple[str, ...]
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    held_bytes: int = 0
+    unsent_bytes: int = 0
+    incoming: LinkReading = attrs.Factory(LinkReading)
+    outgoing: LinkReading = attrs.Factory(LinkReading)
+
+    def carried(self, carriage: Carriage) -> None:
+        """Add what a connection carries, or what some have carried."""
+        self.received_bytes += carriage.received_bytes
+        self.sent_bytes += carriage.sent_bytes
+
+
+@attrs.define
+class EndpointReading:
+    """The numbers of a listener or connector, those of all its connections included, ever."""
+
+    tally: Tallied
+    connections: int
+    received_bytes: int
+    sent_bytes: int
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its name, direction and role."""
+        return self.tally.name, self.tally.direction, self.tally.role
+
 
 @attrs.define
 class Reading:
-    """The numbers of a router. `addresses` are those with labels, and `other` as the last."""
+    """The numbers of a router. `addresses` and `connections` are those with labels, and `other` as
+    the last. `memory` is in octets, by what takes them.
+    """
 
     uptime_s: float
     addresses: list[AddressReading]
@@ -126,7 +107,8 @@ class Reading:
     named_addresses: int
     held_bytes: int
     held_limit_bytes: int
-    connections: list[tuple[Tallied, int]]
+    endpoints: list[EndpointReading]
+    connections: list[ConnectionReading]
     connections_held_back: int
     redirects_issued: Mapping[str, int]
     sessions: int
@@ -136,11 +118,19 @@ class Reading:
     stealing_refused: int
     links_suspended: int
     links_resumed: int
+    suspended: int
+    memory: dict[str, int]
 
 
-def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> Reading:
-    """Read everything, now; addresses that are new get their labels before."""
+def take_reading(
+    observed: Observed,
+    labels: AddressLabels,
+    connection_labels: ConnectionLabels,
+    uptime_s: float,
+) -> Reading:
+    """Read everything, now; addresses and connections that are new get their labels before."""
     labels.assign()
+    connection_labels.assign(observed.turn.now)
     table = observed.table
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
@@ -169,6 +159,7 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
         named_addresses=len(table) - dynamic - own,
         held_bytes=observed.forwarder.backlog.held_bytes,
         held_limit_bytes=observed.forwarder.backlog.limit_bytes,
+        endpoints=[],
         connections=[],
         connections_held_back=0,
         redirects_issued=dict(table.redirects.issued),
@@ -179,34 +170,92 @@ def take_reading(observed: Observed, labels: AddressLabels, uptime_s: float) -> 
         stealing_refused=observed.forwarder.link_names.refused,
         links_suspended=len(observed.forwarder.suspended),
         links_resumed=observed.forwarder.suspended.resumed,
+        suspended=observed.forwarder.suspended.deliveries(),
+        memory={},
     )
-    _read_connections(observed, reading)
+    streaming = _read_connections(observed, connection_labels.late, reading)
+    reading.memory = _read_memory(observed, streaming)
     return reading
 
 
-def _read_connections(observed: Observed, reading: Reading) -> None:
-    counts = dict.fromkeys(observed.tallies, 0)
-    for pump in observed.pumps.values():
+def _read_connections(observed: Observed, late: set[int], reading: Reading) -> int:
+    """Add what the connections tell; returns the octets of messages that are half sent."""
+    endpoints = {t: EndpointReading(t, 0, 0, 0) for t in observed.tallies}
+    for endpoint in endpoints.values():
+        _carried(endpoint, endpoint.tally.past)
+    other = ConnectionReading(OTHERS)
+    other.carried(observed.unshown_past)
+    streaming = 0
+    for number, pump in observed.pumps.items():
         connection = pump.connection
         if pump.tally is not None:
-            counts[pump.tally] += 1
+            endpoints[pump.tally].connections += 1
+            _carried(endpoints[pump.tally], connection)
+        if number in observed.shown:
+            own = ConnectionReading(labels_of(number, pump))
+            own.carried(connection)
+            reading.connections.append(own)
+        else:
+            own = other
+            if number in late:
+                # one that may still get a label is not counted here before, and then leaves
+                own.carried(connection)
+        own.held_bytes += connection.held_bytes
+        own.unsent_bytes += connection.outbox.output.size()
         reading.connections_held_back += connection.held_back
-        for session in connection.local_sessions.values():
-            reading.sessions += session.state == _MAPPED
-            for link in session.local_links.values():
-                _read_link(link, reading)
-    reading.connections = list(counts.items())
+        streaming += _read_links(connection, own, reading)
+    reading.connections.append(other)
+    for each in reading.connections:
+        reading.incoming.add(each.incoming)
+        reading.outgoing.add(each.outgoing)
+    reading.endpoints = list(endpoints.values())
+    return streaming
 
 
-def _read_link(link: Any, reading: Reading) -> None:
+def _carried(endpoint: EndpointReading, carriage: Carriage) -> None:
+    endpoint.received_bytes += carriage.received_bytes
+    endpoint.sent_bytes += carriage.sent_bytes
+
+
+def _read_links(connection: Connection, own: ConnectionReading, reading: Reading) -> int:
+    streaming = 0
+    for session in connection.local_sessions.values():
+        reading.sessions += session.state == _MAPPED
+        for link in session.local_links.values():
+            streaming += _read_link(link, own)
+    return streaming
+
+
+def _read_link(link: Any, own: ConnectionReading) -> int:
+    half_sent = 0
     if isinstance(link, IncomingLink):
-        of_direction = reading.incoming
+        of_direction = own.incoming
         is_blocked = link.credit == 0
     else:
-        of_direction = reading.outgoing
+        of_direction = own.outgoing
         owner = link.owner
         is_blocked = link.credit == 0 and isinstance(owner, Consumer) and bool(owner.waiting)
+        if link.current is not None:
+            half_sent = link.current.held_bytes
     of_direction.unsettled += link.unsettled
     if link.is_attached():
         of_direction.attached += 1
         of_direction.blocked += is_blocked
+    return half_sent
+
+
+def _read_memory(observed: Observed, streaming: int) -> dict[str, int]:
+    """What takes memory, in octets; each is what forwarding itself goes by."""
+    core = observed.forwarder
+    connections = [pump.connection for pump in observed.pumps.values()]
+    own = [] if observed.own_pump is None else [observed.own_pump.connection]
+    return {
+        "waiting": core.backlog.held_bytes - streaming,
+        "half_sent": streaming,
+        "heads": core.intake.held_bytes,
+        "redelivery": core.redelivery.kept_bytes,
+        "input": sum(len(each.kept) for each in connections),
+        "output": sum(each.outbox.output.capacity() for each in connections),
+        "management": sum(len(each.kept) + each.outbox.output.capacity() for each in own),
+        "read_buffer": len(observed.buffer),
+    }

@@ -22,7 +22,7 @@ from router.core.shedding import shed
 from router.core.table import AddressTable
 from router.engine.outbox import Turn
 from router.net.memory import Reclaimer
-from router.net.tally import Tally
+from router.net.tally import Tally, Traffic
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
@@ -159,6 +159,10 @@ class Exchange(Hub):
         )
         self.table = table
         self.tallies: list[Tally] = []
+        # the numbers of those connections that metrics show each on its own, and what all others
+        # have carried that are over
+        self.shown: set[int] = set()
+        self.unshown_past = Traffic()
         # What else wants doing about as often as clocks are looked at, given the time. A task of
         # its own for each would cost more: what a waiting task is made of is made anew each time.
         self.chores: list[Callable[[float], None]] = []
@@ -170,6 +174,18 @@ class Exchange(Hub):
         number = super().enter(pump)
         pump.connection.number = number
         return number
+
+    def leave(self, number: int) -> None:
+        """Forget a connection, but not what it has carried."""
+        pump = self.pumps.get(number)
+        if pump is not None:
+            if pump.tally is not None:
+                pump.tally.past.add(pump.connection)
+            if number in self.shown:
+                self.shown.remove(number)
+            else:
+                self.unshown_past.add(pump.connection)
+        super().leave(number)
 
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
         """A tally for a listener or connector."""

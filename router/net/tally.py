@@ -6,6 +6,20 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.engine import events
+from router.engine.connection import Connection
+
+
+@attrs.define(eq=False)
+class Traffic:
+    """What connections carried, in octets on the wire; it only grows."""
+
+    received_bytes: int = 0
+    sent_bytes: int = 0
+
+    def add(self, connection: Connection) -> None:
+        """Add what a connection has carried so far."""
+        self.received_bytes += connection.received_bytes
+        self.sent_bytes += connection.sent_bytes
 
 
 @attrs.define(eq=False)
@@ -21,6 +35,8 @@ class Tally:
     failed: int = 0
     # times that a connector was sent elsewhere and went there
     followed: int = 0
+    # what those of its connections carried that are over
+    past: Traffic = attrs.Factory(Traffic)
 
     def count(self, event: object) -> None:
         """Count what has happened to one of its connections."""

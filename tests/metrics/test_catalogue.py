@@ -10,10 +10,11 @@ import pytest
 from router.core.counters import Counters
 from router.core.table import AddressTable
 from router.metrics.catalogue import METRICS
-from router.metrics.labels import AddressLabels
 from router.metrics.metric import Metric, Sample, Spread
-from router.metrics.reading import Reading, take_reading
+from router.metrics.reading import Reading
 from router.net.exchange import Exchange
+
+from support.readings import reading_of
 
 # Every counter of the core, each with a number of its own.
 COUNTED = {
@@ -42,7 +43,7 @@ def reading_of_one_address() -> Reading:
     assert address is not None
     for name, count in COUNTED.items():
         setattr(address.counters, name, count)
-    return take_reading(Exchange(table, 2**20, 65536), AddressLabels(table, 1), 1.5)
+    return reading_of(Exchange(table, 2**20, 65536), limit=1)
 
 
 def added(samples: Iterable[Sample]) -> float:

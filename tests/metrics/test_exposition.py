@@ -6,6 +6,7 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from router.config.model import MetricsSettings
 from router.core.table import AddressTable
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS
 from router.metrics.exposition import Exposition
@@ -24,7 +25,7 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
         assert table.enter(name) is not None
     exchange = Exchange(table, 2**20, 65536)
     exchange.add_tally("amqp", "in", "normal")
-    return Exposition(exchange, limit)
+    return Exposition(exchange, MetricsSettings(address_label_limit=limit))
 
 
 @pytest.mark.parametrize(

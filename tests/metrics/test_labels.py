@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.core.table import AddressTable
+from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import LONGEST_LABEL, OTHER, AddressLabels, label_of
 from router.metrics.reading import take_reading
 from router.net.exchange import Exchange
@@ -125,7 +126,7 @@ def read_after(
 ) -> Iterator[dict[str, int]]:
     """What each reading says of ingress, by label."""
     exchange = Exchange(table, 2**20, 65536)
-    labels = AddressLabels(table, limit)
+    labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
     for step, name, count in [*steps, ("read", "", 0)]:
         if step == "deliver":
             deliver(table, name, count)
@@ -138,7 +139,7 @@ def read_after(
         elif step == "nowhere":
             table.nowhere.counters.ingress += count
         else:
-            reading = take_reading(exchange, labels, 0.0)
+            reading = take_reading(exchange, labels, none, 0.0)
             series = {each.label: each.counters.ingress for each in reading.addresses}
             assert len(series) == len(reading.addresses)
             assert sum(series.values()) == reading.counters.ingress == table.total().ingress

@@ -24,9 +24,12 @@ from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.outbox import Turn
 from router.engine.session import Session
+from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels
 from router.metrics.reading import Reading, take_reading
+from router.net.tally import Traffic
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 
@@ -212,14 +215,20 @@ class _Observed:
     table: AddressTable
     forwarder: Forwarder
     pumps: dict[int, _Carried]
+    turn: Turn
     tallies: tuple[Any, ...] = ()
+    buffer: memoryview = attrs.Factory(lambda: memoryview(b""))
+    own_pump: None = None
+    shown: set[int] = attrs.Factory(set)
+    unshown_past: Traffic = attrs.Factory(Traffic)
 
 
 def reading_of(router: Router) -> Reading:
     """What the metrics would say."""
     pumps = {number: _Carried(client.connection) for number, client in enumerate(router.clients)}
+    observed = _Observed(router.table, router.forwarder, pumps, router.turn)
     labels = AddressLabels(router.table, 0)
-    return take_reading(_Observed(router.table, router.forwarder, pumps), labels, 0.0)
+    return take_reading(observed, labels, ConnectionLabels(observed, 0), 0.0)
 
 
 _OF_PEERS = (Connection, Session, IncomingLink, OutgoingLink, Delivery)
@@ -258,7 +267,8 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
     assert not router.turn.is_pressed
     reading = reading_of(router)
     assert reading.waiting == reading.held_bytes == reading.sessions == 0
-    assert reading.named_addresses == reading.dynamic_addresses == 0
+    assert reading.named_addresses == reading.dynamic_addresses == reading.suspended == 0
+    assert {reason for reason, octets in reading.memory.items() if octets} <= {"output"}
     for direction in (reading.incoming, reading.outgoing):
         assert direction.attached == direction.unsettled == direction.blocked == 0
     assert core.backlog.next_expiry == 0

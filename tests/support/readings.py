@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from router.core.table import AddressTable
 from router.metrics.catalogue import METRICS
+from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels
 from router.metrics.metric import Value
 from router.metrics.reading import Reading, take_reading
@@ -20,7 +21,8 @@ def idle_exchange(*addresses: str) -> Exchange:
 
 def reading_of(exchange: Exchange, *, limit: int = 100) -> Reading:
     """A reading after 1.5 seconds, with labels for so many."""
-    return take_reading(exchange, AddressLabels(exchange.table, limit), 1.5)
+    labels = AddressLabels(exchange.table, limit)
+    return take_reading(exchange, labels, ConnectionLabels(exchange, limit), 1.5)
 
 
 def samples(reading: Reading, name: str) -> dict[tuple[str, ...], Value]:

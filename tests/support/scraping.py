@@ -103,6 +103,7 @@ class RunningNode:
 async def running_node(
     *,
     address_label_limit: int = 100,
+    connection_label_limit: int = 100,
     http: ListenerSettings = HTTP,
     addresses: tuple[AddressSettings, ...] = (),
     redirects: tuple[RedirectSettings, ...] = (),
@@ -114,7 +115,10 @@ async def running_node(
         addresses=addresses,
         redirects=redirects,
         connectors=connectors,
-        metrics=MetricsSettings(address_label_limit=address_label_limit),
+        metrics=MetricsSettings(
+            address_label_limit=address_label_limit,
+            connection_label_limit=connection_label_limit,
+        ),
     )
     node = Node(configuration)
     stop = trio.Event()

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from router.metrics.metric import Metric, one
+from router.metrics.metric import Metric, Sample, one
+from router.metrics.reading import EndpointReading, Reading
 
-ENDPOINT: Final = ("endpoint", "direction", "role")
+_ENDPOINT: Final = ("endpoint", "direction", "role")
+
+
+def _by_endpoint(
+    read: Callable[[EndpointReading], float],
+) -> Callable[[Reading], Iterable[Sample]]:
+    return lambda reading: ((each.labels, read(each)) for each in reading.endpoints)
+
 
 CONNECTIONS: Final = (
     Metric(
         "trioute_connections",
         "gauge",
         "Connections there are, by the listener (direction in) or connector (out) they belong to.",
-        ENDPOINT,
-        lambda r: (((t.name, t.direction, t.role), count) for t, count in r.connections),
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.connections),
     ),
     Metric(
         "trioute_connections_opened_total",
         "counter",
         "Connections that were opened by both sides.",
-        ENDPOINT,
-        lambda r: (((t.name, t.direction, t.role), t.opened) for t, _ in r.connections),
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.tally.opened),
     ),
     Metric(
         "trioute_connections_failed_total",
         "counter",
         "Connections that ended with an error or without a close, or could not be made; not those "
         "that were redirected, unless a connector did not follow.",
-        ENDPOINT,
-        lambda r: (((t.name, t.direction, t.role), t.failed) for t, _ in r.connections),
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.tally.failed),
+    ),
+    Metric(
+        "trioute_connections_received_bytes_total",
+        "counter",
+        "Octets that came in by a listener's or connector's connections, on the wire.",
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.received_bytes),
+    ),
+    Metric(
+        "trioute_connections_sent_bytes_total",
+        "counter",
+        "Octets that went out by a listener's or connector's connections, on the wire.",
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.sent_bytes),
     ),
     Metric(
         "trioute_connections_held_back",
@@ -50,8 +73,8 @@ CONNECTIONS: Final = (
         "trioute_redirects_followed_total",
         "counter",
         "Redirects that a connector has followed.",
-        ENDPOINT,
-        lambda r: (((t.name, t.direction, t.role), t.followed) for t, _ in r.connections),
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.tally.followed),
     ),
     Metric("trioute_sessions", "gauge", "Sessions there are.", (), one(lambda r: r.sessions)),
     Metric(

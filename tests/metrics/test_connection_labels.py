@@ -1,0 +1,178 @@
+"""Labels go to connections that have lasted, and no series of a connection ever falls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from hypothesis import given, strategies as st
+
+from router.amqp.performatives import Open
+from router.engine.connection import Connection
+from router.metrics.connection_labels import LABELS, LASTING_S, OTHERS, ConnectionLabels, labels_of
+from router.metrics.labels import LONGEST_LABEL, AddressLabels
+from router.metrics.reading import Reading, take_reading
+from router.net.exchange import Exchange
+from router.net.tally import Tally
+
+from support.readings import idle_exchange
+from support.transcripts import server_settings
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("connect"), st.booleans()),
+        st.tuples(st.just("carry"), st.integers(0, 9)),
+        st.tuples(st.just("end"), st.integers(0, 9)),
+        st.tuples(st.just("wait"), st.sampled_from([0.0, LASTING_S / 2, LASTING_S])),
+        st.tuples(st.just("read"), st.just(0)),
+    ),
+    max_size=50,
+)
+
+
+@attrs.define(eq=False)
+class Carried:
+    """A connection without a socket."""
+
+    connection: Connection
+    tally: Tally
+
+
+class Connections:
+    """An exchange whose connections come, carry octets and go as a test says."""
+
+    def __init__(self, limit: int) -> None:
+        self.exchange: Any = idle_exchange()
+        self.exchange.turn.now = 1000.0
+        self.endpoints = [self.exchange.add_tally("amqp", way, "normal") for way in ("in", "out")]
+        self.labels = ConnectionLabels(self.exchange, limit)
+        self.made = 0
+        # octets of all that there were, by endpoint
+        self.carried = {"in": 0, "out": 0}
+
+    def connect(self, *, is_client: bool = False, container: str = "peer") -> int:
+        """A connection, which is open; its number."""
+        exchange: Exchange = self.exchange
+        connection = Connection(
+            server_settings(), exchange.forwarder, exchange.turn, "peer", is_client
+        )
+        connection.remote_open = Open(container)
+        connection.user = "someone"
+        self.made += 1
+        self.exchange.pumps[self.made] = Carried(connection, self.endpoints[is_client])
+        return self.made
+
+    def carry(self, number: int, count: int) -> None:
+        """Let octets in and as many out."""
+        pump = self.exchange.pumps[number]
+        pump.connection.received_bytes += count
+        pump.connection.sent_bytes += count
+        self.carried[pump.tally.direction] += count
+
+    def wait(self, seconds: float = LASTING_S) -> None:
+        """Let time pass."""
+        self.exchange.turn.now += seconds
+
+    def read(self) -> Reading:
+        """What the metrics say."""
+        addresses = AddressLabels(self.exchange.table, 0)
+        return take_reading(self.exchange, addresses, self.labels, 0.0)
+
+    def shown(self) -> set[str]:
+        """The connections with labels."""
+        return {each.labels[0] for each in self.read().connections if each.labels != OTHERS}
+
+
+def test_who_has_not_lasted_has_no_label() -> None:
+    connections = Connections(10)
+    connections.connect()
+    assert connections.shown() == set()
+    connections.wait(LASTING_S - 1)
+    connections.connect()
+    assert connections.shown() == set()
+    connections.wait(1)
+    assert connections.shown() == {"1"}
+
+
+def test_a_connection_that_is_not_open_has_no_label() -> None:
+    connections = Connections(10)
+    number = connections.connect()
+    connections.exchange.pumps[number].connection.remote_open = None
+    connections.wait()
+    assert connections.shown() == set()
+
+
+def test_connectors_come_first_and_then_the_busiest() -> None:
+    connections = Connections(2)
+    for _ in range(4):
+        connections.connect()
+    connections.connect(is_client=True)
+    connections.carry(3, 10)
+    connections.wait()
+    assert connections.shown() == {"3", "5"}
+
+
+def test_a_free_label_goes_to_who_came_after() -> None:
+    connections = Connections(1)
+    connections.connect()
+    connections.connect()
+    connections.carry(1, 5)
+    connections.wait()
+    assert connections.shown() == {"1"}
+    connections.exchange.leave(1)
+    connections.connect()
+    # the second found none free, and what it carries has been told among the others
+    assert connections.shown() == set()
+    connections.wait()
+    assert connections.shown() == {"3"}
+
+
+def test_labels_say_whose_it_is() -> None:
+    connections = Connections(1)
+    number = connections.connect(container="c" * 1000)
+    labels = labels_of(number, connections.exchange.pumps[number])
+    assert len(labels) == len(LABELS)
+    assert (labels[0], labels[1], labels[3]) == ("1", "amqp", "someone")
+    assert len(labels[2]) == LONGEST_LABEL
+
+
+def test_gauges_of_all_add_up_whoever_has_a_label() -> None:
+    connections = Connections(1)
+    for _ in range(3):
+        number = connections.connect()
+        connections.exchange.pumps[number].connection.held_bytes = 7
+    connections.wait()
+    connections.connect()
+    reading = connections.read()
+    assert [each.held_bytes for each in reading.connections] == [7, 14]
+
+
+@given(STEPS, st.integers(0, 3))
+def test_no_series_ever_falls(steps: list[tuple[str, Any]], limit: int) -> None:
+    connections = Connections(limit)
+    before: dict[str, int] = {}
+    endpoints_before = {"in": 0, "out": 0}
+    for step, what in [*steps, ("read", 0)]:
+        present = list(connections.exchange.pumps)
+        if step == "connect":
+            connections.connect(is_client=what)
+        elif step == "wait":
+            connections.wait(what)
+        elif step == "carry" and present:
+            connections.carry(present[what % len(present)], what)
+        elif step == "end" and present:
+            connections.exchange.leave(present[what % len(present)])
+        elif step == "read":
+            reading = connections.read()
+            series = {each.labels[0]: each.received_bytes for each in reading.connections}
+            assert len(series) == len(reading.connections) <= limit + 1
+            for number, octets in series.items():
+                assert octets >= before.get(number, 0)
+            for number in before.keys() - series.keys():
+                assert int(number) not in connections.exchange.pumps
+            before = series
+            endpoints = {e.tally.direction: e.received_bytes for e in reading.endpoints}
+            # whatever has ended is in here, and nothing twice
+            assert endpoints == connections.carried
+            assert all(endpoints[way] >= endpoints_before[way] for way in endpoints)
+            endpoints_before = endpoints
