@@ -12,6 +12,7 @@ from router.cli.passwd import passwd
 from router.cli.receive import receive
 from router.cli.run import run
 from router.cli.send import send
+from router.cli.stat import stat
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,3 +29,4 @@ main.add_command(passwd)
 main.add_command(send)
 main.add_command(receive)
 main.add_command(manage)
+main.add_command(stat)

@@ -1,0 +1,72 @@
+"""What counters say between two looks: how much more they count, by the second."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+Entity = Mapping[str, Any]
+
+# What is told of a connection is counted by its links.
+LINK_ATTRIBUTES: Final = ("identity", "connectionId", "linkDir", "deliveryCount")
+DELIVERIES_IN: Final = "deliveriesIn"
+DELIVERIES_OUT: Final = "deliveriesOut"
+
+
+@attrs.frozen
+class Look:
+    """What was seen at one time; `at_s` is on a clock that only goes forward."""
+
+    at_s: float
+    entities: Sequence[Entity]
+    links: Sequence[Entity] = ()
+
+
+def rates_between(before: Look, now: Look, counters: Iterable[str]) -> dict[str, dict[str, float]]:
+    """By identity, what the counters of each entity grew by in a second.
+
+    Who was not there before, and a counter that went down, has no rate: the one was counting from
+    somewhere, and the other has begun anew.
+    """
+    seconds = now.at_s - before.at_s
+    earlier = {entity["identity"]: entity for entity in before.entities if "identity" in entity}
+    rates: dict[str, dict[str, float]] = {}
+    for entity in now.entities:
+        was = earlier.get(entity.get("identity"))
+        if was is None or seconds <= 0:
+            continue
+        grown = ((name, _growth(was.get(name), entity.get(name))) for name in counters)
+        rates[entity["identity"]] = {
+            name: growth / seconds for name, growth in grown if growth is not None
+        }
+    return rates
+
+
+def rates_of_connections(before: Look, now: Look) -> dict[str, dict[str, float]]:
+    """By connection, how many deliveries came in and went out a second over its links.
+
+    A link that is new has delivered since it came, which was after the look before.
+    """
+    seconds = now.at_s - before.at_s
+    if seconds <= 0:
+        return {}
+    earlier = {link["identity"]: link.get("deliveryCount") for link in before.links}
+    rates: dict[str, dict[str, float]] = defaultdict(
+        lambda: {DELIVERIES_IN: 0.0, DELIVERIES_OUT: 0.0}
+    )
+    for link in now.links:
+        count = link.get("deliveryCount")
+        growth = _growth(earlier.get(link["identity"], 0), count)
+        if growth is not None:
+            name = DELIVERIES_IN if link.get("linkDir") == "in" else DELIVERIES_OUT
+            rates[str(link.get("connectionId"))][name] += growth / seconds
+    return dict(rates)
+
+
+def _growth(was: Any, count: Any) -> int | None:
+    if not isinstance(was, int) or not isinstance(count, int) or count < was:
+        return None
+    return count - was

@@ -1,0 +1,234 @@
+"""`trioute stat`: look at a running router."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+import click
+
+from router.cli.asking import Place, ask, place_options
+from router.cli.figures import text
+from router.cli.looking import Seen, Slice, Viewer
+from router.cli.showing import entities_as_json, format_csv, format_view
+from router.cli.views import VIEWS
+from router.cli.watching import Watch, watch
+from router.client import ManagementClient
+
+LOGS: Final = "logs"
+NAMES: Final = (*VIEWS, LOGS)
+WATCH_S: Final = 2.0
+_CHOSEN: Final = "router.cli.stat.views"
+
+
+@attrs.frozen
+class Form:
+    """How what was seen is printed. `width` None is as wide as needed."""
+
+    kind: str = "text"
+    width: int | None = None
+    detail: bool = False
+    colours: bool = False
+
+
+def _view_option(name: str, *spellings: str) -> Callable[[Any], Any]:
+    """A flag that chooses a view; several can be chosen, and are shown as they were given."""
+
+    def choose(context: click.Context, _parameter: click.Parameter, chosen: bool) -> None:
+        if chosen:
+            context.meta.setdefault(_CHOSEN, []).append(name)
+
+    return click.option(
+        *spellings, is_flag=True, expose_value=False, callback=choose, help=f"Show {name}."
+    )
+
+
+def _view_options(command: Any) -> Any:
+    for name, spellings in reversed(_SPELLINGS.items()):
+        command = _view_option(name, *spellings)(command)
+    return command
+
+
+# As qdstat has them.
+_SPELLINGS: Final = {
+    "general": ("-g", "--general"),
+    "connections": ("-c", "--connections"),
+    "links": ("-l", "--links"),
+    "nodes": ("-n", "--nodes"),
+    "edges": ("-e", "--edge", "--edges"),
+    "addresses": ("-a", "--address", "--addresses"),
+    "memory": ("-m", "--memory"),
+    "auto-links": ("--autolinks", "--auto-links"),
+    "link-routes": ("--linkroutes", "--link-routes"),
+    "vhosts": ("--vhosts",),
+    "policy": ("-p", "--policy"),
+    LOGS: ("--log", "--logs"),
+}
+
+
+@click.command()
+@click.argument("views", nargs=-1, type=click.Choice(NAMES), metavar="[VIEW]...")
+@_view_options
+@click.option("--all-entities", is_flag=True, help="Show all of them, logs excepted.")
+@click.option("-v", "--verbose", count=True, help="Show more columns.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, under the attributes' names.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list of maps for each view.")
+@click.option(
+    "--limit", type=click.IntRange(0), metavar="N", help="Show N entities. [default: all, as 0]"
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    help="Pass over N entities, in the order in which the router tells them.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(20),
+    metavar="N",
+    help="Lines of at most N cells. [default: the terminal's; without one, as needed]",
+)
+@click.option(
+    "--watch",
+    "watch_s",
+    is_flag=False,
+    flag_value=WATCH_S,
+    type=click.FloatRange(0.1),
+    metavar="[SECONDS]",
+    help=f"Look again and again, with rates; every {WATCH_S:g} s where no other time is given.",
+)
+@click.option(
+    "--looks", type=click.IntRange(1), metavar="N", help="With --watch: end after N looks."
+)
+@place_options
+def stat(
+    place: Place,
+    views: tuple[str, ...],
+    all_entities: bool,
+    verbose: int,
+    as_csv: bool,
+    as_json: bool,
+    limit: int | None,
+    offset: int,
+    width: int | None,
+    watch_s: float | None,
+    looks: int | None,
+) -> None:
+    """Show a running router: its general state, or the VIEWs that are named.
+
+    A view is named by word or by option: general, connections, links, nodes, edges, addresses,
+    memory, auto-links, link-routes, vhosts, policy, logs.
+    """
+    chosen = [*views, *click.get_current_context().meta.get(_CHOSEN, ())]
+    if all_entities:
+        chosen = list(VIEWS)
+    chosen = list(dict.fromkeys(chosen)) or ["general"]
+    if as_csv and (as_json or len(chosen) > 1):
+        raise click.UsageError("--csv shows one view, and goes without --json")
+    if LOGS in chosen and (as_csv or (as_json and len(chosen) > 1)):
+        raise click.UsageError("logs are no CSV, and with --json they are shown alone")
+    if looks is not None and watch_s is None:
+        raise click.UsageError("--looks goes with --watch")
+    if watch_s is not None and LOGS in chosen:
+        raise click.UsageError("logs are not watched")
+    is_terminal = sys.stdout.isatty()
+    if width is None and is_terminal:
+        width = shutil.get_terminal_size().columns
+    colours = is_terminal and "NO_COLOR" not in os.environ
+    kind = "csv" if as_csv else "json" if as_json else "text"
+    form = Form(kind, width, verbose > 0, colours)
+    part = Slice(offset, limit or None)
+    viewers = [
+        Viewer(
+            VIEWS[name],
+            part,
+            every_attribute=kind != "text",
+            with_rates=watch_s is not None,
+        )
+        for name in chosen
+        if name != LOGS
+    ]
+
+    async def work(management: ManagementClient) -> None:
+        if watch_s is not None:
+            plan = Watch(watch_s, looks, is_screen=is_terminal and kind == "text")
+            await watch(
+                plan,
+                lambda: _look(viewers, management),
+                lambda seen, number: list(_watched_lines(seen, form, number)),
+            )
+            return
+        for line in format_seen(await _look(viewers, management), form):
+            click.echo(line, color=colours)
+        if LOGS in chosen:
+            if viewers:
+                click.echo()
+            body = await management.request("GET-LOG", {"limit": limit or None})
+            for line in _log_lines(body, kind):
+                click.echo(line)
+
+    ask(place, work)
+
+
+async def _look(viewers: Sequence[Viewer], management: ManagementClient) -> list[Seen]:
+    return [await viewer.look(management) for viewer in viewers]
+
+
+def format_seen(seen: Sequence[Seen], form: Form) -> Iterator[str]:
+    """The lines of one look."""
+    if form.kind == "csv":
+        for each in seen:
+            yield from format_csv(each)
+    elif form.kind == "json":
+        if seen:
+            yield json.dumps(_as_map(seen), indent=2, ensure_ascii=False)
+    else:
+        for number, each in enumerate(seen):
+            if number:
+                yield ""
+            yield from format_view(each, form.width, detail=form.detail, colours=form.colours)
+
+
+def _watched_lines(seen: Sequence[Seen], form: Form, number: int) -> Iterator[str]:
+    """The lines of look `number`, from 0 on; each says when it was."""
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    if form.kind == "csv":
+        # rates come with the second look, and so does the header
+        if seen[0].rates is not None:
+            yield from format_csv(seen[0], header=number == 1, time_text=now)
+    elif form.kind == "json":
+        yield json.dumps({"time": now, **_as_map(seen)}, ensure_ascii=False)
+    else:
+        yield now
+        yield from format_seen(seen, form)
+        yield ""
+
+
+def _as_map(seen: Sequence[Seen]) -> dict[str, Any]:
+    return {each.view.name: entities_as_json(each) for each in seen}
+
+
+def _log_lines(body: Any, kind: str) -> Iterator[str]:
+    """Lines of the log: module, level, text, file, line, seconds since the epoch."""
+    rows = [row for row in body if isinstance(row, list) and len(row) >= 6] if body else []
+    if kind == "json":
+        names = ("module", "level", "text", "file", "line", "time")
+        told = [dict(zip(names, map(_plain, row), strict=False)) for row in rows]
+        yield json.dumps({LOGS: told}, indent=2, ensure_ascii=False)
+        return
+    for row in rows:
+        when = datetime.fromtimestamp(row[5], UTC).strftime("%Y-%m-%d %H:%M:%S")
+        yield f"{when} {text(row[0])} ({text(row[1])}) {text(row[2])}"
+    if not rows:
+        yield "Nothing was logged."
+
+
+def _plain(value: Any) -> Any:
+    return None if value is None else int(value) if isinstance(value, int) else str(value)

@@ -1,0 +1,120 @@
+"""Rows under headers, as wide as they need to be or as narrow as they have to be.
+
+Where there is too little room, texts lose their middle first, and columns go after that: those of
+the highest rank, the rightmost of them first. What went is said under the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from router.cli.figures import cells, padded, shortened
+
+GAP: Final = "  "
+# What a text that loses its middle keeps at least.
+LEAST_CELLS: Final = 10
+
+Style = Callable[[str], str]
+
+
+@attrs.frozen
+class Head:
+    """A column: its header; numbers stand `right`, texts may be `cut`; the highest `rank` goes
+    first, and rank 0 never.
+    """
+
+    header: str
+    right: bool = False
+    cut: bool = False
+    rank: int = 1
+
+
+@attrs.frozen
+class Cell:
+    """What stands in a row, and how it is coloured, if it is."""
+
+    text: str
+    style: Style | None = None
+
+
+def plain(shown: str) -> str:
+    """No colour."""
+    return shown
+
+
+def lay_out(
+    heads: Sequence[Head],
+    rows: Sequence[Sequence[Cell]],
+    width: int | None = None,
+    *,
+    header_style: Style = plain,
+) -> Iterator[str]:
+    """The lines of a table; `width` is how many cells a line may take, None any number."""
+    columns = list(range(len(heads)))
+    widths = [
+        max([cells(head.header), *(cells(row[index].text) for row in rows)])
+        for index, head in enumerate(heads)
+    ]
+    gone: list[int] = []
+    if width is not None:
+        gone = _fit(heads, columns, widths, width)
+    yield header_style(
+        _line([Cell(heads[index].header) for index in columns], heads, columns, widths)
+    )
+    for row in rows:
+        yield _line([row[index] for index in columns], heads, columns, widths)
+    if gone:
+        names = ", ".join(heads[index].header for index in sorted(gone))
+        yield from _wrapped(f"(no room for {names})", width)
+
+
+def _line(
+    row: Sequence[Cell], heads: Sequence[Head], columns: Sequence[int], widths: Sequence[int]
+) -> str:
+    shown = []
+    for cell, index in zip(row, columns, strict=True):
+        last = index == columns[-1] and not heads[index].right
+        text = shortened(cell.text, widths[index])
+        text = text if last else padded(text, widths[index], right=heads[index].right)
+        shown.append(text if cell.style is None else cell.style(text))
+    return GAP.join(shown)
+
+
+def _fit(heads: Sequence[Head], columns: list[int], widths: list[int], width: int) -> list[int]:
+    """Make columns narrower, and take some away; returns those that went."""
+    gone: list[int] = []
+    natural = list(widths)
+    while True:
+        _narrow(heads, columns, widths, width)
+        optional = [index for index in columns if heads[index].rank]
+        if _total(columns, widths) <= width or not optional:
+            break
+        leaving = max(optional, key=lambda index: (heads[index].rank, index))
+        columns.remove(leaving)
+        gone.append(leaving)
+        # what is left may be as wide as it was
+        widths[:] = natural
+    return gone
+
+
+def _narrow(heads: Sequence[Head], columns: Sequence[int], widths: list[int], width: int) -> None:
+    """Take from the widest texts what there is too much."""
+    least = {
+        index: max(cells(heads[index].header), LEAST_CELLS) for index in columns if heads[index].cut
+    }
+    for _ in range(max(0, _total(columns, widths) - width)):
+        able = [index for index, floor in least.items() if widths[index] > floor]
+        if not able:
+            return
+        widths[max(able, key=lambda index: (widths[index], index))] -= 1
+
+
+def _total(columns: Sequence[int], widths: Sequence[int]) -> int:
+    return sum(widths[index] for index in columns) + len(GAP) * (len(columns) - 1)
+
+
+def _wrapped(line: str, width: int | None) -> Iterator[str]:
+    yield line if width is None else shortened(line, width)
