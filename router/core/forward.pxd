@@ -4,29 +4,24 @@ from router.amqp.reading cimport TransferFrame
 from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog
 from router.core.credit cimport replenish, replenish_anonymous
+from router.core.dispensing cimport Dispenser
 from router.core.intake cimport Intake
 from router.core.redelivery cimport Redelivery
-from router.core.settlement cimport Settler
-from router.core.waiting cimport WaitingQueue
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
-from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int MULTICAST
 cdef int CLOSEST
 cdef bytes EMPTY
 
-cdef class Forwarder(Settler):
+cdef class Forwarder(Dispenser):
     cdef public object table
     cdef public object link_names
     cdef public object suspended
     cdef public list dying_nodes
-    cdef public Turn turn
     cdef public object observer
-    cdef public Backlog backlog
     cdef public Intake intake
-    cdef public dict drains
 
     @cython.locals(address=Address, copy=Delivery, sound=TransferFrame)
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
@@ -47,14 +42,6 @@ cdef class Forwarder(Settler):
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
-    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint)
-    cpdef void serve(self, Consumer consumer) except *
-    @cython.locals(consumer=Consumer)
-    cdef int _serve_next(self, OutgoingLink link) except -1
-    @cython.locals(producer=Producer)
-    cpdef int count_out(self, Delivery delivery) except -1
-    @cython.locals(address=Address)
-    cdef int _taken(self, Delivery delivery) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
     cpdef int finish_turn(self) except -1

@@ -3,7 +3,7 @@
 This is the program in miniature. A delivery's first frame is given to a consumer of its address
 and written straight into that consumer's output; the frames after it follow. What cannot be
 written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
-address, where the first consumer with room takes it.
+address, where the first consumer with room takes it (`dispensing`).
 
 What receivers say of their deliveries goes back through `settlement`; who is attached to which
 address is decided in `linking`; how much senders may send, in `credit`.
@@ -17,8 +17,6 @@ from router.amqp import codes
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
 from router.core import (
-    dead_letters,
-    draining,
     linking,
     nodes,
     parting,
@@ -31,15 +29,14 @@ from router.core import (
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
+from router.core.dispensing import Dispenser
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.redelivery import Redelivery
-from router.core.settlement import Settler
 from router.core.suspended import Suspended
 from router.core.table import AddressTable
-from router.engine import rare_transfers
 from router.engine.delivery import Delivery
-from router.engine.link import UNLIMITED, IncomingLink, OutgoingLink
+from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
 
@@ -48,7 +45,7 @@ CLOSEST = 0
 EMPTY = b""
 
 
-class Forwarder(Settler):
+class Forwarder(Dispenser):
     """The core of one router, shared by all its connections."""
 
     def __init__(
@@ -60,19 +57,15 @@ class Forwarder(Settler):
         link_names: LinkNames | None = None,
         terminus_limit_s: int = 0,
     ) -> None:
-        super().__init__(Redelivery(turn, limit_bytes))
+        super().__init__(Redelivery(turn, limit_bytes), Backlog(turn, limit_bytes))
         self.table = table
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
-        self.turn = turn
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
-        self.backlog = Backlog(turn, limit_bytes)
         self.intake = Intake(limit_bytes)
-        # receivers whose drain waits for what their senders have, and until when
-        self.drains: dict[Consumer, float] = {}
 
     # Deliveries on their way to a receiver.
 
@@ -179,10 +172,10 @@ class Forwarder(Settler):
             link.current = delivery
         else:
             if link.presettles:
-                self._taken(delivery)
+                self.taken(delivery)
             if link.current is not None:
                 link.current = None
-                self._serve_next(link)
+                self.serve_next(link)
 
     def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a later frame of a delivery after its earlier ones."""
@@ -326,79 +319,6 @@ class Forwarder(Settler):
             address.counters.dropped_presettled += 1
         delivery.discarded = True
         self.settle(delivery, codes.RELEASED, EMPTY)
-
-    # What waits.
-
-    def serve(self, consumer: Consumer) -> None:
-        """Send a consumer what waits for it, as far as there is room."""
-        link = consumer.link
-        session = link.session
-        delivery = link.current
-        if delivery is not None:
-            if delivery.discarded:
-                # its sender gave it up while the window was closed
-                if session.remote_incoming_window <= 0:
-                    return
-                rare_transfers.abort(delivery)
-            else:
-                if delivery.chunks is None or not self.backlog.send(session, delivery):
-                    return
-                if not delivery.complete:
-                    return
-                if link.presettles:
-                    self._taken(delivery)
-            link.current = None
-        waiting = consumer.waiting
-        has_any = True
-        while waiting.count and session.can_send(link):
-            if link.max_message_size == UNLIMITED:
-                delivery = waiting.popleft()
-            else:
-                delivery = sizes.take(self, consumer)
-                if delivery is None:
-                    has_any = False
-                    break
-            if delivery.deadline and delivery.deadline <= self.turn.now:
-                dead_letters.give_up(self, delivery)
-                continue
-            self.count_out(delivery)
-            if delivery.ttl_at:
-                self.backlog.tell_ttl(delivery)
-            whole = None
-            if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
-                whole = delivery.chunks[0]
-            if consumer.shows_passage:
-                octets = passage.shown(consumer, delivery, bytes(delivery.chunks[0]))
-                self.backlog.replace_first(delivery, octets)
-            session.begin_outgoing(link, delivery)
-            consumer.address.counters.egress += 1
-            if not self.backlog.send(session, delivery) or not delivery.complete:
-                link.current = delivery
-            elif link.presettles:
-                self._taken(delivery)
-            elif whole is not None:
-                self.redelivery.keep(delivery, whole, 0, len(whole))
-        if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
-            draining.answer(self, consumer)
-
-    def _serve_next(self, link: OutgoingLink) -> None:
-        consumer = link.owner
-        if consumer is not None and (consumer.waiting.count or link.drain):
-            self.serve(consumer)
-
-    def _taken(self, delivery: Delivery) -> None:
-        """A receiver that wants everything settled will say no more of it than that it came."""
-        if not delivery.settled:
-            address = delivery.address
-            address.counters.count_outcome(codes.ACCEPTED)
-            self.settle(delivery, codes.ACCEPTED, EMPTY)
-
-    def count_out(self, delivery: Delivery) -> None:
-        """A delivery leaves its queue; an anonymous sender may send another for it."""
-        producer = delivery.incoming.owner
-        if producer is not None and producer.address is None and delivery.parent is None:
-            producer.waiting -= 1
-            self.note_credit(None, producer)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""

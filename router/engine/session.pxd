@@ -2,8 +2,8 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.amqp.reading_flow cimport FlowFrame
-from router.amqp.writing cimport write_disposition, write_flow, write_transfer
-from router.engine cimport rare_transfers, serial
+from router.amqp.writing cimport write_disposition, write_transfer
+from router.engine cimport flows, rare_transfers, serial
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
@@ -12,7 +12,6 @@ from router.engine.slots cimport Slots
 from router.engine.unsettled cimport Unsettled
 from router.engine.window cimport IncomingWindow
 
-cdef unsigned int OUTGOING_WINDOW
 cdef int ATTACHED
 cdef int UNSETTLED
 cdef bytes EMPTY
@@ -59,7 +58,6 @@ cdef class Session:
     @cython.locals(unsettled=Unsettled, number=cython.uint, straggler=cython.uint, count=cython.longlong)
     cpdef void disposition_received(self, DispositionFrame frame) except *
     cdef void _state_received(self, Delivery delivery, DispositionFrame frame) except *
-    @cython.locals(under_way=cython.longlong, was_closed=bint, incoming=IncomingLink, outgoing=OutgoingLink)
     cpdef int flow_received(self, FlowFrame frame) except -1
     cpdef bint can_send(self, OutgoingLink link) except -1
     cpdef int begin_outgoing(self, OutgoingLink link, Delivery delivery) except -1
@@ -92,5 +90,3 @@ cdef class Session:
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
     cdef int _write_due_disposition(self) except -1
-    @cython.locals(incoming=IncomingLink, available=Py_ssize_t)
-    cdef void _write_flow(self, Link link) except *

@@ -12,8 +12,8 @@ from typing import Any
 from router.amqp import codes
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
-from router.amqp.writing import write_disposition, write_flow, write_transfer
-from router.engine import rare_transfers, serial, violations
+from router.amqp.writing import write_disposition, write_transfer
+from router.engine import flows, rare_transfers, serial, violations
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
@@ -23,8 +23,6 @@ from router.engine.states import LinkState
 from router.engine.unsettled import Unsettled
 from router.engine.window import IncomingWindow
 
-# We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
-OUTGOING_WINDOW = 0x7FFFFFFF
 ATTACHED = int(LinkState.ATTACHED)
 # in `due_code`, beside the state's own: what is told is not settled
 UNSETTLED = 0x100
@@ -192,38 +190,8 @@ class Session:
             self.handler.settlement_received(delivery, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
-        """Take in a flow: the session's windows, then the link it names (section 2.7.4)."""
-        was_closed = self.remote_incoming_window <= 0
-        if frame.has_next_incoming_id:
-            under_way = serial.distance(frame.next_incoming_id, self.next_outgoing_id)
-        else:
-            # The peer has not seen our begin: all that we sent is still on its way.
-            under_way = serial.distance(0, self.next_outgoing_id)
-        self.remote_incoming_window = frame.incoming_window - under_way
-        self.next_incoming_id = frame.next_outgoing_id
-        self.remote_outgoing_window = frame.outgoing_window
-        link = None
-        if frame.has_handle:
-            link = self.links.find(frame.handle)
-            if link is None:
-                raise violations.unattached(frame.handle, self.handle_max)
-            if not link.is_attached():
-                link = None
-        if isinstance(link, OutgoingLink):
-            outgoing = link
-            outgoing.told(frame)
-            self.handler.credit_received(outgoing)
-        elif isinstance(link, IncomingLink):
-            incoming = link
-            incoming.told(frame)
-            self.handler.flow_received(incoming)
-        if was_closed and self.remote_incoming_window > 0:
-            self.handler.room_made(self.connection)
-        if frame.echo:
-            if link is not None:
-                self.note_link(link)
-            else:
-                self.note_flow()
+        """Take in a flow, of the session or of one of its links."""
+        flows.take_in(self, frame)
 
     # What goes out.
 
@@ -416,11 +384,11 @@ class Session:
         share = self.connection.window_share(self.window.held_frames > 0)
         self.window.widen(share, self.local_links)
         if not self.links_due:
-            self._write_flow(None)
+            flows.write(self, None)
         for link in self.links_due:
             link.flow_due = False
             if link.is_attached():
-                self._write_flow(link)
+                flows.write(self, link)
         self.links_due.clear()
         self.flow_due = False
 
@@ -429,22 +397,4 @@ class Session:
         write_disposition(
             self.outbox.output, self.channel, True, self.due_first, self.due_last,
             self.due_code < UNSETTLED, self.due_code & 0xFF, EMPTY, 0, 0,
-        )  # fmt: skip
-
-    def _write_flow(self, link: Any) -> None:
-        if link is None:
-            write_flow(
-                self.outbox.output, self.channel, self.next_incoming_id, self.window.size,
-                self.next_outgoing_id, OUTGOING_WINDOW, False, 0, 0, 0, 0, False, False,
-            )  # fmt: skip
-            return
-        if isinstance(link, OutgoingLink):
-            available = self.handler.available(link)
-        else:
-            incoming = link
-            available = incoming.available()
-        write_flow(
-            self.outbox.output, self.channel, self.next_incoming_id, self.window.size,
-            self.next_outgoing_id, OUTGOING_WINDOW, True, link.handle, link.delivery_count,
-            link.credit, available, link.drain, False,
         )  # fmt: skip

@@ -13,7 +13,6 @@ from router.amqp.performatives import (
     Rejected,
     Released,
 )
-from router.core.draining import PATIENCE_S
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.pairs import pair, rejected, several
@@ -141,20 +140,6 @@ def test_a_peer_that_does_not_read_is_not_buffered_without_end() -> None:
     assert router.forwarder.backlog.held_bytes == 0
 
 
-@pytest.mark.spec("2.7.5-9", "2.8.2-1", "B2.3.11.2-1")
-def test_who_wants_everything_settled_is_taken_at_its_word() -> None:
-    router, sender, (receiver,) = several("balanced", [5], snd_settle_mode=1)
-    sending = sender.send(b"one", more=True)
-    assert not sending.is_over
-    sender.go_on(b"two")
-    assert sending.outcome == Accepted()
-    assert receiver.received[0].settled
-    half = sender.send(b"half", more=True)
-    receiver.client.lose()
-    assert half.outcome == FAILED
-    assert router.table.total().accepted == 1
-
-
 # Lost receivers.
 
 
@@ -178,23 +163,6 @@ def test_what_a_lost_receiver_had_is_modified_and_what_it_had_not_is_released(ho
     assert ahead is None or ahead.outcome == Released()
     sender.go_on(b"rest")
     assert router.forwarder.backlog.held_bytes == 0
-
-
-def test_what_waits_goes_to_another_receiver() -> None:
-    router = Router()
-    first = router.client().receiver("q", 1)
-    second = router.client().receiver("q", 0)
-    senders = [router.client().sender("q") for _ in range(3)]
-    sendings = [sender.send(b"%d" % n) for n, sender in enumerate(senders) if sender.can_send()]
-    assert len(first.received) == 1
-    first.detach()
-    second.grant(10)
-    assert len(second.received) == len(sendings) - 1
-    second.settle()
-    assert [sending.outcome for sending in sendings] == [
-        FAILED,
-        *[Accepted()] * (len(sendings) - 1),
-    ]
 
 
 # Several receivers.
@@ -405,44 +373,6 @@ def test_what_no_longer_waits_is_given_back_to_an_anonymous_sender(how: str) -> 
         router.wait(1)
     assert sender.can_send()
     assert sender.credit == 10
-
-
-# Drains.
-
-
-@pytest.mark.spec("2.6.7-6", "2.6.7-9")
-def test_a_drain_uses_up_what_is_left() -> None:
-    router, sender, receiver = pair(0)
-    receiver.grant(5, drain=True)
-    router.wait(PATIENCE_S)
-    assert (receiver.drained, receiver.credit) == (5, 0)
-    receiver.grant(1)
-    sender.send(b"x")
-    assert receiver.take() == b"x"
-
-
-def test_a_drain_waits_for_what_is_under_way() -> None:
-    _, sender, receiver = pair(5)
-    sender.send(b"half", more=True)
-    receiver.grant(4, drain=True)
-    assert receiver.drained == 0
-    sender.go_on(b"rest")
-    assert receiver.take() == b"halfrest"
-    assert (receiver.drained, receiver.credit) == (4, 0)
-
-
-@pytest.mark.spec("2.6.7-6")
-def test_a_drain_waits_for_what_waits() -> None:
-    _, sender, receiver = pair(5, window=1)
-    sender.send(b"one")
-    sender.send(b"two")
-    client = receiver.client
-    client.window = 0
-    receiver.grant(4, drain=True)
-    assert receiver.drained == 0
-    client.open_window(5)
-    assert receiver.received[1].payload == b"two"
-    assert (receiver.drained, receiver.credit) == (3, 0)
 
 
 # Connections that are both.

@@ -1,0 +1,102 @@
+"""What waits is given out: to a consumer that has room, or to the first that gets some.
+
+A delivery waits at its address where any consumer may take it, and in its consumer's own queue
+where each gets a copy. The order is that of `waiting`.
+"""
+
+from __future__ import annotations
+
+from router.amqp import codes
+from router.core import dead_letters, draining, passage, sizes
+from router.core.address import Consumer
+from router.core.backlog import Backlog
+from router.core.redelivery import Redelivery
+from router.core.settlement import Settler
+from router.engine import rare_transfers
+from router.engine.delivery import Delivery
+from router.engine.link import UNLIMITED, OutgoingLink
+
+EMPTY = b""
+
+
+class Dispenser(Settler):
+    """The part of the core that works when somebody has room again."""
+
+    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
+        super().__init__(redelivery)
+        self.backlog = backlog
+        self.turn = backlog.turn
+        # receivers whose drain waits for what their senders have, and until when
+        self.drains: dict[Consumer, float] = {}
+
+    def serve(self, consumer: Consumer) -> None:
+        """Send a consumer what waits for it, as far as there is room."""
+        link = consumer.link
+        session = link.session
+        delivery = link.current
+        if delivery is not None:
+            if delivery.discarded:
+                # its sender gave it up while the window was closed
+                if session.remote_incoming_window <= 0:
+                    return
+                rare_transfers.abort(delivery)
+            else:
+                if delivery.chunks is None or not self.backlog.send(session, delivery):
+                    return
+                if not delivery.complete:
+                    return
+                if link.presettles:
+                    self.taken(delivery)
+            link.current = None
+        waiting = consumer.waiting
+        has_any = True
+        while waiting.count and session.can_send(link):
+            if link.max_message_size == UNLIMITED:
+                delivery = waiting.popleft()
+            else:
+                delivery = sizes.take(self, consumer)
+                if delivery is None:
+                    has_any = False
+                    break
+            if delivery.deadline and delivery.deadline <= self.turn.now:
+                dead_letters.give_up(self, delivery)
+                continue
+            self.count_out(delivery)
+            if delivery.ttl_at:
+                self.backlog.tell_ttl(delivery)
+            whole = None
+            if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
+                whole = delivery.chunks[0]
+            if consumer.shows_passage:
+                octets = passage.shown(consumer, delivery, bytes(delivery.chunks[0]))
+                self.backlog.replace_first(delivery, octets)
+            session.begin_outgoing(link, delivery)
+            consumer.address.counters.egress += 1
+            if not self.backlog.send(session, delivery) or not delivery.complete:
+                link.current = delivery
+            elif link.presettles:
+                self.taken(delivery)
+            elif whole is not None:
+                self.redelivery.keep(delivery, whole, 0, len(whole))
+        if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
+            draining.answer(self, consumer)
+
+    def serve_next(self, link: OutgoingLink) -> None:
+        """A message has left whole: its link takes what else waits."""
+        consumer = link.owner
+        if consumer is not None and (consumer.waiting.count or link.drain):
+            self.serve(consumer)
+
+    def taken(self, delivery: Delivery) -> None:
+        """A receiver that wants everything settled will say no more of it than that it came."""
+        if not delivery.settled:
+            address = delivery.address
+            address.counters.count_outcome(codes.ACCEPTED)
+            self.settle(delivery, codes.ACCEPTED, EMPTY)
+
+    def count_out(self, delivery: Delivery) -> None:
+        """A delivery leaves its queue; an anonymous sender may send another for it."""
+        producer = delivery.incoming.owner
+        if producer is not None and producer.address is None and delivery.parent is None:
+            producer.waiting -= 1
+            self.note_credit(None, producer)

@@ -1,0 +1,72 @@
+"""Flows: where the two sides of a session and of its links stand (section 2.7.4).
+
+They come and go once a batch of messages; when one is due is noted by the session, which has them
+written at the end of the turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.reading_flow import FlowFrame
+from router.amqp.writing import write_flow
+from router.engine import serial, violations
+from router.engine.link import IncomingLink, OutgoingLink
+
+# We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
+OUTGOING_WINDOW = 0x7FFFFFFF
+
+
+def take_in(session: Any, frame: FlowFrame) -> None:
+    """Take in a flow: the session's windows, then the link it names (section 2.7.4)."""
+    was_closed = session.remote_incoming_window <= 0
+    if frame.has_next_incoming_id:
+        under_way = serial.distance(frame.next_incoming_id, session.next_outgoing_id)
+    else:
+        # The peer has not seen our begin: all that we sent is still on its way.
+        under_way = serial.distance(0, session.next_outgoing_id)
+    session.remote_incoming_window = frame.incoming_window - under_way
+    session.next_incoming_id = frame.next_outgoing_id
+    session.remote_outgoing_window = frame.outgoing_window
+    link = None
+    if frame.has_handle:
+        link = session.links.find(frame.handle)
+        if link is None:
+            raise violations.unattached(frame.handle, session.handle_max)
+        if not link.is_attached():
+            link = None
+    if isinstance(link, OutgoingLink):
+        outgoing = link
+        outgoing.told(frame)
+        session.handler.credit_received(outgoing)
+    elif isinstance(link, IncomingLink):
+        incoming = link
+        incoming.told(frame)
+        session.handler.flow_received(incoming)
+    if was_closed and session.remote_incoming_window > 0:
+        session.handler.room_made(session.connection)
+    if frame.echo:
+        if link is not None:
+            session.note_link(link)
+        else:
+            session.note_flow()
+
+
+def write(session: Any, link: Any) -> None:
+    """Write a flow of the session, and of a link where one is given."""
+    if link is None:
+        write_flow(
+            session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
+            session.next_outgoing_id, OUTGOING_WINDOW, False, 0, 0, 0, 0, False, False,
+        )  # fmt: skip
+        return
+    if isinstance(link, OutgoingLink):
+        available = session.handler.available(link)
+    else:
+        incoming = link
+        available = incoming.available()
+    write_flow(
+        session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
+        session.next_outgoing_id, OUTGOING_WINDOW, True, link.handle, link.delivery_count,
+        link.credit, available, link.drain, False,
+    )  # fmt: skip
