@@ -20,6 +20,7 @@ from router.management.agent import NODE, Agent, node_names
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health, HttpListener
+from router.metrics.readiness import STOPPING, Readiness
 from router.net.accepting import accept_connections
 from router.net.connectors import AmqpConnector
 from router.net.endpoints import configured_redirects
@@ -77,9 +78,8 @@ class Node:
         )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()
-        self.exposition = Exposition(self.exchange, configuration.metrics)
-        # why the router should not be sent new connections, if so
-        self._unready: str | None = "the router is starting"
+        self.readiness = Readiness()
+        self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
 
     def _dynamic_name(self, maker: str) -> str:
         token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
@@ -135,10 +135,10 @@ class Node:
                     for connector in self.configuration.connectors:
                         endpoint = AmqpConnector(connector, self.exchange, self.container_id)
                         accepting.start_soon(endpoint.serve, connections)
-                    self._unready = None
+                    self.readiness.has("router")
                     started()
                     await stop.wait()
-                    self._unready = "the router is shutting down"
+                    self.readiness.lacks("router", STOPPING)
                     log.info("shutting down", connections=len(self.exchange.pumps))
                     accepting.cancel_scope.cancel()
                 await close_all(self.exchange)
@@ -161,9 +161,14 @@ class Node:
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"
         await own.start(Agent(view, dial, agent_id).run)
+        self.readiness.watch(self._lost_agent)
+
+    def _lost_agent(self) -> str | None:
+        node = self.table.in_use(NODE)
+        return None if node and node.consumers else f"{NODE} is not answered"
 
     def _http_app(self, listener: ListenerSettings) -> App:
         return App(
             self.exposition if listener.metrics else None,
-            Health(self.exchange.round_trip, lambda: self._unready) if listener.healthz else None,
+            Health(self.exchange.round_trip, self.readiness) if listener.healthz else None,
         )

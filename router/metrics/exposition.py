@@ -34,6 +34,7 @@ from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels
 from router.metrics.metric import Metric, Spread, Value
 from router.metrics.observed import Observed
+from router.metrics.readiness import Readiness
 from router.metrics.reading import take_reading
 
 _OPENMETRICS: Final = "application/openmetrics-text"
@@ -45,7 +46,8 @@ Encoder = Callable[[Collector], bytes]
 class RouterCollector:
     """A collector of the Prometheus client library: reads the router when it is asked."""
 
-    def __init__(self, observed: Observed, settings: MetricsSettings) -> None:
+    def __init__(self, observed: Observed, settings: MetricsSettings, readiness: Readiness) -> None:
+        self.readiness = readiness
         self.observed = observed
         self.labels = AddressLabels(observed.table, 0)
         self.connection_labels = ConnectionLabels(observed, 0)
@@ -68,6 +70,7 @@ class RouterCollector:
         """Take one reading, then yield each metric of it."""
         uptime_s = time.monotonic() - self.started_at
         reading = take_reading(self.observed, self.labels, self.connection_labels, uptime_s)
+        reading.is_ready = not self.readiness.reasons()
         for metric in self.metrics:
             family = _family(metric)
             for labels, value in metric.read(reading):
@@ -108,9 +111,11 @@ class _Single:
 class Exposition:
     """All metrics of one router and its process, in a registry of its own."""
 
-    def __init__(self, observed: Observed, settings: MetricsSettings) -> None:
+    def __init__(
+        self, observed: Observed, settings: MetricsSettings, readiness: Readiness | None = None
+    ) -> None:
         self.registry = CollectorRegistry()
-        self.collector = RouterCollector(observed, settings)
+        self.collector = RouterCollector(observed, settings, readiness or Readiness())
         self.registry.register(self.collector)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)

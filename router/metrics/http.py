@@ -7,6 +7,7 @@ ends that one alone (docs/decisions/0020-http-by-connection.md).
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -22,6 +23,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from router.metrics.exposition import Exposition
+from router.metrics.readiness import Readiness
 
 log = structlog.get_logger("router.http")
 
@@ -39,6 +41,7 @@ LIFE_S: Final = IDLE_S + ANSWER_S + TAKE_S
 GRACE_S: Final = 1.0
 
 _TEXT: Final = "text/plain; charset=utf-8"
+_JSON: Final = "application/json"
 _METHODS: Final = ("GET", "HEAD")
 
 Headers = list[tuple[bytes, bytes]]
@@ -74,10 +77,10 @@ def _said(status: int, text: str, **headers: str) -> Answer:
 
 @attrs.frozen
 class Health:
-    """How a router is asked how it is; each answers with what is wrong, or None."""
+    """How a router is asked how it is: `round_trip` answers with what is wrong, or None."""
 
     round_trip: Callable[[], Awaitable[str | None]]
-    unready: Callable[[], str | None]
+    readiness: Readiness
 
 
 class App:
@@ -125,17 +128,26 @@ class App:
         return await route(headers)
 
     async def _metrics(self, headers: Headers) -> Answer:
-        accept = b",".join(value for name, value in headers if name.lower() == b"accept")
-        content_type, body = await self.exposition.render(accept.decode("latin-1"))
+        content_type, body = await self.exposition.render(_accepted(headers))
         return Answer(200, content_type, body)
 
     async def _healthz(self, _: Headers) -> Answer:
         wrong = await self.health.round_trip()
         return _said(200, "OK") if wrong is None else _said(503, wrong)
 
-    async def _readyz(self, _: Headers) -> Answer:
-        reason = self.health.unready()
-        return _said(200, "OK") if reason is None else _said(503, reason)
+    async def _readyz(self, headers: Headers) -> Answer:
+        reasons = self.health.readiness.reasons()
+        status = 503 if reasons else 200
+        if _JSON in _accepted(headers):
+            body = json.dumps({"ready": not reasons, "reasons": reasons}).encode()
+            return Answer(status, _JSON, body)
+        return _said(status, "\n".join(reasons) or "OK")
+
+
+def _accepted(headers: Headers) -> str:
+    """What the Accept headers say."""
+    accept = b",".join(value for name, value in headers if name.lower() == b"accept")
+    return accept.decode("latin-1")
 
 
 async def _discard(receive: Callable[[], Awaitable[Any]]) -> None:

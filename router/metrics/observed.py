@@ -47,6 +47,10 @@ class Tallied(Protocol):
         """Connections that failed, ever."""
 
     @property
+    def unauthenticated(self) -> int:
+        """Peers that did not prove who they are, ever."""
+
+    @property
     def followed(self) -> int:
         """Redirects that were followed, ever."""
 

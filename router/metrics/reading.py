@@ -6,12 +6,14 @@ totals. It reads what forwarding keeps anyway; nothing is counted for the metric
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
 from router.core.address import Address, Consumer
+from router.core.blocking import Survey
 from router.core.counters import Counters
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
@@ -32,6 +34,8 @@ class AddressReading:
     waiting: int = 0
     consumers: int = 0
     producers: int = 0
+    # why what would be sent there now would wait; of one address alone
+    blocked_by: str | None = None
 
     def add(self, address: Address) -> None:
         """Add those of an address in use."""
@@ -120,6 +124,9 @@ class Reading:
     links_resumed: int
     suspended: int
     memory: dict[str, int]
+    # by direction and reason
+    held_up: Counter[tuple[str, str]] = attrs.Factory(Counter)
+    is_ready: bool = False
 
 
 def take_reading(
@@ -132,6 +139,7 @@ def take_reading(
     labels.assign()
     connection_labels.assign(observed.turn.now)
     table = observed.table
+    survey = Survey(observed.forwarder)
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
     other.add(table.nowhere)
@@ -140,7 +148,10 @@ def take_reading(
         labelled[name].counters.add(counters)
     dynamic = own = 0
     for address in table.addresses():
-        labelled.get(address.name, other).add(address)
+        found = labelled.get(address.name, other)
+        found.add(address)
+        if found is not other:
+            found.blocked_by = survey.address(address).flow_reason
         dynamic += address.is_dynamic
         if table.is_own_node(address.name):
             # it has one receiver, the router, which is no client
@@ -173,12 +184,12 @@ def take_reading(
         suspended=observed.forwarder.suspended.deliveries(),
         memory={},
     )
-    streaming = _read_connections(observed, connection_labels.late, reading)
+    streaming = _read_connections(observed, connection_labels.late, survey, reading)
     reading.memory = _read_memory(observed, streaming)
     return reading
 
 
-def _read_connections(observed: Observed, late: set[int], reading: Reading) -> int:
+def _read_connections(observed: Observed, late: set[int], survey: Survey, reading: Reading) -> int:
     """Add what the connections tell; returns the octets of messages that are half sent."""
     endpoints = {t: EndpointReading(t, 0, 0, 0) for t in observed.tallies}
     for endpoint in endpoints.values():
@@ -203,7 +214,7 @@ def _read_connections(observed: Observed, late: set[int], reading: Reading) -> i
         own.held_bytes += connection.held_bytes
         own.unsent_bytes += connection.outbox.output.size()
         reading.connections_held_back += connection.held_back
-        streaming += _read_links(connection, own, reading)
+        streaming += _read_links(connection, own, survey, reading)
     reading.connections.append(other)
     for each in reading.connections:
         reading.incoming.add(each.incoming)
@@ -217,12 +228,18 @@ def _carried(endpoint: EndpointReading, carriage: Carriage) -> None:
     endpoint.sent_bytes += carriage.sent_bytes
 
 
-def _read_links(connection: Connection, own: ConnectionReading, reading: Reading) -> int:
+def _read_links(
+    connection: Connection, own: ConnectionReading, survey: Survey, reading: Reading
+) -> int:
     streaming = 0
     for session in connection.local_sessions.values():
         reading.sessions += session.state == _MAPPED
         for link in session.local_links.values():
             streaming += _read_link(link, own)
+            reason = survey.link(link)
+            if reason is not None:
+                direction = "in" if isinstance(link, IncomingLink) else "out"
+                reading.held_up[direction, reason] += 1
     return streaming
 
 

@@ -288,6 +288,8 @@ class Pump:
         else:
             self.exchange.begin_turn()
             if user is None:
+                if self.tally is not None:
+                    self.tally.unauthenticated += 1
                 peer = self.connection.name
                 authentication_log.warning(
                     "authentication failed",

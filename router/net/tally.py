@@ -33,6 +33,8 @@ class Tally:
     opened: int = 0
     # connections that ended with an error or without a close, or could not be made
     failed: int = 0
+    # peers that did not prove who they are
+    unauthenticated: int = 0
     # times that a connector was sent elsewhere and went there
     followed: int = 0
     # what those of its connections carried that are over

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import signal
 import socket
@@ -16,9 +17,10 @@ import pytest
 import trio
 from proton import Message
 
-from router.config.model import ListenerSettings
+from router.config.model import AddressSettings, ListenerSettings
 from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
+from router.metrics.readiness import Readiness
 from router.net import exchange as exchange_module
 from router.net.accepting import accept_connections
 
@@ -48,6 +50,47 @@ async def test_health_and_readiness() -> None:
             assert (response.status, response.text) == (200, "OK\n")
             assert response.headers["content-type"] == "text/plain; charset=utf-8"
             assert "server" not in response.headers
+
+
+async def test_readiness_says_what_is_lacking() -> None:
+    async with running_node() as running:
+        readiness = running.node.readiness
+        readiness.lacks("listener a", "a is not bound")
+        readiness.lacks("listener b", "b is not bound")
+        response = await running.request("/readyz")
+        assert (response.status, response.text) == (503, "a is not bound\nb is not bound\n")
+        as_json = {"accept": "application/json"}
+        response = await running.request("/readyz", headers=as_json)
+        assert (response.status, response.headers["content-type"]) == (503, "application/json")
+        assert json.loads(response.body) == {
+            "ready": False,
+            "reasons": ["a is not bound", "b is not bound"],
+        }
+        assert (await running.scrape())("trioute_ready") == 0
+        readiness.has("listener a")
+        readiness.has("listener b")
+        response = await running.request("/readyz", headers=as_json)
+        assert (response.status, json.loads(response.body)["reasons"]) == (200, [])
+        assert (await running.scrape())("trioute_ready") == 1
+
+
+async def test_a_router_whose_management_is_lost_is_not_ready_until_it_is_back() -> None:
+    async with running_node() as running:
+        own = running.node.exchange.own_pump
+        assert own is not None
+        own.connection.close()
+        running.node.exchange.finish_turn()
+        response = await running.request("/readyz")
+        assert (response.status, response.text) == (503, "$management is not answered\n")
+        with trio.fail_after(PATIENCE_S):
+            while (await running.request("/readyz")).status != 200:
+                pass
+
+
+async def test_management_that_nobody_wants_is_not_waited_for() -> None:
+    unavailable = AddressSettings(prefix="$management", distribution="unavailable")
+    async with running_node(addresses=(unavailable,)) as running:
+        assert (await running.request("/readyz")).status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics/", "/Metrics", "/metrics%00", "//", "/healthz/x"])
@@ -287,7 +330,9 @@ async def test_a_failure_of_the_application_is_answered_and_logged(
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = sockets[0].socket.getsockname()[1]
     accept = partial(accept_connections, "http", sockets)
-    listener = HttpListener("http", accept, App(None, Health(fails, lambda: None)))
+    ready = Readiness()
+    ready.has("router")
+    listener = HttpListener("http", accept, App(None, Health(fails, ready)))
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(listener.serve, stop)

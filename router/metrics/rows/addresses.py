@@ -23,6 +23,12 @@ def _outcomes(reading: Reading) -> Iterable[Sample]:
             yield (each.label, *outcome), count
 
 
+def _blocked(reading: Reading) -> Iterable[Sample]:
+    for each in reading.addresses:
+        if each.blocked_by is not None:
+            yield (each.label, each.blocked_by), 1
+
+
 ADDRESSES: Final = (
     Metric(
         "trioute_address_deliveries_ingress_total",
@@ -73,5 +79,13 @@ ADDRESSES: Final = (
         "Links that send to an address; senders without one (anonymous) are at none.",
         ("address",),
         by_address(lambda a: a.producers),
+    ),
+    Metric(
+        "trioute_address_blocked",
+        "gauge",
+        "1 for an address at which what is sent now has to wait, by reason; reasons as in "
+        "trioute_links_held_up. An address that flows has none.",
+        ("address", "reason"),
+        _blocked,
     ),
 )

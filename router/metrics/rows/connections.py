@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from router.core.blocking import MEANINGS
 from router.metrics.metric import Metric, Sample, one
 from router.metrics.reading import EndpointReading, Reading
 
@@ -15,6 +16,12 @@ def _by_endpoint(
     read: Callable[[EndpointReading], float],
 ) -> Callable[[Reading], Iterable[Sample]]:
     return lambda reading: ((each.labels, read(each)) for each in reading.endpoints)
+
+
+def _held_up(reading: Reading) -> Iterable[Sample]:
+    for direction in ("in", "out"):
+        for reason in MEANINGS:
+            yield (direction, reason), reading.held_up[direction, reason]
 
 
 CONNECTIONS: Final = (
@@ -39,6 +46,13 @@ CONNECTIONS: Final = (
         "that were redirected, unless a connector did not follow.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.tally.failed),
+    ),
+    Metric(
+        "trioute_connections_unauthenticated_total",
+        "counter",
+        "Peers that did not prove who they are: the wrong password, or a user that there is not.",
+        _ENDPOINT,
+        _by_endpoint(lambda e: e.tally.unauthenticated),
     ),
     Metric(
         "trioute_connections_received_bytes_total",
@@ -121,6 +135,15 @@ CONNECTIONS: Final = (
         "none while deliveries wait for them (out).",
         ("direction",),
         lambda r: [(("in",), r.incoming.blocked), (("out",), r.outgoing.blocked)],
+    ),
+    Metric(
+        "trioute_links_held_up",
+        "gauge",
+        "Links by which no message can come or go now, by direction and reason: "
+        f"{'; '.join(f'{reason}, {meaning}' for reason, meaning in MEANINGS.items())}. A link that "
+        "has nothing to carry counts too.",
+        ("direction", "reason"),
+        _held_up,
     ),
     Metric(
         "trioute_addresses",

@@ -27,6 +27,13 @@ ROUTER: Final = (
         _build_info,
     ),
     Metric(
+        "trioute_ready",
+        "gauge",
+        "1 while the router should be sent new connections, as `/readyz` says, and otherwise 0.",
+        (),
+        one(lambda r: r.is_ready),
+    ),
+    Metric(
         "trioute_uptime_seconds",
         "gauge",
         "How long the router has been running.",

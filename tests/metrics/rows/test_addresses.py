@@ -24,3 +24,11 @@ def test_without_a_label_it_is_among_the_others() -> None:
         ("b", "accepted"): 2,
         ("other", "accepted"): 1,
     }
+
+
+def test_an_address_says_why_it_does_not_flow() -> None:
+    exchange = idle_exchange("a")
+    name = "trioute_address_blocked"
+    assert samples(reading_of(exchange), name) == {("a", "no_consumer"): 1}
+    # those without labels are not told apart
+    assert samples(reading_of(idle_exchange("a"), limit=0), name) == {}

@@ -5,6 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from router.metrics.metric import Value
+
+from support import audit
+from support.in_memory import Router
 from support.readings import idle_exchange, reading_of, samples
 
 
@@ -15,13 +19,14 @@ from support.readings import idle_exchange, reading_of, samples
         ("trioute_connections_opened_total", 3),
         ("trioute_connections_failed_total", 4),
         ("trioute_redirects_followed_total", 5),
+        ("trioute_connections_unauthenticated_total", 6),
     ],
 )
 def test_by_endpoint(name: str, value: int) -> None:
     exchange = idle_exchange()
     exchange.add_tally("amqp", "in", "normal")
     tally = exchange.add_tally("amqp", "out", "normal")
-    tally.opened, tally.failed, tally.followed = 3, 4, 5
+    tally.opened, tally.failed, tally.followed, tally.unauthenticated = 3, 4, 5, 6
     assert samples(reading_of(exchange), name) == {
         ("amqp", "in", "normal"): 0,
         ("amqp", "out", "normal"): value,
@@ -41,3 +46,22 @@ def test_by_direction(name: str, field: str) -> None:
     setattr(reading.incoming, field, 1)
     setattr(reading.outgoing, field, 2)
     assert samples(attrs.evolve(reading), name) == {("in",): 1, ("out",): 2}
+
+
+def test_links_are_held_up_for_reasons() -> None:
+    router = Router()
+    sender = router.client().sender("q")
+    assert held_up(router) == {("in", "no_consumer"): 1}
+    receiver = router.client().receiver("q")
+    assert held_up(router) == {("in", "no_credit"): 1, ("out", "no_credit"): 1}
+    receiver.grant(5)
+    assert held_up(router) == {}
+    receiver.client.open_window(0)
+    assert held_up(router) == {("out", "window_closed"): 1}
+    assert sender.credit
+
+
+def held_up(router: Router) -> dict[tuple[str, ...], Value]:
+    """How many links are held up, where any are."""
+    found = samples(audit.reading_of(router), "trioute_links_held_up")
+    return {labels: value for labels, value in found.items() if value}
