@@ -5,42 +5,37 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
-from functools import partial
 
-import attrs
 import structlog
 import trio
 
+from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration, ListenerSettings
+from router.config.reload import Applied, Difference, NotApplied, find_differences, find_impossible
+from router.config.validate import find_mistakes
 from router.core.address import UNAVAILABLE
 from router.core.link_names import LinkNames
-from router.core.table import AddressRule, AddressTable, address_name
+from router.core.table import AddressTable
+from router.core.treating import Treating
+from router.endpoints import Endpoints, Listening, Prepared
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
-from router.metrics.http import App, Health, HttpListener
-from router.metrics.readiness import STOPPING, Readiness
-from router.net.accepting import accept_connections
-from router.net.connectors import AmqpConnector
-from router.net.endpoints import configured_redirects
+from router.metrics.http import App, Health
+from router.metrics.readiness import STARTING, STOPPING, Readiness
+from router.net.endpoints import configured_redirects, configured_rules
 from router.net.exchange import Exchange
-from router.net.listeners import AmqpListener, close_sockets, open_listeners, run_guarded
+from router.net.first_frames import find_too_long
+from router.net.listeners import run_guarded
 from router.net.own import own_connection
 from router.net.shutdown import close_all
+from router.settings import take_up
 
 log = structlog.get_logger("router")
 
 # A dynamic address is a capability: who knows it may use it. 120 bits cannot be guessed.
 DYNAMIC_NAME_BYTES = 15
-
-
-@attrs.frozen
-class Listening:
-    """Where one listener can be reached."""
-
-    listener: ListenerSettings
-    addresses: tuple[tuple[str, int], ...]
 
 
 class Node:
@@ -51,18 +46,12 @@ class Node:
         self.journal = journal or Journal()
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
-        rules = [
-            AddressRule(
-                a.prefix is not None,
-                a.prefix or a.pattern or "",
-                a.distribution,
-                a.redeliver,
-                a.dead_letter_address and address_name(a.dead_letter_address),
-            )
-            for a in configuration.addresses
-        ]
-        redirects = configured_redirects(configuration.redirects)
-        self.table = AddressTable(rules, router.default_distribution, self._dynamic_name, redirects)
+        self.table = AddressTable(
+            configured_rules(configuration.addresses),
+            router.default_distribution,
+            self._dynamic_name,
+            configured_redirects(configuration.redirects),
+        )
         self.table.add_own_node(*node_names(self.container_id))
         frame_sizes = [
             *(listener.max_frame_size for listener in configuration.listeners),
@@ -80,6 +69,13 @@ class Node:
             self.exchange.honour_absolute_expiry()
         self.readiness = Readiness()
         self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
+        self.treating = Treating(self.exchange.forwarder)
+        self.exchange.chores.append(lambda _: self._treat_addresses())
+        self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
+        self.view: RouterView | None = None
+        self._applying = trio.Lock()
+        # why it cannot become another one, if so
+        self._refuses: str | None = STARTING
 
     def _dynamic_name(self, maker: str) -> str:
         token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
@@ -94,56 +90,96 @@ class Node:
 
         Reports where it listens once all sockets are bound; raises `OSError` where one cannot be.
         """
-        opened: list[trio.SocketListener] = []
-        listening: list[Listening] = []
-        listeners = []
-        http = []
+        prepared = await self.endpoints.prepare(self.configuration)
         try:
-            for listener in self.configuration.listeners:
-                sockets = await open_listeners(listener)
-                opened.extend(sockets)
-                bound = tuple(s.socket.getsockname()[:2] for s in sockets)
-                listening.append(Listening(listener, bound))
-                if listener.http:
-                    accept = partial(accept_connections, listener.name, sockets)
-                    http.append(HttpListener(listener.name, accept, self._http_app(listener)))
-                else:
-                    listeners.append(
-                        AmqpListener(listener, sockets, self.exchange, self.container_id)
-                    )
+            # HTTP outlives the connections: until the end it tells how the shutdown goes.
+            async with trio.open_nursery() as serving:
+                await self._run_amqp(prepared, serving, stop, task_status.started)
+                self.endpoints.close_http()
         except BaseException:
-            close_sockets(opened)
+            prepared.discard()
             raise
-        # HTTP outlives the connections: until the end it tells how the shutdown goes.
-        http_stop = trio.Event()
-        async with trio.open_nursery() as serving:
-            for each in http:
-                serving.start_soon(each.serve, http_stop)
-            await self._run_amqp(listeners, stop, lambda: task_status.started(listening))
-            http_stop.set()
 
     async def _run_amqp(
-        self, listeners: list[AmqpListener], stop: trio.Event, started: Callable[[], None]
+        self,
+        prepared: Prepared,
+        serving: trio.Nursery,
+        stop: trio.Event,
+        started: Callable[[list[Listening]], None],
     ) -> None:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as own:
                 await self._start_agent(own, connections)
                 async with trio.open_nursery() as accepting:
                     accepting.start_soon(self.exchange.watch_clock)
-                    for listener in listeners:
-                        accepting.start_soon(listener.serve, connections)
-                    for connector in self.configuration.connectors:
-                        endpoint = AmqpConnector(connector, self.exchange, self.container_id)
-                        accepting.start_soon(endpoint.serve, connections)
+                    self.endpoints.start(accepting, serving, connections)
+                    self.endpoints.commit(prepared)
+                    self._refuses = None
                     self.readiness.has("router")
-                    started()
+                    started([each.listening for each in self.endpoints.listeners.values()])
                     await stop.wait()
+                    self._refuses = STOPPING
                     self.readiness.lacks("router", STOPPING)
                     log.info("shutting down", connections=len(self.exchange.pumps))
                     accepting.cancel_scope.cancel()
                 await close_all(self.exchange)
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
+
+    async def apply(self, wanted: Configuration, cause: str = "") -> Applied:
+        """Become what another configuration says, under traffic, as a whole or not at all.
+
+        One after the other, where several ask; who has made `wanted` of a configuration that is
+        not the one any more when it is his turn has to look again. Raises
+        `router.config.reload.NotApplied`, and then nothing has changed.
+        """
+        before = self.configuration
+        async with self._applying:
+            if self.configuration is not before:
+                raise NotApplied(["the configuration was changed meanwhile: look again"])
+            differences = self.differences(wanted)
+            try:
+                prepared = await self.endpoints.prepare(wanted)
+            except (OSError, InvalidConfiguration) as error:
+                raise NotApplied([str(error)]) from None
+            if self._refuses is not None:
+                prepared.discard()
+                raise NotApplied([self._refuses])
+            self._commit(wanted, prepared, differences)
+        return Applied(differences)
+
+    def differences(self, wanted: Configuration) -> tuple[Difference, ...]:
+        """What `apply` would change; raises `NotApplied` where it would do nothing of it."""
+        differences = find_differences(self.configuration, wanted)
+        reasons = find_impossible(differences) or [
+            str(mistake) for mistake in find_mistakes(wanted, [find_too_long])
+        ]
+        if self._refuses is not None:
+            reasons = [self._refuses]
+        if reasons:
+            raise NotApplied(reasons)
+        return differences
+
+    def _commit(
+        self, wanted: Configuration, prepared: Prepared, differences: tuple[Difference, ...]
+    ) -> None:
+        """Do what was prepared. Nothing here fails, and nothing waits."""
+        self.exchange.begin_turn()
+        take_up(self, differences, wanted)
+        self.exchange.finish_turn()
+        self.endpoints.commit(prepared)
+        self.configuration = wanted
+        if self.view is not None:
+            self.view.configuration = wanted
+        for difference in differences:
+            log.info("configuration changed", what=difference.what, place=difference.place)
+
+    def _treat_addresses(self) -> None:
+        """Look again at addresses that could not be treated as they should be."""
+        if self.treating.pending:
+            self.exchange.begin_turn()
+            self.treating.go_on()
+            self.exchange.finish_turn()
 
     async def _start_agent(self, own: trio.Nursery, connections: trio.Nursery) -> None:
         """Have `$management` answered, unless it is configured to be unavailable."""
@@ -157,7 +193,9 @@ class Node:
             return sock
 
         host, now = socket.gethostname(), exchange.turn.now
-        view = RouterView(self.container_id, host, self.configuration, exchange, now, self.journal)
+        self.view = view = RouterView(
+            self.container_id, host, self.configuration, exchange, now, self.journal
+        )
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"
         await own.start(Agent(view, dial, agent_id).run)

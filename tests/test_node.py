@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from structlog.testing import capture_logs
@@ -16,11 +17,13 @@ from router.config.model import (
     AddressSettings,
     Configuration,
     ListenerSettings,
+    MetricsSettings,
 )
+from router.config.reload import NotApplied
 from router.config.router_settings import RouterSettings
 from router.node import Node
 
-from support.loopback import dialled, running_node
+from support.loopback import dialled, listening, running_node
 from support.transcripts import attach_receiver
 
 
@@ -138,3 +141,56 @@ async def test_links_are_stolen_as_configured(stealing: Any) -> None:
             await peer.say(attach_receiver(handle, name="l"))
             await peer.hear_until(Attach)
         assert running.node.exchange.forwarder.link_names.stolen == (stealing == "same-user")
+
+
+async def test_what_cannot_be_run_changes_nothing() -> None:
+    configuration = listening(name="l")
+    async with running_node(configuration) as running:
+        for wanted, reason in [
+            (attrs.evolve(configuration, router=RouterSettings(id="other")), "router.id cannot"),
+            (Configuration(listeners=(*configuration.listeners,) * 2), "is the name of"),
+        ]:
+            with pytest.raises(NotApplied, match=reason):
+                await running.node.apply(wanted)
+            assert running.node.configuration is configuration
+
+
+async def test_who_comes_second_with_a_change_of_the_same_has_to_look_again() -> None:
+    configuration = listening(name="l")
+    results: list[object] = []
+    async with running_node(configuration) as running:
+
+        async def change(limit: int) -> None:
+            wanted = attrs.evolve(configuration, metrics=MetricsSettings(address_label_limit=limit))
+            try:
+                results.append(await running.node.apply(wanted))
+            except NotApplied as error:
+                results.append(str(error))
+
+        async with trio.open_nursery() as nursery:
+            for limit in (1, 2):
+                nursery.start_soon(change, limit)
+    refused = [each for each in results if isinstance(each, str)]
+    assert refused == ["the configuration was changed meanwhile: look again"]
+
+
+async def test_it_does_not_change_before_it_runs_nor_after() -> None:
+    configuration = listening()
+    with pytest.raises(NotApplied, match="the router is starting"):
+        await Node(configuration).apply(configuration)
+    async with running_node(configuration) as running:
+        running.stop.set()
+        await running.over.wait()
+        with pytest.raises(NotApplied, match="the router is shutting down"):
+            await running.node.apply(configuration)
+
+
+async def test_what_runs_is_what_management_tells() -> None:
+    configuration = listening(name="l")
+    async with running_node(configuration) as running:
+        assert (await running.node.apply(configuration)).differences == ()
+        wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
+        (difference,) = (await running.node.apply(wanted)).differences
+        assert (difference.what, difference.key) == ("added", "router.config.address/a")
+        assert running.node.view is not None
+        assert running.node.view.configuration is running.node.configuration is wanted

@@ -17,10 +17,11 @@ from router import __version__
 from router.build import data_plane
 from router.config.load import default_configuration, load_configuration
 from router.config.model import Configuration
+from router.endpoints import Listening
 from router.errors import ConfigurationError
 from router.logs.journal import Journal
 from router.net.first_frames import find_too_long
-from router.node import Listening, Node
+from router.node import Node
 
 EXIT_CONFIGURATION = 1
 EXIT_RUNTIME = 3

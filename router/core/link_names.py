@@ -9,6 +9,7 @@ never entered (docs/decisions/0027-link-stealing.md).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from router.engine.link import Link, OutgoingLink
@@ -35,6 +36,19 @@ class LinkNames:
 
     def __len__(self) -> int:
         return len(self._links)
+
+    def set_stealing(self, stealing: str, attached: Iterable[Link]) -> None:
+        """From now on others may take a name over, or none; `attached` are all links there are.
+
+        Where names were not looked at, two links may have one: the last of them counts.
+        """
+        was_off = self.stealing == OFF
+        self.stealing = stealing
+        if stealing == OFF:
+            self._links.clear()
+        elif was_off:
+            for link in attached:
+                self.enter(link)
 
     def holder(self, link: Link) -> Link | None:
         """The link that is attached under the name of `link`, be it this one or another."""

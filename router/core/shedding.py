@@ -14,11 +14,20 @@ from router.amqp.constants import Descriptor
 from router.core import parting
 from router.core.address import MULTICAST, Address
 from router.core.forward import Forwarder
+from router.core.intake import PART_HELD
+from router.core.redelivery import PART_KEPT
 from router.core.waiting import WaitingQueue
 
 RELEASED = int(Descriptor.RELEASED)
 # This part of the limit is freed at once: the queues are not walked for each message too many.
 PART_FREED = 8
+
+
+def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
+    """From now on the router may hold so much; what is too much by then goes as the turn ends."""
+    forwarder.backlog.limit_bytes = limit_bytes
+    forwarder.redelivery.limit_bytes = limit_bytes // PART_KEPT
+    forwarder.intake.limit_bytes = limit_bytes // PART_HELD
 
 
 def shed(forwarder: Forwarder) -> int:

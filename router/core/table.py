@@ -77,14 +77,9 @@ class AddressTable:
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
         self._in_use: dict[str, Address] = {}
-        self._rules: PatternTree[AddressRule] = PatternTree()
-        self._dead_letters: set[str] = set()
-        for rule in rules:
-            add = self._rules.add_prefix if rule.is_prefix else self._rules.add
-            add(rule.pattern, rule)
-            if rule.dead_letter:
-                self._dead_letters.add(rule.dead_letter)
-        self._default = TREATMENTS[default_treatment]
+        # the names in use that have become unavailable to whoever does not use them yet
+        self._closed: set[str] = set()
+        self.set_rules(rules, default_treatment)
         # the names of nodes that are the router's own, each with the one that stands for it
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
@@ -93,6 +88,33 @@ class AddressTable:
         self.kept: dict[str, Counters] = {}
         # where messages go whose address nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
+
+    def set_rules(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
+        """From now on these rules speak for names; for addresses in use, see `treating`."""
+        self._rules: PatternTree[AddressRule] = PatternTree()
+        self._dead_letters: set[str] = set()
+        for rule in rules:
+            add = self._rules.add_prefix if rule.is_prefix else self._rules.add
+            add(rule.pattern, rule)
+            if rule.dead_letter:
+                self._dead_letters.add(rule.dead_letter)
+        self._default = TREATMENTS[default_treatment]
+
+    def treatment_wanted(self, address: Address) -> int:
+        """How an address in use would be treated if it came to be now; new links to one that would
+        be unavailable are refused from now on.
+        """
+        treatment = BALANCED if address.is_dynamic else self.treatment(address.name)
+        if treatment == UNAVAILABLE:
+            self._closed.add(address.name)
+        else:
+            self._closed.discard(address.name)
+        return treatment
+
+    def redelivers(self, name: str) -> bool:
+        """Whether what one receiver gives back at an address is offered to another."""
+        rule = self._rules.match(name)
+        return rule is None or rule.redelivers
 
     def addresses(self) -> Iterator[Address]:
         """Every address in use."""
@@ -173,7 +195,7 @@ class AddressTable:
                 return None
             redelivers = rule is None or rule.redelivers
             address = self._in_use[name] = Address(name, treatment, redelivers=redelivers)
-        return address
+        return None if self._closed and name in self._closed else address
 
     def enter_dynamic(self, container: str, link: str) -> tuple[str, Address]:
         """A new address for one link: the text to tell the peer, and the address.
@@ -191,7 +213,7 @@ class AddressTable:
         name = address_name(text)
         address = self._in_use.get(name)
         if address is not None:
-            return address
+            return None if self._closed and name in self._closed else address
         if self._own_nodes.get(name, name) != name:
             return self.find(self._own_nodes[name])
         return None if self.treatment(name) == UNAVAILABLE else self.nowhere
@@ -208,6 +230,7 @@ class AddressTable:
             return
         if self._in_use.get(address.name) is address:
             del self._in_use[address.name]
+            self._closed.discard(address.name)
             self.kept.get(address.name, self.retired).add(address.counters)
 
     def total(self) -> Counters:

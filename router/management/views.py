@@ -63,9 +63,11 @@ class Observed(Protocol):
         """What time it is."""
 
 
-@attrs.frozen
+@attrs.define
 class RouterView:
-    """The router as a whole. `started_at` is on the clock that the engine goes by."""
+    """The router as a whole. `started_at` is on the clock that the engine goes by; `configuration`
+    is what it runs at the moment.
+    """
 
     id: str
     host_name: str

@@ -21,6 +21,7 @@ from router.net.exchange import Exchange
 from router.net.following import Place, Trail
 from router.net.listeners import run_guarded
 from router.net.pump import Pump
+from router.net.shutdown import close_in_order
 
 log = structlog.get_logger("router.connector")
 
@@ -53,9 +54,29 @@ class AmqpConnector:
         self.container_id = container_id
         self.tally = exchange.add_tally(connector.name, "out", connector.role)
         self.log = log.bind(connector=connector.name)
+        # the connection there is, or that is being made
+        self.pump: Pump | None = None
+        self._serving = trio.CancelScope()
 
     async def serve(self, connections: trio.Nursery) -> None:
-        """Keep a connection open until cancelled; one that is open lives on in `connections`."""
+        """Keep a connection open until cancelled or stopped; one that is open lives on in
+        `connections`.
+        """
+        with self._serving:
+            await self._keep_connected(connections)
+
+    def stop(self, why: str) -> None:
+        """Connect no more, and close the connection there is in order, with these words."""
+        self._serving.cancel()
+        self.tally.is_over = True
+        if self.pump is not None and self.pump.number in self.exchange.pumps:
+            close_in_order(self.exchange, [self.pump], why)
+
+    def renew(self, connector: ConnectorSettings) -> None:
+        """Have the next connection, and each after it, be as this says; the present one stays."""
+        self.connector = connector
+
+    async def _keep_connected(self, connections: trio.Nursery) -> None:
         waits = delays()
         while True:
             if await self._visit(connections):
@@ -77,7 +98,9 @@ class AmqpConnector:
             if pump is None:
                 return has_lasted
             began = trio.current_time()
+            self.pump = pump
             await self._until_over(pump, connections)
+            self.pump = None
             if pump.opened.is_set() and trio.current_time() - began >= STEADY_S:
                 has_lasted = True
                 trail.settle()

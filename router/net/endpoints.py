@@ -7,9 +7,10 @@ from typing import Any
 
 from router import __version__
 from router.amqp.redirects import Redirect
-from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.core.redirects import Redirects
+from router.core.table import AddressRule, address_name
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
@@ -82,6 +83,20 @@ def connector_settings(
         sasl_username=connector.sasl_username,
         sasl_password=None if password is None else password.reveal(),
     )
+
+
+def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
+    """How addresses are treated."""
+    return [
+        AddressRule(
+            one.prefix is not None,
+            one.prefix or one.pattern or "",
+            one.distribution,
+            one.redeliver,
+            one.dead_letter_address and address_name(one.dead_letter_address),
+        )
+        for one in settings
+    ]
 
 
 def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:

@@ -47,8 +47,8 @@ class Hub:
     def __init__(self, largest_frame_bytes: int) -> None:
         self.turn = Turn()
         self.turn.now = time.monotonic()
-        # Behind an incomplete frame that a connection kept there is always room for a full read.
-        self.buffer = memoryview(bytearray(READ_BYTES + largest_frame_bytes))
+        self.buffer = memoryview(b"")
+        self.provide_for(largest_frame_bytes)
         self.pumps: dict[int, Pump] = {}
         # the one whose peer is this very process; none of the connections that are counted
         self.own_pump: Pump | None = None
@@ -56,6 +56,15 @@ class Hub:
         self._empty = trio.Event()
         self._last_look = self.turn.now
         self._tick_s = TICK_S
+
+    def provide_for(self, largest_frame_bytes: int) -> None:
+        """Let connections that begin from now on receive frames of this size.
+
+        Behind an incomplete frame that a connection kept there is always room for a full read.
+        """
+        needed = READ_BYTES + largest_frame_bytes
+        if len(self.buffer) < needed:
+            self.buffer = memoryview(bytearray(needed))
 
     def enter(self, pump: Pump) -> int:
         """Give a new connection its number, which is 0 for the router's own."""
@@ -188,10 +197,21 @@ class Exchange(Hub):
         super().leave(number)
 
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
-        """A tally for a listener or connector."""
+        """A tally for a listener or connector: a new one, or the one that it had before, as long
+        as connections of that time are there.
+        """
+        for tally in self.tallies:
+            if (tally.name, tally.direction, tally.role) == (name, direction, role):
+                tally.is_over = False
+                return tally
         tally = Tally(name, direction, role)
         self.tallies.append(tally)
         return tally
+
+    def forget_tallies(self) -> None:
+        """Drop the tallies that are over and of which no connection is left."""
+        used = {id(pump.tally) for pump in self.pumps.values()}
+        self.tallies = [each for each in self.tallies if not each.is_over or id(each) in used]
 
     def event_received(self, connection: Connection, event: object) -> None:
         """The core has acted on an event; the connection's pump logs it and acts too."""
@@ -214,11 +234,15 @@ class Exchange(Hub):
             return min(self._tick_s, max(0.0, expiry - time.monotonic()))
         return self._tick_s
 
-    def honour_absolute_expiry(self) -> None:
-        """From now on, have messages that wait expire at their absolute-expiry-time as well."""
-        self._honours_absolute_expiry = True
-        self.begin_turn()
-        self._tell_wall_clock()
+    def honour_absolute_expiry(self, honours: bool = True) -> None:
+        """From now on, have messages that come to wait expire at their absolute-expiry-time as
+        well, or not any more.
+        """
+        self._honours_absolute_expiry = honours
+        self.forwarder.backlog.wall_ahead_s = 0.0
+        if honours:
+            self.begin_turn()
+            self._tell_wall_clock()
 
     def _tell_wall_clock(self) -> None:
         # anew at each look at the clocks: a wall clock may be set
@@ -242,4 +266,6 @@ class Exchange(Hub):
         now = self.turn.now
         for chore in self.chores:
             chore(now)
+        if any(tally.is_over for tally in self.tallies):
+            self.forget_tallies()
         self._reclaimer.look(now, self._next_number, len(self.pumps))

@@ -11,13 +11,14 @@ import structlog
 import trio
 
 from router.config.model import ListenerSettings
-from router.config.users import load_users
+from router.config.users import Users, load_users
 from router.engine.connection import Connection
 from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.endpoints import endpoint_name, listener_settings
 from router.net.exchange import Exchange
 from router.net.pump import Pump
+from router.net.tally import Tally
 
 log = structlog.get_logger("router.listener")
 
@@ -25,17 +26,33 @@ BACKLOG = 1024
 _FAMILIES = {"IPv4": socket.AF_INET, "IPv6": socket.AF_INET6, None: socket.AF_UNSPEC}
 
 
-async def open_listeners(listener: ListenerSettings) -> list[trio.SocketListener]:
+async def open_listeners(
+    listener: ListenerSettings, beside: Iterable[trio.SocketListener] = ()
+) -> list[trio.SocketListener]:
     """Bind the sockets of a listener, one for each address of its host.
+
+    `beside` are listening sockets of this process that are about to be closed: an address may be
+    one of theirs, so that there is no moment in which nobody listens there.
 
     Raises `OSError`, naming the listener, where its host has no address or a port cannot be bound.
     """
+    old = list(beside)
+    for each in old:
+        each.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        return await _open_listeners(listener, is_shared=bool(old))
+    finally:
+        for each in old:
+            each.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
+
+
+async def _open_listeners(listener: ListenerSettings, is_shared: bool) -> list[trio.SocketListener]:
     listeners: list[trio.SocketListener] = []
     place = f"{endpoint_name(listener.host, listener.port)} ({listener.name})"
     try:
         for kind, protocol, address in await _resolve(listener):
             sock = trio.socket.socket(kind, socket.SOCK_STREAM, protocol)
-            listeners.append(trio.SocketListener(await _bound(sock, address)))
+            listeners.append(trio.SocketListener(await _bound(sock, address, is_shared)))
     except OSError as error:
         close_sockets(listeners)
         raise OSError(error.errno, f"{error.strerror}: {place}") from error
@@ -66,18 +83,31 @@ async def _resolve(listener: ListenerSettings) -> list[tuple[int, int, Any]]:
     return list(dict.fromkeys((kind, protocol, address) for kind, _, protocol, _, address in found))
 
 
-async def _bound(sock: trio.socket.SocketType, address: Any) -> trio.socket.SocketType:
+async def _bound(
+    sock: trio.socket.SocketType, address: Any, is_shared: bool
+) -> trio.socket.SocketType:
     """The socket, listening on the address; closed where that fails."""
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if sock.family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         await sock.bind(address)
         sock.listen(BACKLOG)
+        # with it, another process of this user could take connections that are ours
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
     except BaseException:
         sock.close()
         raise
     return sock
+
+
+def read_users(listener: ListenerSettings) -> Users | None:
+    """The users that a listener lets in by password; raises
+    `router.config.mistakes.InvalidConfiguration`.
+    """
+    return None if listener.users_file is None else load_users(listener.users_file)
 
 
 class AmqpListener:
@@ -94,9 +124,12 @@ class AmqpListener:
         self.sockets = sockets
         self.exchange = exchange
         self.settings = listener_settings(container_id, listener)
-        self.tally = exchange.add_tally(listener.name, "in", listener.role)
-        users = None if listener.users_file is None else load_users(listener.users_file)
-        self.authenticator = Authenticator(users)
+        self.tally = Tally(listener.name, "in", listener.role)
+        self.authenticator = Authenticator(read_users(listener))
+
+    def begin(self) -> None:
+        """Have connections counted with those of the listener that had this name before, if any."""
+        self.tally = self.exchange.add_tally(self.tally.name, "in", self.tally.role)
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Accept until cancelled; accepted connections live on in `connections`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import trio
 
 from router.amqp.constants import Condition
@@ -9,29 +11,37 @@ from router.core import parting
 from router.engine import attaching
 from router.errors import AmqpError, Scope
 from router.net.exchange import Exchange
+from router.net.pump import Pump
 
 # How long peers have to take in what they are told; after it their sockets are closed.
 FAREWELL_S = 2.0
 
 
 async def close_all(exchange: Exchange) -> None:
-    """Resolve what is under way, then detach links and close connections, and wait for the peers.
+    """Resolve what is under way, detach links, close connections, and wait for the peers."""
+    exchange.begin_turn()
+    exchange.forwarder.suspended.end_all(exchange.forwarder)
+    close_in_order(exchange, list(exchange.pumps.values()), "the router is shutting down")
+    with trio.move_on_after(FAREWELL_S):
+        await exchange.wait_until_empty()
+
+
+def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:
+    """Resolve what is under way on these connections, detach their links and close them; `why` is
+    what their peers are told.
 
     Receivers first: what they hold unsettled becomes their senders' outcomes while there still
     are links to tell them on.
     """
+    closing = list(pumps)
     exchange.begin_turn()
-    pumps = list(exchange.pumps.values())
-    exchange.forwarder.suspended.end_all(exchange.forwarder)
-    for pump in pumps:
+    for pump in closing:
         parting.release_all(exchange.forwarder, pump.connection)
     exchange.finish_turn()
-    reason = AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down", Scope.LINK)
-    for pump in pumps:
+    for pump in closing:
         for session in list(pump.connection.local_sessions.values()):
             for link in list(session.local_links.values()):
+                reason = AmqpError(Condition.CONNECTION_FORCED, why, Scope.LINK)
                 attaching.detach(link, False, reason)
-        pump.connection.close(AmqpError(Condition.CONNECTION_FORCED, "the router is shutting down"))
+        pump.connection.close(AmqpError(Condition.CONNECTION_FORCED, why))
     exchange.finish_turn()
-    with trio.move_on_after(FAREWELL_S):
-        await exchange.wait_until_empty()

@@ -39,6 +39,8 @@ class Tally:
     followed: int = 0
     # what those of its connections carried that are over
     past: Traffic = attrs.Factory(Traffic)
+    # its listener or connector is no more
+    is_over: bool = False
 
     def count(self, event: object) -> None:
         """Count what has happened to one of its connections."""

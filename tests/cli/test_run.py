@@ -24,9 +24,9 @@ from router.cli.run import (
     run,
 )
 from router.config.model import ListenerSettings
+from router.endpoints import Listening
 from router.floods import Floods
 from router.logs.journal import Journal
-from router.node import Listening
 
 from support.raw_peers import RawPeer
 from support.routers import PLAIN, RouterProcess, StartRouter, trioute

@@ -39,14 +39,19 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Its agent is a client of the router that it tells of (docs/decisions/0036).
     "management": _DATA_PLANE
     | {"build", "client", "config", "control", "logs", "metrics", "plugin"},
+    # What of a running router can become another while it runs.
+    "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
+    "settings": _DATA_PLANE | {"config", "logs", "metrics", "net"},
     "node": _DATA_PLANE
-    | {"build", "config", "control", "logs", "management", "metrics", "net", "plugin"},
+    | {"build", "config", "control", "endpoints", "logs", "management", "metrics", "net", "plugin"}
+    | {"settings"},
     "cli": _DATA_PLANE
     | {
         "build",
         "client",
         "config",
         "control",
+        "endpoints",
         "floods",
         "logs",
         "management",

@@ -1,0 +1,154 @@
+"""What is different between two configurations, and what of it a running router cannot take up.
+
+Nothing here touches a router: two configurations go in, and what would have to be done comes out,
+in the words of the configuration file, to be shown to people, sent to programs, and acted upon.
+A secret is never in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal
+
+import attrs
+
+from router.config.model import ENTITIES, Configuration, Entity
+from router.config.redirects import RedirectSettings
+from router.config.setting import file_name, setting_of
+from router.config.write import file_value
+from router.errors import ConfigurationError
+
+What = Literal["added", "removed", "changed"]
+
+SECRET: Final = "(a secret)"
+
+# What only a restart can change, by entity and attribute, and why.
+NOT_LIVE: Final = {
+    ("router", "id"): "peers and the addresses of this router know it by that name",
+    ("router", "mode"): "what the router is to others is decided when it starts",
+}
+
+
+class NotApplied(ConfigurationError):
+    """A configuration that a running router did not take up; nothing has changed.
+
+    `reasons` are all of them, a sentence each, with the place it is about; never none.
+    """
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("\n".join(self.reasons))
+
+
+@attrs.frozen
+class FieldChange:
+    """One attribute, under its name in the file. `old` and `new` are values as the file has them:
+    text, numbers, lists and tables; None is for none, and a secret is `SECRET`.
+    """
+
+    name: str
+    old: Any
+    new: Any
+
+
+@attrs.frozen
+class Difference:
+    """One entity that is there in one configuration alone, or other in the two.
+
+    `key` is its name, or what it is known by, and empty where there is one of its kind. `fields`
+    are the attributes that are not the same; of what is added or removed, those that are not at
+    their defaults.
+    """
+
+    entity: str
+    key: str
+    what: What
+    fields: tuple[FieldChange, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Which entity it is, for people."""
+        return f"{self.entity} {self.key}" if self.key else self.entity
+
+
+@attrs.frozen
+class Applied:
+    """What a router has taken up: the `differences` from what it was, none where it was the same.
+
+    `revision` is the number of the configuration that it runs now. `saved` is where that is kept
+    for the next start, or None: then it is lost when the router stops.
+    """
+
+    differences: tuple[Difference, ...]
+    revision: int = 0
+    saved: str | None = None
+
+
+def find_differences(old: Configuration, new: Configuration) -> tuple[Difference, ...]:
+    """What has to be done to `old` to make it `new`: what is added first, what is removed last."""
+    found = [each for entity in ENTITIES for each in _of_entity(entity, old, new)]
+    order = ("added", "changed", "removed")
+    return tuple(sorted(found, key=lambda each: order.index(each.what)))
+
+
+def find_impossible(differences: Iterable[Difference]) -> list[str]:
+    """Why a running router cannot take these up, a sentence each; none where it can."""
+    return [
+        f"{difference.entity}.{field.name} cannot be changed while the router runs: {reason}"
+        for difference in differences
+        for field in difference.fields
+        for (entity, name), reason in NOT_LIVE.items()
+        if (entity, file_name(name)) == (difference.entity, field.name)
+    ]
+
+
+def key_of(settings: Any) -> str:
+    """What an entity of a kind of which there may be several is known by."""
+    if not isinstance(settings, RedirectSettings):
+        return str(settings.name)
+    kinds = ("prefix", "pattern", "hostname")
+    kind, value = next(
+        ((kind, value) for kind in kinds if (value := getattr(settings, kind)) is not None),
+        ("to", settings.to_network_host),
+    )
+    direction = "" if settings.direction == "both" else f" {settings.direction}"
+    return f"{kind} {value}{direction}"
+
+
+def _of_entity(entity: Entity, old: Configuration, new: Configuration) -> Iterator[Difference]:
+    before, after = _by_key(entity, old), _by_key(entity, new)
+    for key, settings in after.items():
+        if key not in before:
+            fields = _fields(entity, default_of(entity, settings), settings)
+            yield Difference(entity.name, key, "added", fields)
+        elif settings != before[key]:
+            fields = _fields(entity, before[key], settings)
+            yield Difference(entity.name, key, "changed", fields)
+    for key, settings in before.items():
+        if key not in after:
+            fields = _fields(entity, settings, default_of(entity, settings))
+            yield Difference(entity.name, key, "removed", fields)
+
+
+def _by_key(entity: Entity, configuration: Configuration) -> dict[str, Any]:
+    value = getattr(configuration, entity.attribute)
+    return {key_of(each): each for each in value} if entity.repeated else {"": value}
+
+
+def default_of(entity: Entity, settings: Any) -> Any:
+    """An entity with nothing configured, but that it is known by the same name."""
+    if "name" in attrs.fields_dict(entity.settings):
+        return entity.settings(name=settings.name)  # type: ignore[call-arg]
+    return entity.settings()
+
+
+def _fields(entity: Entity, old: Any, new: Any) -> tuple[FieldChange, ...]:
+    changes = []
+    for field in attrs.fields(entity.settings):
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if before != after:
+            values = [file_value(value) for value in (before, after)]
+            if setting_of(field).kind.secret:
+                values = [None if value is None else SECRET for value in values]
+            changes.append(FieldChange(file_name(field.name), *values))
+    return tuple(changes)

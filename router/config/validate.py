@@ -1,0 +1,68 @@
+"""What is wrong with a configuration that no file was read for: the rules of the file, all of them.
+
+A program makes configurations of its own, from another one and a change. Each value in it is right
+by itself, since the model sees to that; what the values have to do with each other is looked at
+here, as the loader looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Final
+
+from router.config.checks import Check, find_contradictions, users_file_mistakes
+from router.config.mistakes import Finding, Mistake, Path, format_path, format_value
+from router.config.model import ENTITIES, Configuration
+from router.config.reload import key_of
+from router.config.structure import is_secret
+from router.config.write import data_of
+
+SOURCE: Final = "the configuration"
+
+
+def find_mistakes(configuration: Configuration, further: Iterable[Check] = ()) -> list[Mistake]:
+    """Every mistake in a configuration; `further` finds what other parts of the router know."""
+    data: dict[str, Any] = {each.name: [] for each in ENTITIES if each.repeated}
+    data.update(data_of(configuration))
+    found: dict[Path, Finding] = {}
+    for check in (find_contradictions, *further):
+        for finding in check(configuration, data):
+            found.setdefault(finding.path, finding)
+    mistakes = [_mistake(finding, configuration, data) for finding in found.values()]
+    return list(chain(mistakes, users_file_mistakes(configuration)))
+
+
+def _mistake(finding: Finding, configuration: Configuration, data: dict[str, Any]) -> Mistake:
+    return Mistake(
+        source=SOURCE,
+        line=0,
+        column=0,
+        path=_place(finding.path, configuration),
+        value=_value(finding, data),
+        problem=finding.problem,
+        allowed=finding.allowed,
+        nearest=finding.nearest,
+    )
+
+
+def _place(path: Path, configuration: Configuration) -> str:
+    """The place in the file's words, with the name that the entity there goes by."""
+    place = format_path(path)
+    for entity in ENTITIES:
+        if entity.repeated and entity.name == path[0] and len(path) > 1:
+            index = path[1]
+            assert isinstance(index, int)
+            return f"{place} ({key_of(getattr(configuration, entity.attribute)[index])})"
+    return place
+
+
+def _value(finding: Finding, data: Any) -> str:
+    if not finding.shown or is_secret(finding.path):
+        return ""
+    for part in finding.path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    return format_value(data)

@@ -1,0 +1,77 @@
+"""A configuration as TOML: what the loader makes the same configuration of again.
+
+Only what is not at its default is written, but for what an entity is found by. Paths are written
+whole, since what is written may be read from another folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import tomli_w
+
+from router.config.model import ENTITIES, Configuration
+from router.config.secret import Secret
+from router.config.setting import file_name
+
+# Without these a reader would have to know the defaults to see what it is about.
+_ALWAYS: Final = ("host", "port", "distribution")
+
+
+def format_configuration(configuration: Configuration) -> str:
+    """The configuration as TOML, with passwords as they stand in it: not for everybody to see."""
+    return tomli_w.dumps(data_of(configuration))
+
+
+def data_of(configuration: Configuration) -> dict[str, Any]:
+    """The configuration as parsed TOML would be; entities that are at their defaults are left out
+    where there is one of their kind.
+    """
+    data: dict[str, Any] = {}
+    for entity in ENTITIES:
+        value = getattr(configuration, entity.attribute)
+        if entity.repeated:
+            if value:
+                data[entity.name] = [_table(each) for each in value]
+        elif table := _table(value):
+            data[entity.name] = table
+    return data
+
+
+def file_value(value: Any) -> Any:
+    """A value as the file has it."""
+    if isinstance(value, Secret):
+        form = "literal" if value.kind == "literal" else value.kind
+        reference = value.reference
+        if value.kind == "file":
+            reference = str(Path(reference).absolute())
+        return f"{form}:{reference}"
+    if isinstance(value, Path):
+        return str(value.absolute())
+    if isinstance(value, (list, tuple)):
+        return [file_value(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: file_value(each) for key, each in value.items()}
+    return value
+
+
+def _table(settings: Any) -> dict[str, Any]:
+    table = {}
+    for field in attrs.fields(type(settings)):
+        value = getattr(settings, field.name)
+        if value is None or (field.name not in _ALWAYS and value == _default(field, settings)):
+            continue
+        table[file_name(field.name)] = file_value(value)
+    return table
+
+
+def _default(field: attrs.Attribute[Any], settings: Any) -> Any:
+    """What an attribute is where nothing is said of it, all else being as it is."""
+    default: Any = field.default
+    factory = getattr(default, "factory", None)
+    if factory is None:
+        return default
+    return factory(settings) if default.takes_self else factory()

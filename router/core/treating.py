@@ -1,0 +1,63 @@
+"""Addresses in use whose rules have changed: what can change of them at once, and what waits.
+
+Closest and balanced differ in a choice that is made for each delivery, so one becomes the other
+between two deliveries. A multicast is kept in another way while it waits: each receiver has a queue
+of copies, where all else waits once. So to and from multicast an address turns as soon as nothing
+waits at it, which may be at once; until then it goes on as it was. What has been sent is settled
+as it was sent, whatever has become of its address by then. An address that has become unavailable
+stays as it is for the links it has, and takes no others. None of this runs once a message.
+(docs/decisions/0038-changes-under-traffic.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from router.core import redelivery
+from router.core.address import MULTICAST, UNAVAILABLE, Address
+from router.core.forward import Forwarder
+from router.core.table import AddressRule
+from router.core.waiting import WaitingQueue
+
+
+class Treating:
+    """Has the addresses of a router treated as its rules say by now."""
+
+    def __init__(self, forwarder: Forwarder) -> None:
+        self._forwarder = forwarder
+        # addresses in use that cannot be treated as they should be yet
+        self.pending: list[Address] = []
+
+    def set_rules(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
+        """Take up other rules, for the addresses in use as well; to be called in a turn."""
+        table = self._forwarder.table
+        table.set_rules(rules, default_treatment)
+        self.pending = [each for each in table.addresses() if not self._treat(each)]
+
+    def go_on(self) -> None:
+        """Look again at what had to wait; to be called in a turn, now and then."""
+        in_use = self._forwarder.table.in_use
+        self.pending = [
+            each for each in self.pending if in_use(each.name) is each and not self._treat(each)
+        ]
+
+    def _treat(self, address: Address) -> bool:
+        """Have an address treated as it should be; whether it is."""
+        table = self._forwarder.table
+        wanted = table.treatment_wanted(address)
+        address.redelivers = address.is_dynamic or table.redelivers(address.name)
+        if wanted not in (UNAVAILABLE, address.treatment):
+            if MULTICAST in (wanted, address.treatment) and not _is_clear(address):
+                return False
+            address.treatment = wanted
+            for consumer in address.consumers:
+                consumer.waiting = WaitingQueue() if wanted == MULTICAST else address.waiting
+            self._forwarder.note_credit(address, None)
+        address.keeps = redelivery.keeps(address)
+        return True
+
+
+def _is_clear(address: Address) -> bool:
+    """Whether nothing waits at an address, and nobody is about to be told what did."""
+    queues = [address.waiting, *(consumer.waiting for consumer in address.consumers)]
+    return not address.resuming and not any(queue.count for queue in queues)

@@ -1,0 +1,257 @@
+"""The listeners and connectors of a running router, and how they become others under traffic.
+
+A change has two steps. `prepare` does all that can fail: it binds what is to be bound and reads
+what is to be read, beside what runs. Then `commit` cannot fail and does not wait, so that no turn
+falls in between: either all of it is done, or `discard` leaves all as it was.
+
+A listener that listens where one listened before gets that one's own sockets, so whoever connects
+meanwhile waits in the same backlog as ever (docs/decisions/0038-changes-under-traffic.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import attrs
+import trio
+
+from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.users import Users
+from router.metrics.http import App, HttpListener
+from router.net.accepting import accept_connections
+from router.net.authentication import Authenticator
+from router.net.connectors import AmqpConnector
+from router.net.exchange import Exchange
+from router.net.listeners import AmqpListener, close_sockets, open_listeners, read_users
+
+# What of a connector needs another connection: where it leads to, and who the router is there.
+_OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
+
+
+@attrs.frozen
+class Listening:
+    """Where one listener can be reached."""
+
+    listener: ListenerSettings
+    addresses: tuple[tuple[str, int], ...]
+
+
+@attrs.define(eq=False)
+class Standing:
+    """A listener that is bound, and how to end it."""
+
+    settings: ListenerSettings
+    sockets: list[trio.SocketListener]
+    server: AmqpListener | HttpListener
+    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+    # for HTTP, whose answers under way are finished
+    stop: trio.Event = attrs.Factory(trio.Event)
+
+    @property
+    def place(self) -> tuple[str, int, str | None]:
+        """Where it listens, as it was asked to."""
+        listener = self.settings
+        return listener.host.lower(), listener.port, listener.socket_address_family
+
+    @property
+    def listening(self) -> Listening:
+        """Where it can be reached."""
+        bound = tuple(s.socket.getsockname()[:2] for s in self.sockets)
+        return Listening(self.settings, bound)
+
+    def end(self) -> None:
+        """Accept no more. The connections that there are go on."""
+        self.scope.cancel()
+        self.stop.set()
+        if isinstance(self.server, AmqpListener):
+            self.server.tally.is_over = True
+
+
+@attrs.define
+class Prepared:
+    """What is ready to take the place of what runs."""
+
+    listeners: dict[str, Standing] = attrs.Factory(dict)
+    opened: list[Standing] = attrs.Factory(list)
+    ended: list[Standing] = attrs.Factory(list)
+    # listeners whose users are others by now
+    reread: list[tuple[AmqpListener, Users]] = attrs.Factory(list)
+    connectors: tuple[ConnectorSettings, ...] = ()
+
+    def discard(self) -> None:
+        """Leave everything as it was."""
+        for standing in self.opened:
+            close_sockets(standing.sockets)
+
+
+class Endpoints:
+    """Those of one router. `make_app` is what a listener for HTTP serves."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        container_id: str,
+        make_app: Callable[[ListenerSettings], App],
+    ) -> None:
+        self._exchange = exchange
+        self._container_id = container_id
+        self._make_app = make_app
+        self.listeners: dict[str, Standing] = {}
+        self.connectors: dict[str, AmqpConnector] = {}
+        # where they run: what accepts and connects, what serves HTTP, and the connections
+        self._nurseries: tuple[trio.Nursery, trio.Nursery, trio.Nursery] | None = None
+
+    def start(
+        self, accepting: trio.Nursery, serving: trio.Nursery, connections: trio.Nursery
+    ) -> None:
+        """From now on what is committed runs in these: what accepts and connects, what serves HTTP,
+        and the connections.
+        """
+        self._nurseries = accepting, serving, connections
+
+    async def prepare(self, wanted: Configuration) -> Prepared:
+        """Bind and read what a configuration needs that does not run yet.
+
+        Raises `OSError` where a socket cannot be had, and
+        `router.config.mistakes.InvalidConfiguration` for a users file.
+        """
+        prepared = Prepared(connectors=wanted.connectors)
+        staying = {
+            listener.name
+            for listener in wanted.listeners
+            if listener.name in self.listeners
+            and self.listeners[listener.name].settings == listener
+        }
+        prepared.ended = [each for name, each in self.listeners.items() if name not in staying]
+        givers = list(prepared.ended)
+        try:
+            for listener in wanted.listeners:
+                if listener.name in staying:
+                    standing = self.listeners[listener.name]
+                    prepared.reread.extend(_reread(standing))
+                else:
+                    standing = await self._open(listener, givers)
+                    prepared.opened.append(standing)
+                prepared.listeners[listener.name] = standing
+        except BaseException:
+            prepared.discard()
+            raise
+        return prepared
+
+    async def _open(self, listener: ListenerSettings, givers: list[Standing]) -> Standing:
+        sockets = _handed_over(listener, givers)
+        if sockets is None:
+            beside = [s for each in givers for s in each.sockets if _port(s) == listener.port]
+            sockets = await open_listeners(listener, beside)
+        try:
+            return Standing(listener, sockets, self._server(listener, sockets))
+        except BaseException:
+            close_sockets(sockets)
+            raise
+
+    def _server(
+        self, listener: ListenerSettings, sockets: list[trio.SocketListener]
+    ) -> AmqpListener | HttpListener:
+        if listener.http:
+            accept = partial(accept_connections, listener.name, sockets)
+            return HttpListener(listener.name, accept, self._make_app(listener))
+        return AmqpListener(listener, sockets, self._exchange, self._container_id)
+
+    def commit(self, prepared: Prepared) -> None:
+        """Have what was prepared take the place of what runs; to be called outside of turns."""
+        sizes = [
+            *(each.settings.max_frame_size for each in prepared.opened),
+            *(connector.max_frame_size for connector in prepared.connectors),
+        ]
+        self._exchange.provide_for(max(sizes, default=0))
+        for standing in prepared.ended:
+            standing.end()
+        for standing in prepared.opened:
+            self._begin(standing)
+        for listener, users in prepared.reread:
+            listener.authenticator = Authenticator(users)
+        self.listeners = prepared.listeners
+        self._connect(prepared.connectors)
+
+    def _begin(self, standing: Standing) -> None:
+        assert self._nurseries is not None
+        accepting, serving, connections = self._nurseries
+        server = standing.server
+        if isinstance(server, HttpListener):
+            serving.start_soon(server.serve, standing.stop)
+        else:
+            server.begin()
+            accepting.start_soon(_serve, standing.scope, server, connections)
+
+    def _connect(self, wanted: Iterable[ConnectorSettings]) -> None:
+        assert self._nurseries is not None
+        accepting, _, connections = self._nurseries
+        before, self.connectors = self.connectors, {}
+        ended = []
+        for settings in wanted:
+            connector = before.pop(settings.name, None)
+            if connector is not None and _is_same_connection(connector.connector, settings):
+                connector.renew(settings)
+            else:
+                if connector is not None:
+                    ended.append((connector, "the connector is configured anew"))
+                connector = AmqpConnector(settings, self._exchange, self._container_id)
+                accepting.start_soon(connector.serve, connections)
+            self.connectors[settings.name] = connector
+        ended.extend((connector, "the connector is removed") for connector in before.values())
+        for connector, why in ended:
+            connector.stop(why)
+        # one that is configured anew counts on where the one before it did
+        for connector in self.connectors.values():
+            connector.tally.is_over = False
+
+    def close_http(self) -> None:
+        """Let answers under way be finished, and serve no others."""
+        for standing in self.listeners.values():
+            standing.stop.set()
+
+
+async def _serve(
+    scope: trio.CancelScope, listener: AmqpListener, connections: trio.Nursery
+) -> None:
+    with scope:
+        await listener.serve(connections)
+
+
+def _handed_over(
+    listener: ListenerSettings, givers: list[Standing]
+) -> list[trio.SocketListener] | None:
+    """Sockets of a listener that ends where this one is to listen; it is no giver any more."""
+    place = (listener.host.lower(), listener.port, listener.socket_address_family)
+    found = [each for each in givers if each.place == place]
+    # with port 0 there may be several, of which the one of the same name is meant
+    found.sort(key=lambda each: each.settings.name != listener.name)
+    if not found or (listener.port == 0 and found[0].settings.name != listener.name):
+        return None
+    givers.remove(found[0])
+    copies: list[trio.SocketListener] = []
+    try:
+        copies.extend(trio.SocketListener(each.socket.dup()) for each in found[0].sockets)
+    except BaseException:
+        close_sockets(copies)
+        raise
+    return copies
+
+
+def _port(listener: trio.SocketListener) -> int:
+    port: int = listener.socket.getsockname()[1]
+    return port
+
+
+def _reread(standing: Standing) -> Iterator[tuple[AmqpListener, Users]]:
+    """The users of a listener that stays, if they are others by now."""
+    server = standing.server
+    if isinstance(server, AmqpListener):
+        users = read_users(standing.settings)
+        if users is not None and users != server.authenticator.users:
+            yield server, users
+
+
+def _is_same_connection(one: ConnectorSettings, other: ConnectorSettings) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in _OF_CONNECTION)

@@ -1,0 +1,28 @@
+"""What the agent knows of the router that it can change: its configuration, and a way to another.
+
+The router itself is above this part of the program, and is handed down to it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from router.config.model import Configuration
+from router.config.reload import Applied
+
+
+class Changeable(Protocol):
+    """A running router."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """What it runs."""
+
+    async def apply(self, wanted: Configuration, cause: str = "") -> Applied:
+        """Become what `wanted` says, under traffic, as a whole or not at all.
+
+        One after the other, where several ask; so make `wanted` from `configuration` without
+        waiting in between. `cause` is what the history says it was for: `CREATE listener edge`.
+        Raises `router.config.reload.NotApplied`, whose text is for whoever asked, where it cannot
+        be; then nothing has changed.
+        """

@@ -1,0 +1,148 @@
+"""Settings of a running router that change: each has its effect, and none is forgotten."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import attrs
+import pytest
+
+from router.amqp.performatives import Attach
+from router.config.log_settings import LogSettings
+from router.config.model import (
+    ENTITIES,
+    AddressSettings,
+    Configuration,
+    ListenerSettings,
+    MetricsSettings,
+)
+from router.config.redirects import RedirectSettings
+from router.config.reload import NOT_LIVE
+from router.config.router_settings import RouterSettings
+from router.core.address import BALANCED, MULTICAST
+from router.settings import LIVE
+
+from support.loopback import Running, dialled, listening, running_node
+from support.transcripts import attach_receiver
+
+SINGLE = [entity for entity in ENTITIES if not entity.repeated]
+
+
+@pytest.mark.parametrize("entity", SINGLE, ids=lambda entity: entity.name)
+def test_each_attribute_changes_at_once_or_it_is_said_why_not(entity: Any) -> None:
+    for field in attrs.fields(entity.settings):
+        assert ((entity.name, field.name) in LIVE) != ((entity.name, field.name) in NOT_LIVE)
+
+
+def test_nothing_is_said_of_what_there_is_not() -> None:
+    fields = {
+        (entity.name, field.name) for entity in SINGLE for field in attrs.fields(entity.settings)
+    }
+    assert set(itertools.chain(LIVE, NOT_LIVE)) <= fields
+
+
+async def change(running: Running, **fields: Any) -> None:
+    await running.node.apply(attrs.evolve(running.node.configuration, **fields))
+
+
+async def test_addresses_in_use_are_treated_otherwise() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        await peer.attach_receiver("q", credit=1)
+        address = running.node.table.in_use("q")
+        assert address is not None
+        await change(running, addresses=(AddressSettings(prefix="q", distribution="multicast"),))
+        assert address.treatment == MULTICAST
+        await change(running, addresses=())
+        assert address.treatment == BALANCED
+        await change(running, router=RouterSettings(default_distribution="multicast"))
+        assert address.treatment == MULTICAST
+        await peer.attach_sender("q")
+        await peer.transfer(0, b"one")
+        assert (await peer.message())[1] == b"one"
+
+
+async def test_an_address_that_has_to_wait_turns_when_its_queue_is_empty() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        await peer.attach_receiver("q", credit=1)
+        await peer.attach_sender("q")
+        await peer.grant(0, handle=1)
+        await peer.transfer(0, b"one")
+        address = running.node.table.in_use("q")
+        assert address is not None
+        await running.until(lambda: address.waiting.count)
+        await change(running, router=RouterSettings(default_distribution="multicast"))
+        assert address.treatment == BALANCED
+        await peer.grant(5, handle=1)
+        assert (await peer.message())[1] == b"one"
+        await running.until(lambda: address.treatment == MULTICAST)
+        assert running.node.treating.pending == []
+
+
+async def test_redirects_come_and_go_and_their_counts_stay() -> None:
+    redirect = RedirectSettings(prefix="q", to_network_host="elsewhere")
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        for handle, redirects in enumerate([(redirect,), (), (redirect,)]):
+            await change(running, redirects=redirects)
+            await peer.say(attach_receiver(handle, "q"))
+            assert ((await peer.hear_until(Attach)).source is None) == bool(redirects)
+        assert running.node.table.redirects.issued["link"] == 2
+
+
+async def test_numbers_change_where_they_are_kept() -> None:
+    async with running_node() as running:
+        forwarder = running.node.exchange.forwarder
+        router = RouterSettings(
+            memory_limit_bytes=2**21,
+            terminus_timeout_limit_seconds=5,
+            link_stealing="any",
+            honour_absolute_expiry_time=True,
+        )
+        await change(running, router=router)
+        assert forwarder.backlog.limit_bytes == 2**21
+        assert forwarder.redelivery.limit_bytes == forwarder.intake.limit_bytes == 2**18
+        assert forwarder.suspended.limit_s == 5
+        assert forwarder.link_names.stealing == "any"
+        assert forwarder.backlog.wall_ahead_s > 0
+        await change(running, router=RouterSettings())
+        assert forwarder.backlog.wall_ahead_s == 0
+
+
+async def test_links_that_are_there_have_names_once_names_count() -> None:
+    configuration = attrs.evolve(listening(), router=RouterSettings(link_stealing="off"))
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        await peer.begin()
+        await peer.attach_receiver("q")
+        names = running.node.exchange.forwarder.link_names
+        assert len(names) == 0
+        await change(running, router=RouterSettings(link_stealing="any"))
+        assert len(names) == 1
+        await change(running, router=RouterSettings(link_stealing="off"))
+        assert len(names) == 0
+
+
+async def test_what_is_written_to_the_log_changes() -> None:
+    async with running_node() as running:
+        modules = running.node.journal.modules
+        await change(running, log=LogSettings(levels={"AGENT": "none"}))
+        before = modules["SERVER"].mask
+        assert modules["AGENT"].mask == 0 != before
+        await change(running, log=LogSettings(level="error"))
+        assert modules["AGENT"].mask == modules["SERVER"].mask != before
+
+
+async def test_labels_of_addresses_are_limited_anew() -> None:
+    configuration = Configuration(
+        listeners=(ListenerSettings(port=0),), metrics=MetricsSettings(address_label_limit=0)
+    )
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        await peer.begin()
+        await peer.attach_receiver("q")
+        assert b'address="q"' not in (await running.node.exposition.render(""))[1]
+        await change(running, metrics=MetricsSettings(address_label_limit=5))
+        assert b'address="q"' in (await running.node.exposition.render(""))[1]
+        await change(running, metrics=MetricsSettings(address_label_limit=0))
+        assert b'address="q"' not in (await running.node.exposition.render(""))[1]
