@@ -67,6 +67,10 @@ class Node:
         )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()
+        traces = self.exchange.traces
+        traces.log = self.journal.log_frame
+        traces.log_all(self.journal.logs_frames())
+        self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
         self.readiness = Readiness()
         self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
         self.treating = Treating(self.exchange.forwarder)

@@ -84,6 +84,14 @@ OPEN_PROPERTIES: Final[Mapping[str, object]] = attrs.field(
         default="none",
     ),
 )
+ENABLE_PROTOCOL_TRACE: Final[bool] = attrs.field(
+    default=False,
+    metadata=setting(
+        kinds.flag(),
+        "Whether the frames of its connections are written to the log (module PROTOCOL), whatever "
+        "the levels of the log are.",
+    ),
+)
 STRIP_ANNOTATIONS: Final[StripAnnotations] = attrs.field(
     default="both",
     metadata=setting(

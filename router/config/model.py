@@ -17,6 +17,7 @@ import attrs
 from router.config import kinds
 from router.config.endpoints import (
     CONNECTION_BUFFER_BYTES,
+    ENABLE_PROTOCOL_TRACE,
     IDLE_TIMEOUT_SECONDS,
     LINK_CAPACITY,
     LONGEST_TIMEOUT_S,
@@ -122,6 +123,7 @@ class ListenerSettings:
     )
     management: Management = MANAGEMENT
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
+    enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE
     http: bool = attrs.field(
         default=False,
         metadata=setting(
@@ -194,6 +196,7 @@ class ConnectorSettings:
     idle_timeout_seconds: float = IDLE_TIMEOUT_SECONDS
     management: Management = MANAGEMENT
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
+    enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE
 
 
 def _name_from_address(self: AddressSettings) -> str:

@@ -48,3 +48,5 @@ class ConnectionSettings:
     is_own: bool = False
     # what the peer may ask of management: none, read, change, or trusted (`management/access.py`)
     management: str = "read"
+    # whether what passes over it is logged, frame by frame
+    traced: bool = False

@@ -44,6 +44,11 @@ class Logger(structlog.BoundLoggerBase):
         if output.module.mask & bit(level):
             self._proxy_to_logger(level, event, **facts)
 
+    def traced(self, event: str, **facts: Any) -> None:
+        """What was asked for by itself: written at level trace whatever the module's levels are."""
+        self._logger.module.counts["trace"] += 1
+        self._proxy_to_logger("trace", event, **facts)
+
     def exception(self, event: str, **facts: Any) -> None:
         """An error, with the exception that is being handled."""
         facts.setdefault("exc_info", True)
@@ -88,6 +93,7 @@ class Journal:
         self.recent: Final = Recent()
         self.floods = Floods(self.settings.lines_per_second)
         self._render: Any = _renderer(self.settings)
+        self._frames: Any = None
         # who wants to know when other settings count
         self.watchers: list[Callable[[LogSettings], None]] = []
 
@@ -110,6 +116,17 @@ class Journal:
             logger_factory=self._output,
             cache_logger_on_first_use=True,
         )
+
+        self._frames = structlog.get_logger("router.protocol").bind()
+
+    def log_frame(self, connection: int, text: str) -> None:
+        """Write what passed over a connection that is traced."""
+        if self._frames is not None:
+            self._frames.traced(text, connection=connection)
+
+    def logs_frames(self) -> bool:
+        """Whether the frames of all connections are to be written."""
+        return bool(self.settings.mask("PROTOCOL") & bit("trace"))
 
     def change(self, settings: LogSettings) -> None:
         """Go by other settings from now on; what was counted and remembered stays."""

@@ -59,6 +59,10 @@ class Observed(Protocol):
         """Its connections, by number."""
 
     @property
+    def traces(self) -> Any:
+        """Who listens to its connections."""
+
+    @property
     def turn(self) -> Any:
         """What time it is."""
 
@@ -101,7 +105,8 @@ class RouterView:
         """The connections that have been opened; this process's own is none of them."""
         for pump in list(self.observed.pumps.values()):
             if pump.connection.remote_open is not None:
-                yield ConnectionView(pump, self.observed.turn.now)
+                is_logged = self.observed.traces.is_logged(pump)
+                yield ConnectionView(pump, self.observed.turn.now, is_logged)
 
     def links(self) -> Iterator[LinkView]:
         """The links of those connections."""
@@ -124,6 +129,8 @@ class ConnectionView:
 
     pump: Carried
     now: float
+    # whether its frames are written to the log
+    logs_frames: bool = False
 
     @property
     def connection(self) -> Connection:

@@ -42,6 +42,7 @@ def _common_settings(
         "shows_annotations": endpoint.strip_annotations in ("in", "no"),
         "link_capacity": endpoint.link_capacity,
         "management": endpoint.management,
+        "traced": endpoint.enable_protocol_trace,
         "held_limit_bytes": endpoint.connection_buffer_bytes,
         "unsent_limit_bytes": UNSENT_LIMIT_BYTES,
         "idle_timeout_s": endpoint.idle_timeout_seconds,

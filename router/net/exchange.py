@@ -23,6 +23,7 @@ from router.core.table import AddressTable
 from router.engine.outbox import Turn
 from router.net.memory import Reclaimer
 from router.net.tally import Tally, Traffic
+from router.net.tracing import Traces
 
 if TYPE_CHECKING:
     from router.engine.connection import Connection
@@ -82,6 +83,9 @@ class Hub:
         self.pumps.pop(number, None)
         if not self.pumps:
             self._empty.set()
+
+    def look(self, pump: Pump) -> None:
+        """Something has become known of a connection; overridden by who wants to know."""
 
     async def wait_until_empty(self) -> None:
         """Wait until no connection is left."""
@@ -168,6 +172,7 @@ class Exchange(Hub):
         )
         self.table = table
         self.tallies: list[Tally] = []
+        self.traces = Traces(self.pumps)
         # the numbers of those connections that metrics show each on its own, and what all others
         # have carried that are over
         self.shown: set[int] = set()
@@ -195,6 +200,10 @@ class Exchange(Hub):
             else:
                 self.unshown_past.add(pump.connection)
         super().leave(number)
+
+    def look(self, pump: Pump) -> None:
+        """See who listens to a connection."""
+        self.traces.look(pump)
 
     def add_tally(self, name: str, direction: str, role: str) -> Tally:
         """A tally for a listener or connector: a new one, or the one that it had before, as long

@@ -26,6 +26,7 @@ from router.net.endpoints import endpoint_host
 from router.net.event_log import log_event
 from router.net.exchange import READ_BYTES, Hub
 from router.net.tally import Tally
+from router.net.tracing import Tap
 
 log = structlog.get_logger("router.connection")
 link_log = structlog.get_logger("router.link")
@@ -60,6 +61,10 @@ class Pump:
         self.authenticator = authenticator
         self.tally = tally
         self.number = exchange.enter(self)
+        # who listens in; None where nobody does
+        self.tap: Tap | None = None
+        # whether its frames are logged; None where that is as for all others
+        self.logs_frames: bool | None = connection.settings.traced or None
         connection.owner = self
         ids = {"connection": self.number, "peer": connection.name}
         self.log = log.bind(**ids)
@@ -75,6 +80,7 @@ class Pump:
         self._written = trio.Event()
         # what went wrong with this connection while another had the turn
         self._defect: Exception | None = None
+        exchange.look(self)
 
     async def run(self) -> None:
         """Live until either side is done, then leave nothing behind."""
@@ -128,7 +134,12 @@ class Pump:
             if count == 0:
                 return
             exchange.begin_turn()
+            tap = self.tap
+            if tap is not None:
+                tap.received(buffer[kept : kept + count])
             connection.receive(buffer, kept + count)
+            if tap is not None:
+                tap.turned()
             exchange.finish_turn()
 
     def _has_to_wait(self) -> bool:
@@ -187,6 +198,8 @@ class Pump:
             except OSError:
                 self._socket_failed()
                 return True
+            if self.tap is not None:
+                self.tap.sent(output.waiting()[:count])
             connection.sent(count)
         return True
 
@@ -268,6 +281,8 @@ class Pump:
             self._nursery.start_soon(self._authenticate, event)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
+            # it is known now who the peer is
+            self.exchange.look(self)
         elif isinstance(event, events.ConnectionClosed) and event.by_peer:
             self.close_error = event.error
         if not self.connection.settings.is_own:

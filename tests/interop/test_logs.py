@@ -64,3 +64,24 @@ def test_every_line_about_a_connection_or_link_has_its_id(
             assert re.search(r" connection=\d+", line), line
         if "direction=" in line:
             assert re.search(r" link_id=\d+\.\d+\.\d+", line), line
+
+
+def test_frames_of_one_listener_are_logged(start_router: StartRouter, proton: ProtonPeers) -> None:
+    router = start_router(
+        '[[listener]]\nname = "plain"\nport = 0\n\n'
+        '[[listener]]\nname = "traced"\nport = 0\nenableProtocolTrace = true\n'
+    )
+    tool = Tool(router)
+    traced = proton.connect(router.url(listener=1))
+    traced.receiver("watched", 1)
+    (number,) = (
+        each["identity"] for each in tool.query("connection") if each["enableProtocolTrace"]
+    )
+    frames = [line for line in lines(tool) if line[0] == "PROTOCOL"]
+    assert {line[1] for line in frames} == {"trace"}
+    assert all(line[2].startswith(f"[C{number}]:0 ") for line in frames)
+    texts = [line[2].removeprefix(f"[C{number}]:0 ") for line in frames]
+    assert sum("@attach(18) [name=" in text and '"watched"' in text for text in texts) == 2
+    assert any(text.startswith("<- @sasl-init(65) [mechanism=:ANONYMOUS") for text in texts)
+    assert f"connection={number}" in router.log_text()
+    tool.close()

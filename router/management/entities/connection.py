@@ -51,11 +51,17 @@ CONNECTION: Final = EntityType(
         *integers((("sslSsf", "None: there is no TLS.", constant(None)),)),
         *integers((("uptimeSeconds", "How long ago it was made.", lambda c: c.uptime_s),)),
         Attribute(
+            "enableProtocolTrace",
+            "boolean",
+            "Whether its frames are written to the log.",
+            lambda c: c.logs_frames,
+        ),
+        Attribute(
             "properties",
             "map",
             "What the peer said of itself in open.",
             lambda c: dict(c.connection.remote_open.properties or {}),
         ),
     ),
-    absent=("enableProtocolTrace", "tenant", "lastDlvSeconds"),
+    absent=("tenant", "lastDlvSeconds"),
 )

@@ -1,0 +1,116 @@
+"""Frames in a stream of octets that somebody else reads: what passes by is told, nothing is judged.
+
+A watcher is fed whatever passes, in pieces of any size, and tells of each protocol header and each
+frame once its begin is there. Of a long frame only the begin is kept. What is no frame is told
+once, and from then on octets are counted and no more: whoever really reads them has given up, too.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.constants import AMQP_FRAME, FRAME_HEADER_SIZE, MIN_DATA_OFFSET, SASL_FRAME
+
+KEPT_BYTES: Final = 4096
+"""What is kept of a frame, its header included."""
+
+_FRAME_HEADER: Final = struct.Struct(">IBBH")
+_MAGIC: Final = b"AMQP"
+
+
+@attrs.frozen
+class SeenHeader:
+    """A protocol header: 0 is AMQP, 2 TLS, 3 SASL."""
+
+    protocol_id: int
+    version: tuple[int, int, int]
+
+
+@attrs.frozen
+class SeenFrame:
+    """A frame, or the begin of a long one: `body` is what was kept behind its header, and `left` is
+    how many octets of it were not. `size` is the whole frame's.
+    """
+
+    frame_type: int
+    channel: int
+    size: int
+    body: bytes
+    left: int = 0
+
+
+@attrs.frozen
+class SeenNonsense:
+    """Octets that are no frame, from the first of them on."""
+
+    octets: bytes
+
+
+Seen = SeenHeader | SeenFrame | SeenNonsense
+
+
+class Watcher:
+    """Watches one direction of one connection, from between two frames on."""
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+        # octets of a frame that has been told of, or that nobody wants to hear of
+        self._passing = 0
+        # octets that came after what was no frame
+        self.lost = False
+
+    def skip(self, count: int) -> None:
+        """Say that so many octets that come next are the rest of a frame that is not told of."""
+        self._passing += count
+
+    def feed(self, octets: Any) -> list[Seen]:
+        """Take what passes next; returns what has come, in order."""
+        seen: list[Seen] = []
+        at, end = 0, len(octets)
+        while at < end and not self.lost:
+            if self._passing:
+                step = min(self._passing, end - at)
+                self._passing -= step
+                at += step
+                continue
+            take = min(self._wanted() - len(self._pending), end - at)
+            self._pending += octets[at : at + take]
+            at += take
+            if len(self._pending) >= self._wanted():
+                found = self._found()
+                self._pending.clear()
+                seen.append(found)
+        return seen
+
+    def _wanted(self) -> int:
+        """How much is to be there before something can be told: the header, then what is kept."""
+        pending = self._pending
+        if len(pending) < FRAME_HEADER_SIZE or pending.startswith(_MAGIC):
+            return FRAME_HEADER_SIZE
+        size, offset, frame_type, _ = _FRAME_HEADER.unpack_from(pending)
+        if not _is_frame(size, offset, frame_type):
+            return FRAME_HEADER_SIZE
+        return min(int(size), KEPT_BYTES)
+
+    def _found(self) -> Seen:
+        pending = self._pending
+        if pending.startswith(_MAGIC):
+            return SeenHeader(pending[4], (pending[5], pending[6], pending[7]))
+        size, offset, frame_type, channel = _FRAME_HEADER.unpack_from(pending)
+        if not _is_frame(size, offset, frame_type):
+            self.lost = True
+            return SeenNonsense(bytes(pending))
+        self._passing = size - len(pending)
+        body = bytes(pending[4 * offset :])
+        return SeenFrame(frame_type, channel, size, body, self._passing)
+
+
+def _is_frame(size: int, offset: int, frame_type: int) -> bool:
+    return (
+        size >= FRAME_HEADER_SIZE
+        and MIN_DATA_OFFSET <= offset <= size // 4
+        and frame_type in (AMQP_FRAME, SASL_FRAME)
+    )
