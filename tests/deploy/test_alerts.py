@@ -1,0 +1,163 @@
+"""Each alert fires when it should, not before its time, and not otherwise: promtool runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+
+from support.prometheus import ROOT, RULES, promtool
+
+HOST = 'job="trioute", instance="r:9672"'
+BAD = "0+60x60"
+QUIET = "0+0x60"
+_ALERT = re.compile(r"^ +- alert: (\w+)$(.*?)(?=^ +- alert|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@attrs.frozen
+class Case:
+    """Series, a value each minute, that make an alert fire at `at` (minutes) and not at `before`;
+    and how they are changed so that it never does.
+    """
+
+    bad: dict[str, str]
+    good: dict[str, str]
+    at: int
+    before: int | None = None
+
+
+def series(name: str, **labels: str) -> str:
+    """A series of one router."""
+    pairs = [f'{label}="{value}"' for label, value in labels.items()]
+    return f"{name}{{{', '.join([HOST, *pairs])}}}"
+
+
+ENDPOINT = {"endpoint": "broker", "direction": "out", "role": "normal"}
+INGRESS = {series("trioute_deliveries_ingress_total"): "0+100x60"}
+
+
+def outcome(name: str, values: str) -> dict[str, str]:
+    """A router with traffic, of which so much ends so."""
+    return INGRESS | {series("trioute_deliveries_outcome_total", outcome=name): values}
+
+
+def by_value(name: str, bad: str, good: str, at: int, before: int | None, **labels: str) -> Case:
+    """One series, whose values make the difference."""
+    one = series(name, **labels)
+    return Case({one: bad}, {one: good}, at, before)
+
+
+def limited(name: str, limit: str, at: int, before: int) -> Case:
+    """A series that comes near the limit that another one says."""
+    named, limiting = series(name), {series(limit): "100x60"}
+    return Case({named: "81x60"} | limiting, {named: "79x60"} | limiting, at, before)
+
+
+LINKS = "trioute_links_blocked"
+CASES = {
+    "TriouteDown": by_value("up", "0x60", "1x60", 1, 0),
+    "TriouteRestarting": by_value("process_start_time_seconds", "1x3 2x3 3x60", "1x5 2x60", 10, 5),
+    "TriouteNotReady": by_value("trioute_ready", "0x60", "1x60", 2, 1),
+    "TriouteConnectorDown": by_value("trioute_connections", "0x60", "1x60", 2, 1, **ENDPOINT),
+    "TriouteConnectionsFailing": by_value(
+        "trioute_connections_failed_total", "0+12x60", "0+1x60", 10, 4, **ENDPOINT
+    ),
+    "TriouteLoginsRefused": by_value(
+        "trioute_connections_unauthenticated_total", "0+12x60", "0+1x60", 10, 4, **ENDPOINT
+    ),
+    "TriouteReceiversBlocked": by_value(LINKS, "3x60", "0x60", 5, 4, direction="out"),
+    "TriouteSendersBlocked": by_value(LINKS, "3x60", "0x60", 15, 14, direction="in"),
+    "TriouteAddressBlocked": Case(
+        {
+            series("trioute_address_blocked", address="q", reason="no_credit"): "1x60",
+            series("trioute_address_deliveries_waiting", address="q"): "2x60",
+        },
+        {
+            series("trioute_address_blocked", address="q", reason="no_consumer"): "1x60",
+            series("trioute_address_deliveries_waiting", address="q"): "0x60",
+        },
+        5,
+        4,
+    ),
+    "TriouteRejects": Case(outcome("rejected", "0+6x60"), outcome("rejected", "0+4x60"), 10, 4),
+    "TriouteReturned": Case(outcome("modified", "0+6x60"), outcome("accepted", "0+90x60"), 10, 4),
+    "TriouteExpired": Case(outcome("expired", "0+1x60"), outcome("expired", QUIET), 10, 4),
+    "TriouteMemoryNearLimit": limited("trioute_held_bytes", "trioute_held_limit_bytes", 2, 1),
+    "TriouteHeldBack": by_value("trioute_connections_held_back", "1x60", "0x60", 5, 4),
+    "TriouteBusy": by_value("process_cpu_seconds_total", "0+57x60", "0+50x60", 20, 9),
+    "TriouteFewFilesLeft": limited("process_open_fds", "process_max_fds", 5, 4),
+}
+
+
+def rules() -> dict[str, str]:
+    """The text of each rule, by its name."""
+    return dict(_ALERT.findall(RULES.read_text(encoding="utf-8")))
+
+
+def expected(at: int | None, count: int) -> list[dict[str, Any]]:
+    """How many alerts fire at a minute, by their names."""
+    if at is None:
+        return []
+    return [{"eval_time": f"{at}m", "expr": 'count(ALERTS{alertstate="firing"}) or vector(0)',
+             "exp_samples": [{"labels": "{}", "value": count}]}]  # fmt: skip
+
+
+def test_the_rules_are_sound() -> None:
+    assert f"{len(CASES)} rules found" in promtool("check", "rules", RULES)
+    promtool("check", "config", RULES.with_name("prometheus.yml"))
+
+
+def test_every_rule_has_its_case() -> None:
+    assert set(rules()) == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_says_what_is_wrong_and_what_to_do(name: str) -> None:
+    text = rules()[name]
+    for field in ("severity: ", 'summary: "', 'description: "'):
+        assert text.count(field) == 1
+    (page, anchor) = re.findall(r"runbook_url: (\S+)#(\S+)", text)[0]
+    headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_reads_metrics_that_there_are(name: str) -> None:
+    known = {metric.name for metric in METRICS} | {each for each, _, _ in OF_THE_PROCESS}
+    known |= {f"{m.name}_bucket" for m in METRICS if m.kind == "histogram"}
+    used = set(re.findall(r"\b(?:trioute|process)_\w+", rules()[name]))
+    assert used <= known
+
+
+def test_each_fires_when_it_should_and_alone(tmp_path: Path) -> None:
+    tests = []
+    for name, case in CASES.items():
+        for values, at, count in (
+            (case.bad, case.at, 1),
+            (case.bad, case.before, 0),
+            (case.good, case.at, 0),
+        ):
+            tests.append(
+                {
+                    "name": name,
+                    "interval": "1m",
+                    "input_series": [{"series": s, "values": v} for s, v in values.items()],
+                    "promql_expr_test": expected(at, count),
+                }
+            )
+        named = {
+            "eval_time": f"{case.at}m",
+            "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
+            "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1}],
+        }
+        tests[-3]["promql_expr_test"] = [named]
+    file = tmp_path / "alerts-test.yml"
+    suite = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}
+    file.write_text(json.dumps(suite), encoding="utf-8")
+    promtool("test", "rules", file)

@@ -1,0 +1,145 @@
+"""Prometheus itself, from Debian's package: its promtool, and a server that scrapes within a test.
+
+Without it tests skip, loudly, or fail where `TRIOUTE_REQUIRE_INTEROP=1` asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.rhea_peers import REQUIRED
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy/prometheus/trioute-alerts.yml"
+DASHBOARD = ROOT / "deploy/prometheus/trioute-dashboard.json"
+# where `make prometheus` unpacks it
+UNPACKED = ROOT / ".prometheus/usr/bin"
+SCRAPE_S = 0.2
+PATIENCE_S = 60.0
+_LISTENING = re.compile(r'msg="Listening on" address=(\S+):(\d+)')
+
+
+def program(name: str) -> str:
+    """The path of `prometheus` or `promtool`."""
+    path = shutil.which(name) or shutil.which(name, path=str(UNPACKED))
+    if path is not None:
+        return path
+    reason = f"{name} IS MISSING (run `make prometheus`): rules and dashboard are not tried with it"
+    if os.environ.get(REQUIRED) == "1":
+        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
+    pytest.skip(reason)
+
+
+def promtool(*arguments: str | Path) -> str:
+    """What promtool says; fails the test if it is not content."""
+    done = subprocess.run(
+        [program("promtool"), *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def hasty(rules: str, window: str) -> str:
+    """The same rules for a test that has no minutes: nothing has to last, ranges are short."""
+    at_once = re.sub(r"for: \d+\w", "for: 0s", rules)
+    return re.sub(r"\[\d+m\]", f"[{window}]", at_once)
+
+
+class Prometheus:
+    """A server that runs, and what it is asked by its HTTP API."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def get(self, path: str, **fields: str) -> Any:
+        """The data of an answer; AssertionError with its words where it is an error."""
+        query = urllib.parse.urlencode(fields)
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{query}"
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as response:
+                answer = json.load(response)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{fields}: {error.read().decode()}") from error
+        assert answer["status"] == "success", answer
+        return answer["data"]
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The series that an expression gives now."""
+        found: list[dict[str, Any]] = self.get("query", query=expression)["result"]
+        return found
+
+    def firing(self) -> set[str]:
+        """The alerts that fire now."""
+        alerts = self.get("alerts")["alerts"]
+        return {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
+
+
+@contextmanager
+def running_prometheus(folder: Path, targets: list[str], rules: str) -> Iterator[Prometheus]:
+    """Run a Prometheus that scrapes these targets and looks at these rules until the block ends."""
+    rule_file = folder / "rules.yml"
+    rule_file.write_text(rules, encoding="utf-8")
+    configuration = {
+        "global": {"scrape_interval": f"{SCRAPE_S:g}s", "evaluation_interval": f"{SCRAPE_S:g}s"},
+        "rule_files": [str(rule_file)],
+        "scrape_configs": [{"job_name": "trioute", "static_configs": [{"targets": targets}]}],
+    }
+    file = folder / "prometheus.yml"
+    # what is JSON is YAML, too; and no duration of it may be below a millisecond
+    text = json.dumps(configuration).replace(f'"{SCRAPE_S:g}s"', f'"{SCRAPE_S * 1000:g}ms"')
+    file.write_text(text, encoding="utf-8")
+    process = subprocess.Popen(
+        [
+            program("prometheus"),
+            f"--config.file={file}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            "--web.listen-address=127.0.0.1:0",
+        ],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said: list[str] = []
+    reader: threading.Thread | None = None
+    try:
+        port = _port_of(process, said)
+        reader = threading.Thread(target=lambda: said.extend(process.stderr or ()))
+        reader.start()
+        yield Prometheus(port)
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if reader is not None:
+            reader.join()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def _port_of(process: subprocess.Popen[str], said: list[str]) -> int:
+    assert process.stderr is not None
+    for line in process.stderr:
+        said.append(line)
+        found = _LISTENING.search(line)
+        if found:
+            return int(found[2])
+    raise AssertionError(f"Prometheus ended:\n{''.join(said)}")
