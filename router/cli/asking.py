@@ -1,7 +1,7 @@
 """What the commands share that ask a running router: its place, deadlines, errors, exit codes.
 
-Exit codes: 0 all is done, 1 the router said no, 2 a wrong command line, 3 there is no connection
-or no answer, 130 and 143 ended by SIGINT or SIGTERM.
+Exit codes: 0 all is done, 1 the router said no, or what was asked is not so, 2 a wrong command
+line, 3 there is no connection or no answer, 130 and 143 ended by SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import attrs
 import click
 import trio
 
-from router.cli.traffic import EXIT_DONE, EXIT_NO_LINK, EXIT_NOT_ALL, EXIT_PIPE, read_url
+from router.cli.traffic import EXIT_DONE, EXIT_NO_LINK, EXIT_NOT_ALL, EXIT_PIPE, NotAll, read_url
 from router.client import ClientError, ManagementClient, RequestRefused, Url, connect_management
 from router.client.management import NODE, TIMEOUT_S
 
@@ -111,7 +111,10 @@ def _with_user(url: Url, name: str | None, file: Path | None) -> Url:
 
 
 def ask(place: Place, work: Callable[[ManagementClient], Awaitable[None]]) -> None:
-    """Connect, do the work, and exit; every failure is one line on standard error."""
+    """Connect, do the work, and exit; every failure is one line on standard error.
+
+    What was asked for and is not so, the work raises as NotAll, which may have no text.
+    """
     try:
         code, complaint = trio.run(_ask, place, work)
         sys.stdout.flush()
@@ -139,7 +142,7 @@ async def _ask(
                 await work(management)
         except ClientError as error:
             code, complaint = EXIT_NO_LINK, str(error)
-        except RequestRefused as error:
+        except (RequestRefused, NotAll) as error:
             code, complaint = EXIT_NOT_ALL, str(error)
         except BrokenPipeError as error:
             broken = error

@@ -7,6 +7,7 @@ import click
 from router import __version__
 from router.build import data_plane
 from router.cli.check import check
+from router.cli.explain import explain
 from router.cli.manage import manage
 from router.cli.passwd import passwd
 from router.cli.receive import receive
@@ -30,3 +31,4 @@ main.add_command(send)
 main.add_command(receive)
 main.add_command(manage)
 main.add_command(stat)
+main.add_command(explain)

@@ -52,9 +52,17 @@ class Redirects:
             add = tree.add_prefix if is_prefix else tree.add
             add(pattern, redirect)
 
+    def place_of_host(self, hostname: str | None) -> Redirect | None:
+        """Where the connections of peers are sent that name this host, if anywhere."""
+        return self._of_hosts.get((hostname or "").lower())
+
+    def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
+        """Where peers' senders to this address, or receivers from it, are sent, if anywhere."""
+        return (self._of_senders if is_sender else self._of_receivers).match(name)
+
     def of_connection(self, hostname: str | None) -> AmqpError | None:
         """What to close a connection with whose open names this host; None lets it be."""
-        redirect = self._of_hosts.get((hostname or "").lower())
+        redirect = self.place_of_host(hostname)
         if redirect is None:
             return None
         self.issued[CONNECTION] += 1
@@ -66,7 +74,7 @@ class Redirects:
         `name` is the address's name, `asked` how the peer wrote it: at the place it is sent to the
         address is the same unless the redirect has another.
         """
-        redirect = (self._of_senders if is_sender else self._of_receivers).match(name)
+        redirect = self.place_of(name, is_sender=is_sender)
         if redirect is None:
             return None
         self.issued[LINK] += 1

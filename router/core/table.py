@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from router.amqp.redirects import Redirect
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
 from router.core.counters import Counters
 from router.core.patterns import PatternTree
@@ -127,6 +128,16 @@ class AddressTable:
         """How a name is treated, by the most specific rule."""
         return self._treatment(name, self._rules.match(name))
 
+    def rule_of(self, name: str) -> AddressRule | None:
+        """The most specific rule that matches a name, if one does."""
+        return self._rules.match(name)
+
+    def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
+        """Where links to this name are sent, if anywhere; nobody is sent there by asking."""
+        if not self.redirects.concern_addresses or self._is_own(name):
+            return None
+        return self.redirects.place_of(name, is_sender=is_sender)
+
     def _treatment(self, name: str, rule: AddressRule | None) -> int:
         if name in self._own_nodes and (rule is None or address_name(rule.pattern) != name):
             # a pattern that happens to match does not mean what the router itself answers at
@@ -221,6 +232,10 @@ class AddressTable:
     def in_use(self, name: str) -> Address | None:
         """The address of this name, if it is in use."""
         return self._in_use.get(name)
+
+    def own_name(self, name: str) -> str:
+        """The name that stands for a node of the router's own; any other name is its own."""
+        return self._own_nodes.get(name, name)
 
     def leave(self, address: Address) -> None:
         """Forget an address if nothing hangs on it any more."""

@@ -30,6 +30,7 @@ NODE_OPERATIONS: Final = (
     "GET-SCHEMA",
     "GET-JSON-SCHEMA",
     "GET-LOG",
+    "EXPLAIN",
 )
 
 MANAGEMENT: Final = EntityType(

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Final
 
 from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, NODE_OPERATIONS
+from router.management.explain import explain
 from router.management.get_log import get_log
 from router.management.requests import (
     BAD_REQUEST,
@@ -214,4 +215,5 @@ _NODE_ANSWERS: Final = {
     "GET-SCHEMA": _get_schema,
     "GET-JSON-SCHEMA": _get_json_schema,
     "GET-LOG": get_log,
+    "EXPLAIN": explain,
 }

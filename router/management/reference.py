@@ -41,6 +41,7 @@ correlation-id, or else its message-id. Type names may be written with or withou
 | `GET-MGMT-NODES` | | other routers: none |
 | `GET-SCHEMA` | | all of this page as a map |
 | `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
+| `EXPLAIN` | `direction` (send or receive), `address`, `user`, `vhost` | what flows, and why |
 
 The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of the type
 `org.amqp.management`.

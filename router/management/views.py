@@ -66,6 +66,10 @@ class Observed(Protocol):
     def turn(self) -> Any:
         """What time it is."""
 
+    @property
+    def forwarder(self) -> Any:
+        """Its core."""
+
 
 @attrs.define
 class RouterView:

@@ -1,0 +1,214 @@
+"""`trioute explain USER@VHOST send|receive ADDRESS`: what becomes of a message, and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import click
+
+from router.cli.asking import Place, ask, place_options
+from router.cli.figures import number, text
+from router.cli.render import as_json
+from router.cli.tables import Cell, Head, lay_out
+from router.cli.traffic import NotAll
+from router.client import ManagementClient
+
+EXPLAIN: Final = "EXPLAIN"
+LEAST_WIDTH: Final = 20
+# Counters that say nothing of what is amiss are shown even when they are 0.
+_USUAL: Final = ("ingress", "egress")
+_COUNTED: Final = {
+    "ingress": "came in",
+    "egress": "went out",
+    "accepted": "accepted",
+    "rejected": "rejected",
+    "released": "released",
+    "modified": "modified",
+    "redelivered": "offered again",
+    "expired": "expired (ttl)",
+    "noDestination": "had no destination",
+    "droppedPresettled": "presettled and dropped",
+    "shed": "given up for want of memory",
+    "malformed": "malformed",
+}
+_TO_WHOM: Final = ("connection", "link", "container", "user")
+
+
+@attrs.frozen
+class Who:
+    """Who is asked about; both parts may be missing."""
+
+    user: str | None
+    vhost: str | None
+
+    def __str__(self) -> str:
+        shown = self.user or "anybody"
+        return f"{shown}@{self.vhost}" if self.vhost else shown
+
+
+def read_who(_context: click.Context, _parameter: click.Parameter, value: str) -> Who:
+    """Read USER@VHOST, USER or @VHOST; `anonymous` is nobody in particular."""
+    user, at, vhost = value.rpartition("@") if "@" in value else (value, "", "")
+    if not user and not (at and vhost):
+        raise click.BadParameter("give USER@VHOST, USER or @VHOST")
+    return Who(None if user in ("", "anonymous") else user, vhost or None)
+
+
+@click.command()
+@click.argument("who", metavar="USER@VHOST", callback=read_who)
+@click.argument("direction", type=click.Choice(["send", "receive"]))
+@click.argument("address")
+@click.option("--json", "is_json", is_flag=True, help="Print the answer as JSON.")
+@click.option(
+    "--width",
+    type=click.IntRange(20),
+    metavar="N",
+    help="Lines of at most N cells. [default: the terminal's; without one, as needed]",
+)
+@place_options
+def explain(
+    place: Place, who: Who, direction: str, address: str, is_json: bool, width: int | None
+) -> None:
+    """Say whether a user's messages flow to or from ADDRESS, and why.
+
+    Who is let in, which rule speaks for the address, who is at its other end with which credit and
+    window, who would get the next message, and what keeps it back. Nothing is changed by asking.
+    The VHOST is the hostname that the user's open would have; `anonymous` is a user without a name.
+
+    Exits with 0 when messages flow, 1 when they do not, and 3 when there was no connection or no
+    answer.
+    """
+    if width is None and sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+
+    async def work(management: ManagementClient) -> None:
+        asked = {"user": who.user, "vhost": who.vhost, "direction": direction, "address": address}
+        told = as_json(await management.request(EXPLAIN, asked))
+        if is_json:
+            click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        else:
+            for line in format_explanation(who, told, width):
+                click.echo(line)
+        if not told["flows"]:
+            raise NotAll("")
+
+    ask(place, work)
+
+
+def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> Iterator[str]:
+    """The lines for a person, the answer first."""
+    does = "send to" if told["direction"] == "send" else "receive from"
+    yield f"{text(str(who))} may{'' if told['allowed'] else ' not'} {does} {text(told['address'])}."
+    if told["flows"]:
+        yield "Messages flow."
+    lead = "Nothing flows"
+    for reason in told["reasons"]:
+        yield f"{lead}: {text(reason['text'])} ({reason['reason']})."
+        lead = "And"
+    yield ""
+    for name, fact in _facts(told):
+        # what does not fit goes on under what does
+        yield from textwrap.wrap(
+            f"{name:10}{fact}",
+            max(width or sys.maxsize, LEAST_WIDTH),
+            subsequent_indent=" " * 10,
+            break_on_hyphens=False,
+        )
+    if told["allowed"]:
+        yield from _links(told, width)
+
+
+def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "policy", text(told["policy"]["text"])
+    for listener in told["listeners"]:
+        verdict = "lets the user in" if listener["admits"] else "does not let the user in"
+        yield "listener", f"{text(listener['name'])} {verdict}: {text(listener['text'])}"
+    yield "address", _rule(told)
+    yield "route", " > ".join(map(text, told["route"])) + f", cost {told['cost']}"
+    if not told["allowed"]:
+        return
+    if not told["inUse"]:
+        yield "state", "not in use"
+        return
+    waiting, room, held = (number(told[name]) for name in ("waiting", "room", "creditHeld"))
+    yield (
+        "waiting",
+        f"{waiting} deliveries; receivers can take {room} more, senders may send {held}",
+    )
+    counters = told["counters"]
+    counted = [
+        f"{number(counters[name])} {word}"
+        for name, word in _COUNTED.items()
+        if counters.get(name) or name in _USUAL
+    ]
+    yield "so far", ", ".join(counted)
+
+
+def _rule(told: Mapping[str, Any]) -> str:
+    rule = told["rule"]
+    why = "no rule matches" if rule is None else f"by the {rule['kind']} {text(rule['pattern'])}"
+    words = [f"{told['distribution']}, {why}"]
+    if told["isOwnNode"]:
+        words.append("a node of the router's own")
+    if told["isDynamic"]:
+        words.append("made for a link")
+    if rule is not None and rule["deadLetterAddress"]:
+        words.append(f"what expires goes to {text(rule['deadLetterAddress'])}")
+    return "; ".join(words)
+
+
+def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
+    """Who is at the address's ends, the other one first."""
+    sides = [
+        ("Receivers", "destinations", "destinationCount", ("credit", "window", "unsettled")),
+        ("Senders", "senders", "senderCount", ("credit", "capacity", "unsettled")),
+    ]
+    for title, key, count, numbers in sides if told["direction"] == "send" else reversed(sides):
+        ends = told[key]
+        if not ends:
+            continue
+        yield ""
+        yield title if len(ends) == told[count] else f"{title}, {len(ends)} of {told[count]}"
+        yield from _ends(ends, numbers, width, is_choice=key == "destinations")
+    if told["ownLinks"]:
+        yield ""
+        yield "Links of this user to it"
+        yield from _ends(told["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
+
+
+def _to_whom(end: Mapping[str, Any], name: str) -> str:
+    return "(the router)" if name == "container" and not end[name] else text(end[name])
+
+
+def _ends(
+    ends: Sequence[Mapping[str, Any]],
+    numbers: Sequence[str],
+    width: int | None,
+    *,
+    is_choice: bool,
+) -> Iterator[str]:
+    heads = [Head("conn", rank=2), Head("link", rank=0), Head("container", cut=True, rank=4)]
+    heads.append(Head("user", cut=True, rank=5))
+    heads += [Head(name, right=True, rank=3) for name in numbers]
+    heads.append(Head("next" if is_choice else "", rank=1 if is_choice else 6))
+    heads.append(Head("kept back by", cut=True, rank=0))
+    rows = [
+        [
+            *(Cell(_to_whom(end, name)) for name in _TO_WHOM),
+            *(Cell(number(end[name])) for name in numbers),
+            Cell("yes" if end.get("chosen") else ""),
+            Cell(text(end["text"])),
+        ]
+        for end in ends
+    ]
+    if not is_choice:
+        heads.pop(-2)
+        for row in rows:
+            row.pop(-2)
+    yield from lay_out(heads, rows, width)

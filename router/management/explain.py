@@ -1,0 +1,308 @@
+"""EXPLAIN: what becomes of a message that a user sends to an address, or wants from it, and why.
+
+Everything is looked at and nothing is changed: no address comes into use by being asked about, no
+redirect is counted. Why nothing flows is for `router.core.blocking` to say; here it is put together
+with who is let in, which rule speaks for the address, and who is at its other end.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from router.config.model import ListenerSettings
+from router.core.address import MULTICAST, UNAVAILABLE, Address, Consumer, Producer
+from router.core.blocking import MEANINGS, AddressState, Reason, Survey, of_receiver
+from router.core.counters import Counters
+from router.core.table import TREATMENT_NAMES, AddressRule, address_name
+from router.engine.naming import link_identity
+from router.management.requests import BAD_REQUEST, Refused, Request
+from router.management.views import RouterView
+
+SEND: Final = "send"
+RECEIVE: Final = "receive"
+# Of how many links it is told, each on its own.
+MOST_LINKS: Final = 100
+LONGEST_ADDRESS: Final = 2048
+
+# beside the reasons of `router.core.blocking`, which are of links that are there
+NO_SENDER: Final = {
+    "reason": "no_sender",
+    "text": "nobody has a link to send to the address by; who sends without an address may",
+}
+NO_POLICY: Final = "no policy is configured: allowed"
+
+
+@attrs.frozen
+class Question:
+    """What is asked: `user` None is one who does not say who it is."""
+
+    direction: str
+    address: str
+    user: str | None = None
+    vhost: str | None = None
+
+    @property
+    def sends(self) -> bool:
+        """Whether the user wants to send, not to receive."""
+        return self.direction == SEND
+
+
+def question_of(request: Request) -> Question:
+    """Read the properties of a request; raises Refused."""
+    direction, address = request.text("direction"), request.text("address")
+    if direction not in (SEND, RECEIVE):
+        raise Refused(BAD_REQUEST, f"direction is {SEND} or {RECEIVE}")
+    if not address or len(address) > LONGEST_ADDRESS or not address_name(address):
+        raise Refused(BAD_REQUEST, f"address is a text of 1 to {LONGEST_ADDRESS} characters")
+    return Question(direction, address, request.text("user"), request.text("vhost"))
+
+
+def explain(router: RouterView, request: Request) -> dict[str, Any]:
+    """The answer to EXPLAIN, as a map."""
+    question = question_of(request)
+    table = router.observed.table
+    name = address_name(question.address)
+    rule = table.rule_of(name)
+    treatment = table.treatment(name)
+    address = table.in_use(name) or table.in_use(table.own_name(name))
+    told = {
+        "direction": question.direction,
+        "user": question.user,
+        "vhost": question.vhost,
+        "address": name,
+        "router": router.id,
+        "policy": {"allowed": True, "text": NO_POLICY},
+        "listeners": [
+            _listener(each, question.user)
+            for each in router.configuration.listeners
+            if not each.http
+        ],
+        "rule": None if rule is None else _rule(rule),
+        "distribution": TREATMENT_NAMES[treatment if address is None else address.treatment],
+        "route": [router.id],
+        "cost": 0,
+        "inUse": address is not None,
+        "isDynamic": address is not None and address.is_dynamic,
+        "isOwnNode": table.is_own_node(name),
+    }
+    refusal = _refusal(router, question, name, treatment, address)
+    if refusal is not None:
+        return {**told, "allowed": False, "flows": False, "reasons": [refusal]}
+    flow = _flow(Survey(router.observed.forwarder), question, address)
+    return {**told, "allowed": True, "flows": not flow["reasons"], **flow}
+
+
+# Who is let in, and what is refused.
+
+
+def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
+    """Whether a listener lets a user in, as far as its configuration says."""
+    admits, text = True, "the peer may stay anonymous"
+    if user is not None and "PLAIN" not in listener.sasl_mechanisms:
+        admits, text = False, "nobody can say who they are: PLAIN is not offered"
+    elif user is not None:
+        text = "the user needs a password of the usersFile"
+    elif listener.authenticate_peer:
+        admits, text = False, "a peer has to prove who it is (authenticatePeer)"
+    return {
+        "name": listener.name,
+        "role": listener.role,
+        "saslMechanisms": " ".join(listener.sasl_mechanisms),
+        "authenticatePeer": listener.authenticate_peer,
+        "management": listener.management,
+        "admits": admits,
+        "text": text,
+    }
+
+
+def _rule(rule: AddressRule) -> dict[str, Any]:
+    return {
+        "kind": "prefix" if rule.is_prefix else "pattern",
+        "pattern": rule.pattern,
+        "distribution": rule.treatment,
+        "redeliver": rule.redelivers,
+        "deadLetterAddress": rule.dead_letter,
+    }
+
+
+def _refusal(
+    router: RouterView, question: Question, name: str, treatment: int, address: Address | None
+) -> dict[str, str] | None:
+    """Why the router would not have the connection or the link at all."""
+    table = router.observed.table
+    doors = [each for each in router.configuration.listeners if not each.http]
+    if doors and not any(_listener(each, question.user)["admits"] for each in doors):
+        return {"reason": "not_admitted", "text": "no listener lets the user in"}
+    host = table.redirects.place_of_host(question.vhost)
+    if host is not None:
+        text = f"connections to {question.vhost} are sent to {host} (amqp:connection:redirect)"
+        return {"reason": "connection_redirected", "text": text}
+    place = table.place_of(name, is_sender=question.sends)
+    if place is not None:
+        text = f"links to it are sent to {place} (amqp:link:redirect)"
+        return {"reason": "link_redirected", "text": text}
+    if treatment == UNAVAILABLE and address is None:
+        why = "names that begin with $ belong to services, and this one is not here"
+        if not name.startswith("$") or table.rule_of(name) is not None:
+            why = "its distribution is unavailable"
+        return {"reason": "unavailable", "text": f"{why}: links are refused with amqp:not-found"}
+    return None
+
+
+def _reason(reason: Reason) -> dict[str, str]:
+    return {"reason": str(reason), "text": MEANINGS[reason]}
+
+
+# What is at the other end.
+
+
+def _flow(survey: Survey, question: Question, address: Address | None) -> dict[str, Any]:
+    """Why messages flow or not, with all that it follows from."""
+    if address is None:
+        return {
+            "reasons": [_reason(Reason.NO_CONSUMER) if question.sends else NO_SENDER],
+            "senders": [],
+            "senderCount": 0,
+            "destinations": [],
+            "destinationCount": 0,
+            "waiting": 0,
+            "room": 0,
+            "creditHeld": 0,
+            "counters": {},
+            "ownLinks": [],
+        }
+    state = survey.address(address)
+    chosen = _chosen(survey, address)
+    consumers = [*address.consumers, *address.resuming]
+    theirs = address.producers if question.sends else consumers
+    own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
+    reasons = _of_sending(survey, state) if question.sends else _of_receiving(survey, address, own)
+    return {
+        "reasons": reasons,
+        "senders": [_sender(survey, each) for each in _some(address.producers)],
+        "senderCount": len(address.producers),
+        "destinations": [_destination(each, chosen) for each in _some(consumers)],
+        "destinationCount": len(consumers),
+        "waiting": state.waiting,
+        "room": state.room,
+        "creditHeld": state.held,
+        "counters": _counters(address.counters),
+        "ownLinks": [_own(survey, link) for link in _some(own)],
+    }
+
+
+def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
+    """What keeps back what would be sent to an address now."""
+    reasons = [state.flow_reason, state.credit_reason]
+    if survey.forwarder.turn.is_pressed:
+        reasons.append(Reason.MEMORY_FULL)
+    return [_reason(each) for each in dict.fromkeys(reasons) if each is not None]
+
+
+def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict[str, str]]:
+    """Why nothing comes: nobody sends, or none of the user's receivers can take anything."""
+    if not address.producers:
+        return [NO_SENDER]
+    reasons = dict.fromkeys(survey.link(link) for link in own)
+    return [] if None in reasons else [_reason(each) for each in reasons if each is not None]
+
+
+def _some(links: Iterable[Any]) -> Iterable[Any]:
+    return itertools.islice(links, MOST_LINKS)
+
+
+def _chosen(survey: Survey, address: Address) -> list[Consumer]:
+    """Who would get the next small message: of several the one whose turn it is, or all."""
+    if address.treatment == MULTICAST:
+        return [each for each in address.consumers if of_receiver(each) is None]
+    rotation = address.rotation
+    consumer = None if address.waiting else survey.forwarder.choose(address, 0)
+    # whose turn it is stays as it was: nothing has been sent
+    address.rotation = rotation
+    return [] if consumer is None else [consumer]
+
+
+def _place(link: Any) -> dict[str, Any]:
+    """What tells a link from others."""
+    connection = link.session.connection
+    opened = connection.remote_open
+    told = {"connection": str(connection.number), "link": link_identity(link)}
+    if connection.settings.is_own:
+        # whoever knew what it is called could take its links away
+        return {**told, "linkName": None, "container": None, "host": None, "user": None}
+    return {
+        **told,
+        "linkName": link.name,
+        "container": None if opened is None else str(opened.container_id),
+        "host": connection.name,
+        "user": connection.user,
+    }
+
+
+def _is_of(end: Any, question: Question) -> bool:
+    """Whether a producer or consumer is of the very user that is asked about."""
+    return bool(end.link.session.connection.user == question.user)
+
+
+def _destination(consumer: Consumer, chosen: list[Consumer]) -> dict[str, Any]:
+    link = consumer.link
+    reason = of_receiver(consumer)
+    return {
+        **_place(link),
+        "credit": link.credit,
+        "window": link.session.remote_incoming_window,
+        "unsettled": link.unsettled,
+        "waiting": len(consumer.waiting) if consumer.address.treatment == MULTICAST else 0,
+        "eligible": reason is None,
+        "chosen": consumer in chosen,
+        **_why(reason),
+    }
+
+
+def _sender(survey: Survey, producer: Producer) -> dict[str, Any]:
+    link = producer.link
+    return {
+        **_place(link),
+        "credit": link.credit,
+        "capacity": producer.capacity,
+        "unsettled": link.unsettled,
+        **_why(survey.link(link)),
+    }
+
+
+def _own(survey: Survey, link: Any) -> dict[str, Any]:
+    """A link of the very user that is asked about."""
+    return {
+        **_place(link),
+        "credit": link.credit,
+        "unsettled": link.unsettled,
+        **_why(survey.link(link)),
+    }
+
+
+def _why(reason: Reason | None) -> dict[str, Any]:
+    if reason is None:
+        return {"reason": None, "text": None}
+    return _reason(reason)
+
+
+def _counters(counters: Counters) -> dict[str, int]:
+    """What the address has counted since it came into use."""
+    return {
+        "ingress": counters.ingress,
+        "egress": counters.egress,
+        "accepted": counters.accepted,
+        "rejected": counters.rejected,
+        "released": counters.released,
+        "modified": counters.modified,
+        "redelivered": counters.redelivered,
+        "expired": counters.expired,
+        "noDestination": counters.no_destination,
+        "droppedPresettled": counters.dropped_presettled,
+        "shed": counters.shed,
+        "malformed": counters.malformed,
+    }

@@ -1,0 +1,104 @@
+"""`trioute explain` against a router: the answer first, then what it follows from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from router.cli.main import main
+
+from support.commands import Command, Ended, OtherSide, run
+from support.routers import PLAIN, RouterProcess, StartRouter
+
+
+def explained(router: RouterProcess, *arguments: str, width: int = 100) -> Ended:
+    """How `trioute explain` ended, which has to be with an answer."""
+    ended = run("explain", "-b", router.url(), *arguments, "--width", str(width))
+    assert ended.errors == ""
+    assert max(map(len, ended.lines)) <= width
+    return ended
+
+
+def test_messages_flow(other_side: OtherSide) -> None:
+    other_side.receiver(credit=7)
+    ended = explained(other_side.router, "anonymous@any", "send", other_side.address)
+    assert ended.code == 0
+    assert ended.lines[:2] == [f"anybody@any may send to {other_side.address}.", "Messages flow."]
+    assert "policy    no policy is configured: allowed" in ended.lines
+    assert "address   balanced, no rule matches" in ended.lines
+    *_, credit, _window, unsettled, is_next, reason = ended.lines[-1].split()
+    assert (credit, unsettled, is_next, reason) == ("7", "0", "yes", "-")
+
+
+def test_nothing_flows(router_process: RouterProcess) -> None:
+    ended = explained(router_process, "anonymous", "send", "multicast/nobody")
+    assert ended.code == 1
+    assert ended.lines[1] == "Nothing flows: nobody receives from the address (no_consumer)."
+    assert "address   multicast, by the prefix multicast" in ended.lines
+    assert ended.lines[-1] == "state     not in use"
+    # asking has not made it one
+    assert explained(router_process, "anonymous", "send", "multicast/nobody").code == 1
+
+
+def test_what_keeps_back_those_who_are_there(other_side: OtherSide) -> None:
+    other_side.receiver(credit=0)
+    with Command("send", other_side.url, "--count", "1", "-q"):
+        asked = ("anonymous", "send", other_side.address)
+        ended = explained(other_side.router, *asked, width=200)
+        while "Senders" not in ended.lines:
+            ended = explained(other_side.router, *asked, width=200)
+    assert ended.code == 1
+    assert ended.lines[1].endswith("no receiver of the address has given credit (no_credit).")
+    for title in ("Receivers", "Senders"):
+        row = ended.lines[ended.lines.index(title) + 2]
+        assert row.endswith("no receiver of the address has given credit")
+
+
+def test_the_links_of_the_user(start_router: StartRouter, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    assert run("passwd", users, "ann", "--stdin", stdin=b"pa55\n").code == 0
+    plain = f'saslMechanisms = "ANONYMOUS PLAIN"\nusersFile = "{users}"\n\n[[address]]'
+    router = start_router(PLAIN.replace("\n[[address]]", plain, 1))
+    mine = Command("send", router.url("q", user="ann:pa55"), "--count", "1", "-q")
+    other = Command("send", router.url("q"), "--count", "1", "-q")
+    with mine, other:
+        told: dict[str, Any] = {"senderCount": 0}
+        while told["senderCount"] < 2:
+            ended = run("explain", "-b", router.url(), "ann", "send", "q", "--json")
+            told = json.loads(ended.output)
+    (own,) = told["ownLinks"]
+    assert (own["user"], own["reason"]) == ("ann", "no_consumer")
+    assert [each["admits"] for each in told["listeners"]] == [True]
+    assert "bob may send to q." in explained(router, "bob", "send", "q").lines
+
+
+def test_who_may_not(router_process: RouterProcess) -> None:
+    ended = explained(router_process, "ann@host", "send", "unavailable/x", width=60)
+    assert ended.code == 1
+    assert ended.lines[0] == "ann@host may not send to unavailable/x."
+    assert "does not let the user in" in " ".join(" ".join(ended.lines).split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["", "send", "q"], "give USER@VHOST"),
+        (["@", "send", "q"], "give USER@VHOST"),
+        (["u", "fly", "q"], "'fly' is not one of"),
+        (["u", "send"], "Missing argument"),
+    ],
+)
+def test_a_wrong_command_line(arguments: list[str], error: str) -> None:
+    result = CliRunner().invoke(main, ["explain", "-b", "127.0.0.1:1", *arguments])
+    assert result.exit_code == 2
+    assert error in result.output
+
+
+def test_the_router_says_no(router_process: RouterProcess) -> None:
+    ended = run("explain", "-b", router_process.url(), "@host", "send", "/")
+    assert ended.code == 1
+    assert ended.errors.startswith("trioute: 400 address is a text")
