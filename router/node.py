@@ -198,7 +198,13 @@ class Node:
 
         host, now = socket.gethostname(), exchange.turn.now
         self.view = view = RouterView(
-            self.container_id, host, self.configuration, exchange, now, self.journal
+            self.container_id,
+            host,
+            self.configuration,
+            exchange,
+            now,
+            self.journal,
+            changeable=self,
         )
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"

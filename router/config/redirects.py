@@ -69,6 +69,7 @@ class RedirectSettings:
             kinds.host(),
             "The DNS name or IP address of the machine to connect to.",
             default="none; it is needed",
+            required=True,
         ),
     )
     to_port: int = attrs.field(

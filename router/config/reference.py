@@ -56,8 +56,8 @@ def _page() -> Iterator[str]:
 
 def _row(field: attrs.Attribute[Any]) -> str:
     setting = setting_of(field)
-    default = setting.default or f"`{_default(field)}`"
-    cells = (f"`{file_name(field.name)}`", setting.description, default, setting.kind.words)
+    name = f"`{file_name(field.name)}`"
+    cells = (name, setting.description, default_words(field), setting.kind.words)
     return f"| {' | '.join(cells)} |"
 
 
@@ -65,14 +65,16 @@ def _about(entity: Entity) -> str:
     return (entity.settings.__doc__ or "").strip()
 
 
-def _default(field: attrs.Attribute[Any]) -> str:
-    """A plain default as the file would write it."""
+def default_words(field: attrs.Attribute[Any]) -> str:
+    """What an attribute is where it is not given: in words, or as the file would write it."""
+    if words := setting_of(field).default:
+        return words
     value = field.default
     if isinstance(value, tuple):
-        return f"[{', '.join(map(format_value, value))}]"
+        return f"`[{', '.join(map(format_value, value))}]`"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return format_value(value)
+    return f"`{format_value(value)}`"
 
 
 if __name__ == "__main__":

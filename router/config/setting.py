@@ -15,16 +15,21 @@ from router.config.kinds import Kind, Refused
 
 @attrs.frozen
 class Setting:
-    """What a field's metadata says. `default` is in words, where it is no plain value."""
+    """What a field's metadata says. `default` is in words, where it is no plain value; `required`
+    ones have none, and the checks of the whole configuration miss them.
+    """
 
     kind: Kind
     description: str
     default: str = ""
+    required: bool = False
 
 
-def setting(kind: Kind, description: str, *, default: str = "") -> dict[str, Setting]:
+def setting(
+    kind: Kind, description: str, *, default: str = "", required: bool = False
+) -> dict[str, Setting]:
     """The metadata of one attribute of the configuration."""
-    return {"setting": Setting(kind, description, default)}
+    return {"setting": Setting(kind, description, default, required)}
 
 
 def setting_of(field: attrs.Attribute[Any]) -> Setting:

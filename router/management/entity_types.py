@@ -11,7 +11,12 @@ from typing import Any, Final
 
 from router.management.entities.address import ADDRESS
 from router.management.entities.attributes import constant, identified
-from router.management.entities.configured import CONFIGURED_ADDRESS, CONNECTOR, LISTENER
+from router.management.entities.configured import (
+    CONFIGURED_ADDRESS,
+    CONFIGURED_REDIRECT,
+    CONNECTOR,
+    LISTENER,
+)
 from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
 from router.management.entities.link import LINK
@@ -48,6 +53,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (LISTENER, lambda router: router.configuration.listeners),
     (CONNECTOR, lambda router: router.configuration.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
+    (CONFIGURED_REDIRECT, lambda router: router.configuration.redirects),
     (LOG, logs),
     (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),

@@ -10,8 +10,10 @@ import json
 from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Final
 
-from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, NODE_OPERATIONS
+from router.management.changes import CHANGES
+from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.explain import explain
+from router.management.finding import NODE_TYPES, find, known_type
 from router.management.get_log import get_log
 from router.management.requests import (
     BAD_REQUEST,
@@ -22,15 +24,11 @@ from router.management.requests import (
     Request,
     Rows,
 )
-from router.management.schema import PREFIX, EntityType, long_name
+from router.management.schema import PREFIX, Attribute, EntityType, long_name
 from router.management.views import RouterView
 
-# The node goes by the standard's name as well.
-NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
 # Of the schema as JSON.
 WIDEST_INDENT: Final = 16
-# What changes something; these come later.
-_CHANGES: Final = ("CREATE", "UPDATE", "DELETE")
 
 
 async def answer(router: RouterView, request: Request) -> Answer:
@@ -47,59 +45,20 @@ async def answer(router: RouterView, request: Request) -> Answer:
 def _perform(router: RouterView, request: Request) -> Any:
     """The body of the answer, or the Answer, or what is to be awaited for it."""
     asked = request.operation
-    if asked in _CHANGES:
-        raise Refused(
-            NOT_IMPLEMENTED, f"{asked} is not implemented: nothing can be changed here yet"
-        )
+    if asked in CHANGES:
+        return CHANGES[asked](router, request)
     # as in Dispatch: without a type or a name, the node itself is meant
     kind = request.text("type")
-    names_one = request.text("name") is not None or request.text("identity") is not None
     is_node = kind is None or long_name(kind) in NODE_TYPES
     if is_node and asked in NODE_OPERATIONS:
         return _NODE_ANSWERS[asked](router, request)
-    if asked == "READ" and (names_one or kind is not None):
+    if asked == "READ":
         return _read(router, request)
     raise Refused(NOT_IMPLEMENTED, f"{asked} is not implemented on {kind or 'this node'}")
 
 
-# One entity.
-
-
-def _read(router: RouterView, request: Request) -> dict[str, Any]:
-    """All attributes of one entity that have a value."""
-    kind, name, identity = map(request.text, ("type", "name", "identity"))
-    if name is None and identity is None:
-        raise Refused(BAD_REQUEST, "READ needs the name or the identity of an entity")
-    # as in Dispatch, where both are given the identity counts
-    wanted, key = ("name", name) if identity is None else ("identity", identity)
-    if kind is not None:
-        _known(kind)
-    others = False
-    for entity_type, entities in ENTITY_TYPES.values():
-        attribute = entity_type.attribute(wanted)
-        assert attribute is not None
-        for entity in entities(router):
-            if attribute.read(entity) != key:
-                continue
-            if kind is None or long_name(kind) in (entity_type.long_name, *entity_type.bases):
-                return {
-                    each.name: value
-                    for each in entity_type.attributes
-                    if (value := each.read(entity)) is not None
-                }
-            others = True
-    if others:
-        raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key!r} is no {kind}")
-    raise Refused(NOT_FOUND, f"there is no {kind or 'entity'} with the {wanted} {key!r}")
-
-
-def _known(kind: str) -> str:
-    """The long name of a type; raises Refused where there is none of this name."""
-    name = long_name(kind)
-    bases = {base for each, _ in ENTITY_TYPES.values() for base in each.bases}
-    if name not in ENTITY_TYPES and name not in bases:
-        raise Refused(BAD_REQUEST, f"there is no entity type {kind!r}")
-    return name
+async def _read(router: RouterView, request: Request) -> dict[str, Any]:
+    return (await find(router, request)).told()
 
 
 def _types(request: Request) -> list[EntityType]:
@@ -108,8 +67,8 @@ def _types(request: Request) -> list[EntityType]:
     every = [entity_type for entity_type, _ in ENTITY_TYPES.values()]
     if kind is None:
         return every
-    name = _known(kind)
-    return [each for each in every if name == each.long_name or name in each.bases]
+    name = known_type(kind)
+    return [each for each in every if each.is_a(name)]
 
 
 # The node itself.
@@ -173,7 +132,9 @@ def _get_operations(_: RouterView, request: Request) -> dict[str, Any]:
 
 
 def _get_annotations(_: RouterView, request: Request) -> dict[str, Any]:
-    return {each.long_name: [] for each in _types(request)}
+    # types that have none are left out, and none has any
+    _types(request)
+    return {}
 
 
 def _get_nodes(_: RouterView, _request: Request) -> list[str]:
@@ -189,13 +150,24 @@ def _get_schema(_: RouterView, _request: Request) -> dict[str, Any]:
                 "description": each.meaning,
                 "fullyQualifiedType": each.long_name,
                 "operations": list(each.operations),
-                "attributes": {
-                    of.name: {"type": of.kind, "description": of.meaning} for of in each.attributes
-                },
+                "attributes": {of.name: _described(of) for of in each.attributes},
             }
             for each, _ in ENTITY_TYPES.values()
         },
     }
+
+
+def _described(attribute: Attribute) -> dict[str, Any]:
+    """What the schema says of an attribute; what can be done to it only where it can."""
+    told: dict[str, Any] = {"type": attribute.kind, "description": attribute.meaning}
+    given = attribute.given
+    if given is not None:
+        told |= {"create": True, "default": given.default, "allowed": given.allowed}
+        if given.is_required:
+            told["required"] = True
+    if attribute.can_change:
+        told["update"] = True
+    return told
 
 
 def _get_json_schema(router: RouterView, request: Request) -> str:

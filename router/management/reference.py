@@ -13,7 +13,7 @@ from router.management.access import LARGEST_CHANGE_BYTES, LARGEST_READ_BYTES
 from router.management.agent import ANSWER_TTL_MS, UNTAKEN_ANSWERS
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
-from router.management.schema import EntityType
+from router.management.schema import Attribute, EntityType
 
 _HEAD: Final = f"""\
 # Management
@@ -34,10 +34,13 @@ correlation-id, or else its message-id. Type names may be written with or withou
 |---|---|---|
 | `QUERY` | `entityType`, `offset`, `count`; body: `attributeNames` | `attributeNames`, `results` |
 | `READ` | `identity` or `name`, and `type` | all attributes that have a value |
+| `CREATE` | `type`, `name`; body: attributes, or a list of maps | attributes, or a list of maps |
+| `UPDATE` | `identity` or `name`, and `type`; body: attributes | all attributes that have a value |
+| `DELETE` | `identity` or `name`, and `type` | nothing |
 | `GET-TYPES` | `entityType` | each type and what it extends |
 | `GET-ATTRIBUTES` | `entityType` | each type and its attributes |
 | `GET-OPERATIONS` | `entityType` | each type and its operations |
-| `GET-ANNOTATIONS` | `entityType` | each type and no annotations |
+| `GET-ANNOTATIONS` | `entityType` | nothing: no type has any |
 | `GET-MGMT-NODES` | | other routers: none |
 | `GET-SCHEMA` | | all of this page as a map |
 | `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
@@ -49,11 +52,13 @@ The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of th
 | `statusCode` | When |
 |---|---|
 | 200 | It was done. |
+| 201 | It was created. |
+| 204 | It was deleted. |
 | 400 | The request is wrong: no operation, an unknown type, an argument of a wrong type. |
 | 403 | The connection may not ask for that: see [who may](#who-may). |
 | 404 | There is no such entity, or no such attribute. |
 | 500 | The router made a mistake; its log tells which. |
-| 501 | There is no such operation. `CREATE`, `UPDATE` and `DELETE` do not work yet. |
+| 501 | There is no such operation, or none on this type. |
 
 Attributes that Dispatch has and this router has nothing to say about are left out of the answer to
 a `QUERY`, whose `attributeNames` tell what came. A request of more than {LARGEST_READ_BYTES} octets
@@ -100,11 +105,28 @@ def _section(entity_type: EntityType) -> Iterator[str]:
     yield ""
     yield entity_type.meaning
     yield ""
-    yield "| Attribute | Type | Meaning |"
-    yield "|---|---|---|"
-    for each in entity_type.attributes:
-        yield f"| `{each.name}` | {each.kind} | {each.meaning} |"
+    yield f"Operations: {', '.join(entity_type.operations)}."
     yield ""
+    has_settings = any(each.given for each in entity_type.attributes)
+    head = ["Attribute", "Type", "Meaning"]
+    head += ["Set", "Default", "Allowed"] if has_settings else []
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for each in entity_type.attributes:
+        cells = [f"`{each.name}`", each.kind, each.meaning]
+        if has_settings:
+            given = each.given
+            cells.append(_when(each))
+            cells += ["", ""] if given is None else [given.default, given.allowed]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _when(attribute: Attribute) -> str:
+    """When an attribute can be set."""
+    times = ["created"] if attribute.can_be_given else []
+    times += ["updated"] if attribute.can_change else []
+    return ", ".join(times)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ from typing import Any, Final
 
 import attrs
 
+from router.config.model import ENTITIES, Entity
+from router.config.reference import default_words
+from router.config.reload import NOT_LIVE
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 
@@ -23,17 +26,57 @@ ENTITY: Final = f"{PREFIX}entity"
 
 
 @attrs.frozen
+class Given:
+    """That an attribute is one of the configuration's, and can be given to an entity.
+
+    `field` is that of the configuration's model; `fixed` says why a running router does not change
+    it, and is empty where it does.
+    """
+
+    field: attrs.Attribute[Any]
+    fixed: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """Which values it may have, in words."""
+        return setting_of(self.field).kind.words
+
+    @property
+    def default(self) -> str:
+        """What it is where it is not given, in words."""
+        return default_words(self.field)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether an entity cannot do without it."""
+        return setting_of(self.field).required
+
+
+@attrs.frozen
 class Attribute:
     """One attribute of an entity type.
 
     `kind` is Dispatch's word for the type of its values; `read` takes what entities of this type
-    are made from, and returns something that AMQP can carry, None where there is no value.
+    are made from, and returns something that AMQP can carry, None where there is no value. Without
+    `given` nobody sets it, unless `changes` says that it can be changed.
     """
 
     name: str
     kind: str
     meaning: str
     read: Callable[[Any], Any]
+    given: Given | None = None
+    changes: bool = False
+
+    @property
+    def can_be_given(self) -> bool:
+        """Whether a new entity may be given it."""
+        return self.given is not None
+
+    @property
+    def can_change(self) -> bool:
+        """Whether that of an entity which is there can become another."""
+        return self.changes or (self.given is not None and not self.given.fixed)
 
 
 @attrs.frozen
@@ -41,7 +84,9 @@ class EntityType:
     """One entity type; `name` is without the prefix that all have.
 
     `absent` are the attributes that this type has in Dispatch and for which there is nothing to be
-    told here: who asks for them gets an answer without them.
+    told here: who asks for them gets an answer without them. `entity` is what entities of this type
+    are in the configuration; `lacking` says what this router has not, where nothing can be done to
+    them for want of it.
     """
 
     name: str
@@ -50,6 +95,8 @@ class EntityType:
     attributes: tuple[Attribute, ...]
     absent: tuple[str, ...] = ()
     operations: tuple[str, ...] = ("READ",)
+    entity: Entity | None = None
+    lacking: str = ""
 
     @property
     def long_name(self) -> str:
@@ -61,9 +108,18 @@ class EntityType:
         """The types that it extends, the nearest one first."""
         return [self.base, ENTITY]
 
+    def is_a(self, name: str) -> bool:
+        """Whether this is the type with this long name, or extends it."""
+        return name == self.long_name or name in self.bases
+
     def attribute(self, name: str) -> Attribute | None:
         """The attribute of this name, or None."""
         return next((each for each in self.attributes if each.name == name), None)
+
+
+def configured(name: str) -> Entity:
+    """What is called `name` in the configuration."""
+    return next(entity for entity in ENTITIES if entity.name == name)
 
 
 def long_name(name: str) -> str:
@@ -71,23 +127,24 @@ def long_name(name: str) -> str:
     return name if name.startswith((PREFIX, "org.amqp.")) else PREFIX + name
 
 
-def settings_attributes(settings: type[attrs.AttrsInstance]) -> Iterator[Attribute]:
+def settings_attributes(entity: Entity) -> Iterator[Attribute]:
     """The attributes of what is configured, from the configuration's model; names are left out,
     since every entity has one.
     """
-    for field in attrs.fields(settings):
+    for field in attrs.fields(entity.settings):
         if field.name == "name":
             continue
-        setting = setting_of(field)
         name = field.name
 
-        def read(entity: Any, name: str = name) -> Any:
-            return wire_value(name, getattr(entity, name))
+        def read(settings: Any, name: str = name) -> Any:
+            return wire_value(name, getattr(settings, name))
 
-        yield Attribute(file_name(name), _kind(field), setting.description, read)
+        given = Given(field, NOT_LIVE.get((entity.name, name), ""))
+        meaning = setting_of(field).description
+        yield Attribute(file_name(name), wire_kind(field), meaning, read, given)
 
 
-def _kind(field: attrs.Attribute[Any]) -> str:
+def wire_kind(field: attrs.Attribute[Any]) -> str:
     """Dispatch's word for what `wire_value` makes of a setting."""
     declared = str(field.type)
     if field.name == "port" or "tuple" in declared:

@@ -17,7 +17,9 @@ from router.core.table import TREATMENT_NAMES, AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
+from router.errors import AmqpError
 from router.logs.journal import Journal
+from router.management.changeable import Changeable
 
 # The classes that Dispatch puts before an address: those within this router, those of another
 # one, and those of clients.
@@ -70,6 +72,12 @@ class Observed(Protocol):
     def forwarder(self) -> Any:
         """Its core."""
 
+    def begin_turn(self) -> None:
+        """Something is going to be done."""
+
+    def finish_turn(self) -> None:
+        """It was done: send what it led to."""
+
 
 @attrs.define
 class RouterView:
@@ -86,6 +94,9 @@ class RouterView:
     # links that were seen without credit: their delivery-count then, and when that was first seen
     dry: dict[str, tuple[int, float]] = attrs.field(factory=dict, repr=False)
 
+    # by which it becomes another; None where it stays as it is
+    changeable: Changeable | None = attrs.field(default=None, repr=False)
+
     @property
     def name(self) -> str:
         """What the router's own entity is called."""
@@ -100,6 +111,12 @@ class RouterView:
     def counters(self) -> Counters:
         """What all addresses have counted."""
         return self.observed.table.total()
+
+    def close(self, view: ConnectionView, reason: AmqpError) -> None:
+        """Close a connection, and tell its peer why."""
+        self.observed.begin_turn()
+        view.connection.close(reason)
+        self.observed.finish_turn()
 
     def addresses(self) -> Iterator[AddressView]:
         """The addresses in use."""

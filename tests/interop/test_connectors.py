@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 from proton import Endpoint, Message
 from proton.handlers import MessagingHandler
 
+from support.ports import free_port
 from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender
 from support.rhea_peers import RheaPeer
 from support.routers import StartRouter
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def connector(port: int, **more: str) -> str:

@@ -106,9 +106,13 @@ def test_bad_requests_are_answered_and_change_nothing(solo: RouterProcess) -> No
         ({"operation": "QUERY", "entityType": P + "listener"}, [1, 2], 400),
         ({"operation": "QUERY", "offset": -1}, None, 400),
         ({"operation": "READ", "type": P + "listener", "name": "nosuch"}, None, 404),
-        ({"operation": "CREATE", "type": P + "listener", "name": "new"}, {"port": "0"}, 501),
-        ({"operation": "UPDATE", "type": P + "listener", "name": "first"}, {"port": "1"}, 501),
-        ({"operation": "DELETE", "type": P + "listener", "name": "first"}, None, 501),
+        ({"operation": "CREATE", "type": P + "listener", "name": "new"}, {"port": "x"}, 400),
+        ({"operation": "CREATE", "type": P + "listener", "name": "new"}, {"nosuch": 1}, 400),
+        ({"operation": "CREATE", "type": P + "listener", "name": "first"}, {"port": "0"}, 400),
+        ({"operation": "CREATE", "type": P + "sslProfile", "name": "new"}, {}, 501),
+        ({"operation": "UPDATE", "type": P + "listener", "name": "first"}, {"host": ""}, 400),
+        ({"operation": "DELETE", "type": P + "listener", "name": "nosuch"}, None, 404),
+        ({"operation": "DELETE", "type": P + "connection", "identity": "1"}, None, 403),
         ({"operation": "READ", "name": "x" * 60_000}, None, 404),
     ):
         answered = tool.ask(body, **properties)

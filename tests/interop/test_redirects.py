@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from proton.reactor import AtMostOnce
 
 from router.config.users import hash_password
 
+from support.ports import free_port
 from support.proton_peers import ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, StartRouter
@@ -140,14 +140,6 @@ def test_rhea_hears_where_all_is(routers: StartRouter, rhea: RheaPeer) -> None:
 
 
 # Routers among themselves.
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def connector(port: int, host: str = "127.0.0.1", more: str = "") -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from router.amqp.encode import encode_value
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.config.redirects import RedirectSettings
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType
@@ -38,6 +39,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         listeners=(ListenerSettings(port=0), ListenerSettings(port=0, name="second")),
         connectors=(ConnectorSettings(port=1),),
         addresses=(AddressSettings(prefix="multicast", distribution="multicast"),),
+        redirects=(RedirectSettings(prefix="elsewhere", to_network_host="192.0.2.1"),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from router.config.model import ConnectorSettings, ListenerSettings
+from router.config.model import ENTITIES, ConnectorSettings, Entity, ListenerSettings
+from router.config.reload import NOT_LIVE
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 from router.management.schema import (
@@ -16,6 +17,7 @@ from router.management.schema import (
     OPERATIONAL,
     Attribute,
     EntityType,
+    configured,
     long_name,
     settings_attributes,
     wire_value,
@@ -43,14 +45,36 @@ def test_a_type_knows_its_attributes_and_bases() -> None:
     assert made.long_name == "org.apache.qpid.dispatch.thing"
 
 
-@pytest.mark.parametrize("settings", [ListenerSettings, ConnectorSettings])
-def test_settings_are_attributes_under_their_names(settings: type[attrs.AttrsInstance]) -> None:
-    made = {each.name: each for each in settings_attributes(settings)}
-    fields = {file_name(field.name): field for field in attrs.fields(settings)}
+@pytest.mark.parametrize("entity", ENTITIES, ids=lambda each: str(each.name))
+def test_settings_are_attributes_under_their_names(entity: Entity) -> None:
+    made = {each.name: each for each in settings_attributes(entity)}
+    fields = {file_name(field.name): field for field in attrs.fields(entity.settings)}
     # the name is an attribute of every entity
     assert made.keys() == fields.keys() - {"name"}
     for name, attribute in made.items():
-        assert attribute.meaning == setting_of(fields[name]).description
+        setting = setting_of(fields[name])
+        assert attribute.meaning == setting.description
+        assert attribute.given is not None
+        assert attribute.given.allowed == setting.kind.words
+        assert attribute.given.default
+        assert attribute.can_be_given
+        fixed = NOT_LIVE.get((entity.name, fields[name].name), "")
+        assert (attribute.given.fixed, attribute.can_change) == (fixed, not fixed)
+
+
+def test_what_has_no_default_is_required() -> None:
+    required = {
+        (entity.name, each.name)
+        for entity in ENTITIES
+        for each in settings_attributes(entity)
+        if each.given is not None and each.given.is_required
+    }
+    assert required == {("redirect", "toNetworkHost")}
+
+
+def test_what_only_a_restart_changes_exists() -> None:
+    for entity, name in NOT_LIVE:
+        assert name in attrs.fields_dict(configured(entity).settings)
 
 
 def test_settings_are_told_in_the_types_that_dispatch_has() -> None:
@@ -59,7 +83,7 @@ def test_settings_are_told_in_the_types_that_dispatch_has() -> None:
     )
     told: dict[str, Any] = {}
     kinds = {}
-    for each in settings_attributes(ListenerSettings):
+    for each in settings_attributes(configured("listener")):
         told[each.name] = each.read(listener)
         kinds[each.name] = each.kind
     assert told["port"] == "5671"
@@ -76,7 +100,8 @@ def test_settings_are_told_in_the_types_that_dispatch_has() -> None:
 
 def test_passwords_are_told_to_nobody() -> None:
     connector = ConnectorSettings(sasl_username="u", sasl_password=Secret.parse("literal:hush"))
-    told = {each.name: each.read(connector) for each in settings_attributes(ConnectorSettings)}
+    attributes = settings_attributes(configured("connector"))
+    told = {each.name: each.read(connector) for each in attributes}
     assert told["saslPassword"] is None
     assert "hush" not in str(told)
 

@@ -14,16 +14,25 @@ PATIENCE_S = 20.0
 
 
 class Tool:
-    """What Dispatch's management client does, on a connection of its own."""
+    """What Dispatch's management client does, on a connection of its own.
 
-    def __init__(self, router: RouterProcess, address: str = "$management") -> None:
-        self.connection = BlockingConnection(router.url(), timeout=PATIENCE_S)
+    `url` is for another listener than the router's first.
+    """
+
+    def __init__(
+        self, router: RouterProcess, address: str = "$management", *, url: str | None = None
+    ) -> None:
+        self.connection = BlockingConnection(url or router.url(), timeout=PATIENCE_S)
         self.client = SyncRequestResponse(self.connection, address)
 
     def ask(self, body: Any = None, **properties: Any) -> Any:
         """Send a request and wait for the answer, a Message."""
         request = Message(body={} if body is None else body, properties=properties)
         return self.client.call(request)
+
+    def status(self, body: Any = None, **properties: Any) -> int:
+        """The status of the answer to a request."""
+        return int(self.ask(body, **properties).properties["statusCode"])
 
     def query(self, kind: str, *names: str, **page: int) -> list[dict[str, Any]]:
         """All entities of a type."""

@@ -2,57 +2,96 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any, Final
 
-from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
+import attrs
+
+from router.config.reload import key_of
 from router.management.entities.attributes import identified
-from router.management.schema import CONFIGURATION, EntityType, settings_attributes
+from router.management.schema import (
+    CONFIGURATION,
+    EntityType,
+    Given,
+    configured,
+    settings_attributes,
+)
+
+OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
+KNOWN_BY_IT: Final = "the entity is known by it"
 
 
-def _place(of: str, settings: Any) -> str:
-    """The identity of a listener or connector."""
-    identity = f"{of}/{settings.host}:{settings.port}"
-    # the name that it gets where none is configured says the same again
-    return identity if settings.name == identity else f"{identity}:{settings.name}"
+def _place(of: str) -> Callable[[Any], str]:
+    """The reader of the identity of a listener or connector."""
+
+    def read(settings: Any) -> str:
+        identity = f"{of}/{settings.host}:{settings.port}"
+        # the name that it gets where none is configured says the same again
+        return identity if settings.name == identity else f"{identity}:{settings.name}"
+
+    return read
 
 
-LISTENER: Final = EntityType(
+def _type(
+    kind: str,
+    meaning: str,
+    of: str,
+    identity: Callable[[Any], str],
+    name: Callable[[Any], str],
+    *absent: str,
+) -> EntityType:
+    """The type of what the configuration calls `of`."""
+    entity = configured(of)
+    given = attrs.fields_dict(entity.settings).get("name")
+    own_name, *others = identified(name, identity, kind)
+    if given is not None:
+        own_name = attrs.evolve(own_name, given=Given(given, KNOWN_BY_IT))
+    attributes = (own_name, *others, *settings_attributes(entity))
+    return EntityType(kind, meaning, CONFIGURATION, attributes, absent, OPERATIONS, entity)
+
+
+def _name(settings: Any) -> str:
+    return str(settings.name)
+
+
+def _redirect(settings: Any) -> str:
+    return f"router.config.redirect/{key_of(settings)}"
+
+
+LISTENER: Final = _type(
     "listener",
     "A configured listener.",
-    CONFIGURATION,
-    (
-        *identified(lambda s: s.name, partial(_place, "listener"), "listener"),
-        *settings_attributes(ListenerSettings),
-    ),
-    absent=(
-        *("cost", "sslProfile", "saslPlugin", "requireEncryption", "requireSsl"),
-        *("trustedCertsFile", "multiTenant", "failoverUrls", "websockets", "httpRootDir"),
-        *("messageLoggingComponents", "policyVhost"),
-    ),
+    "listener",
+    _place("listener"),
+    _name,
+    *("cost", "sslProfile", "saslPlugin", "requireEncryption", "requireSsl"),
+    *("trustedCertsFile", "multiTenant", "failoverUrls", "websockets", "httpRootDir"),
+    *("messageLoggingComponents", "policyVhost"),
 )
 
-CONNECTOR: Final = EntityType(
+CONNECTOR: Final = _type(
     "connector",
     "A configured connector.",
-    CONFIGURATION,
-    (
-        *identified(lambda s: s.name, partial(_place, "connector"), "connector"),
-        *settings_attributes(ConnectorSettings),
-    ),
-    absent=(
-        *("protocolFamily", "cost", "sslProfile", "verifyHostname", "messageLoggingComponents"),
-        *("failoverUrls", "connectionStatus", "connectionMsg", "policyVhost"),
-    ),
+    "connector",
+    _place("connector"),
+    _name,
+    *("protocolFamily", "cost", "sslProfile", "verifyHostname", "messageLoggingComponents"),
+    *("failoverUrls", "connectionStatus", "connectionMsg", "policyVhost"),
 )
 
-CONFIGURED_ADDRESS: Final = EntityType(
+CONFIGURED_ADDRESS: Final = _type(
     "router.config.address",
     "What is configured for addresses.",
-    CONFIGURATION,
-    (
-        *identified(lambda s: s.name, lambda s: s.name, "router.config.address"),
-        *settings_attributes(AddressSettings),
-    ),
-    absent=("waypoint", "ingressPhase", "egressPhase", "priority", "enableFallback"),
+    "address",
+    _name,
+    _name,
+    *("waypoint", "ingressPhase", "egressPhase", "priority", "enableFallback"),
+)
+
+CONFIGURED_REDIRECT: Final = _type(
+    "router.config.redirect",
+    "Addresses, or a host, that are at another container. Dispatch has none.",
+    "redirect",
+    _redirect,
+    _redirect,
 )

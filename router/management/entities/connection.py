@@ -7,13 +7,22 @@ from typing import Final
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 
+ENABLED: Final = "enabled"
+DELETED: Final = "deleted"
+
 CONNECTION: Final = EntityType(
     "connection",
     "A connection with a peer, whoever opened it.",
     OPERATIONAL,
     (
         *identified(lambda c: f"connection/{c.identity}", lambda c: c.identity, "connection"),
-        Attribute("adminStatus", "string", "Always enabled.", constant("enabled")),
+        Attribute(
+            "adminStatus",
+            "string",
+            "Always enabled; a connection that is given deleted is closed.",
+            constant(ENABLED),
+            changes=True,
+        ),
         Attribute(
             "operStatus",
             "string",
@@ -64,4 +73,5 @@ CONNECTION: Final = EntityType(
         ),
     ),
     absent=("tenant", "lastDlvSeconds"),
+    operations=("READ", "UPDATE"),
 )

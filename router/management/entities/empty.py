@@ -7,11 +7,13 @@ from typing import Final
 from router.management.entities.attributes import constant, identified
 from router.management.schema import CONFIGURATION, OPERATIONAL, EntityType
 
+LACKING: Final = "this router has no part yet that would do what it says"
+
 
 def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
     """A type that tools ask for, and of which this router has no entities."""
     attributes = tuple(identified(constant(None), constant(None), name))
-    return EntityType(name, meaning, base, attributes, absent)
+    return EntityType(name, meaning, base, attributes, absent, lacking=LACKING)
 
 
 # What is to be told of each stands with the part of the router that will make them.
@@ -37,8 +39,13 @@ EMPTY: Final = (
         *("address", "direction", "phase", "containerId", "connection", "externalAddress"),
         *("fallback", "linkRef", "operStatus", "lastError"),
     ),
+    _none("router.config.exchange", "An exchange: there are none.", CONFIGURATION),
+    _none("router.config.binding", "A binding of one: there are none.", CONFIGURATION),
+    _none("router.connection.linkRoute", "An edge's link route: there are none.", CONFIGURATION),
+    _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
     _none("vhost", "A policy for a host: there are none.", CONFIGURATION),
+    _none("vhostUserGroupSettings", "A group in one: there are none.", CONFIGURATION),
     _none("vhostStats", "What such a policy counts: there are none.", OPERATIONAL),
     _none(
         "allocator",

@@ -7,10 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
+
 from router import __version__
-from router.config.router_settings import RouterSettings
 from router.management.entities.attributes import constant, identified, integers
-from router.management.schema import CONFIGURATION, Attribute, EntityType, settings_attributes
+from router.management.schema import (
+    CONFIGURATION,
+    Attribute,
+    EntityType,
+    configured,
+    settings_attributes,
+)
 
 
 def _virtual_memory_bytes(_: object) -> int | None:
@@ -26,11 +33,9 @@ def _router_setting(attribute: Attribute) -> Attribute:
     """A setting of the router, read by way of its view."""
     own_id = attribute.name == "id"
     read = attribute.read
-    return Attribute(
-        attribute.name,
-        attribute.kind,
-        attribute.meaning,
-        (lambda router: router.id) if own_id else (lambda r: read(r.configuration.router)),
+    return attrs.evolve(
+        attribute,
+        read=(lambda router: router.id) if own_id else (lambda r: read(r.configuration.router)),
     )
 
 
@@ -60,7 +65,7 @@ ROUTER: Final = EntityType(
     CONFIGURATION,
     (
         *identified(lambda r: r.name, lambda r: r.name, "router"),
-        *map(_router_setting, settings_attributes(RouterSettings)),
+        *map(_router_setting, settings_attributes(configured("router"))),
         Attribute("area", "string", "Always 0.", constant("0")),
         Attribute("version", "string", "The version of Trioute.", constant(__version__)),
         Attribute("hostName", "string", "The name of the host.", lambda r: r.host_name),
@@ -89,4 +94,6 @@ ROUTER: Final = EntityType(
         *("deliveriesIngressRouteContainer", "deliveriesEgressRouteContainer"),
         "deliveriesRedirectedToFallback",
     ),
+    operations=("READ", "UPDATE"),
+    entity=configured("router"),
 )

@@ -1,0 +1,252 @@
+"""CREATE, UPDATE and DELETE: what a running router is asked to be instead of what it is.
+
+What is configured becomes another configuration, which the router takes up as a whole or not at
+all (`changeable`). The rest is done here, to the thing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import trio
+
+from router.amqp.constants import Condition
+from router.config.model import Configuration, Entity
+from router.config.reload import Applied, NotApplied
+from router.errors import AmqpError
+from router.management.changeable import Changeable
+from router.management.entities.connection import CONNECTION, DELETED, ENABLED
+from router.management.entity_types import ENTITY_TYPES
+from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
+from router.management.making import (
+    changed_settings,
+    known_attribute,
+    new_settings,
+    same_type,
+)
+from router.management.requests import (
+    BAD_REQUEST,
+    CREATED,
+    FORBIDDEN,
+    NO_CONTENT,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    OK,
+    Answer,
+    Refused,
+    Request,
+)
+from router.management.schema import EntityType
+from router.management.views import RouterView
+
+# What an answer that is one sentence may say of a list of reasons.
+LONGEST_REASON: Final = 1000
+
+
+async def create(router: RouterView, request: Request) -> Answer:
+    """Make an entity of the body's attributes, or one of each of a list of maps: all or none."""
+    changeable = _changeable(router)
+    bodies = request.body if isinstance(request.body, list) else [request.body]
+    if not bodies:
+        raise Refused(BAD_REQUEST, "the body of a CREATE lists nothing to create")
+    made: list[Found] = []
+    for number, body in enumerate(bodies, 1):
+        try:
+            made.append(_made(request, body))
+        except Refused as refused:
+            if len(bodies) == 1:
+                raise
+            reason = f"of {len(bodies)}, number {number}: {refused.description}"
+            raise Refused(refused.status, reason) from None
+        if number % STEPS_AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
+    # from here on nobody else has a turn before the router is asked
+    configuration = changeable.configuration
+    for entity in {each.entity_type.entity: None for each in made}:
+        assert entity is not None
+        new = [each.entity for each in made if each.entity_type.entity is entity]
+        configuration = _with(configuration, entity, (*_all(configuration, entity), *new))
+    what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
+    applied = await _apply(changeable, configuration, f"CREATE {what}")
+    bodies = [each.told() for each in made]
+    body = bodies if isinstance(request.body, list) else bodies[0]
+    return Answer(body, CREATED, _described("Created", applied))
+
+
+async def update(router: RouterView, request: Request) -> Answer:
+    """Give an entity's attributes other values; those that are not named stay as they are."""
+    found = await find(router, request)
+    if not isinstance(request.body, dict):
+        raise Refused(BAD_REQUEST, "the body of an UPDATE is a map of attributes")
+    given = _changed_attributes(found, request.body)
+    other = _UPDATES.get(found.entity_type.long_name)
+    if other is not None:
+        return await other(router, found, given)
+    entity = _configured(found.entity_type, "UPDATE")
+    changeable = _changeable(router)
+    configuration = changeable.configuration
+    if not entity.repeated:
+        old = getattr(configuration, entity.attribute)
+        new = changed_settings(found.entity_type, old, given)
+        wanted = attrs.evolve(configuration, **{entity.attribute: new})
+        applied = await _apply(changeable, wanted, f"UPDATE {entity.name}")
+        return Answer(found.told(), OK, _described("OK", applied))
+    every, at = _placed(configuration, entity, found)
+    new = changed_settings(found.entity_type, found.entity, given)
+    wanted = _with(configuration, entity, (*every[:at], new, *every[at + 1 :]))
+    applied = await _apply(changeable, wanted, f"UPDATE {_name_of(found)}")
+    return Answer(told(found.entity_type, new), OK, _described("OK", applied))
+
+
+async def delete(router: RouterView, request: Request) -> Answer:
+    """Take an entity away."""
+    found = await find(router, request)
+    if found.entity_type is CONNECTION:
+        # as in Dispatch
+        reason = f"Forbidden: a connection is closed by an UPDATE of adminStatus to {DELETED!r}"
+        raise Refused(FORBIDDEN, reason)
+    entity = _configured(found.entity_type, "DELETE")
+    if not entity.repeated:
+        raise _not_implemented("DELETE", found.entity_type)
+    changeable = _changeable(router)
+    configuration = changeable.configuration
+    every, at = _placed(configuration, entity, found)
+    wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
+    applied = await _apply(changeable, wanted, f"DELETE {_name_of(found)}")
+    return Answer({}, NO_CONTENT, _described("No Content", applied))
+
+
+CHANGES: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
+
+
+def _made(request: Request, body: Any) -> Found:
+    """A new entity, which nobody has yet. Raises Refused."""
+    if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
+        raise Refused(BAD_REQUEST, "the body of a CREATE is a map of attributes")
+    given = {str(name): value for name, value in body.items()}
+    for name in ("type", "name"):
+        said = request.text(name)
+        if said is not None:
+            also = given.setdefault(name, said)
+            if also is None:
+                given[name] = said
+            elif also != said and not (name == "type" and _mean_the_same(also, said)):
+                raise Refused(BAD_REQUEST, f"Conflicting values for {name!r}")
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        raise Refused(BAD_REQUEST, "CREATE needs the type of the entity")
+    name = known_type(kind)
+    if name not in ENTITY_TYPES:
+        raise Refused(BAD_REQUEST, f"there are no entities of {kind} itself")
+    entity_type, _ = ENTITY_TYPES[name]
+    if not _configured(entity_type, "CREATE").repeated:
+        raise _not_implemented("CREATE", entity_type)
+    return Found(entity_type, new_settings(entity_type, given))
+
+
+def _mean_the_same(one: object, other: str) -> bool:
+    return isinstance(one, str) and known_type(one) == known_type(other)
+
+
+def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
+    """What an UPDATE is to change. Which entity it is may be said once more. Raises Refused."""
+    given = {}
+    for name, value in body.items():
+        if not isinstance(name, str):
+            raise Refused(BAD_REQUEST, "the names of attributes are strings")
+        attribute = known_attribute(found.entity_type, name)
+        if name == "type" and same_type(value, found.entity_type):
+            continue
+        if not attribute.can_change and value == attribute.read(found.entity):
+            continue
+        given[str(name)] = value
+    return given
+
+
+def _changeable(router: RouterView) -> Changeable:
+    if router.changeable is None:
+        raise Refused(NOT_IMPLEMENTED, "this router cannot be changed while it runs")
+    return router.changeable
+
+
+def _configured(entity_type: EntityType, operation: str) -> Entity:
+    """What entities of a type are in the configuration. Raises Refused where they are not in it."""
+    if entity_type.entity is None or operation not in entity_type.operations:
+        raise _not_implemented(operation, entity_type)
+    return entity_type.entity
+
+
+def _not_implemented(operation: str, entity_type: EntityType) -> Refused:
+    reason = f"{operation} is not implemented on {entity_type.name}"
+    reason += f": {entity_type.lacking}" if entity_type.lacking else ""
+    return Refused(NOT_IMPLEMENTED, reason)
+
+
+def _all(configuration: Configuration, entity: Entity) -> tuple[Any, ...]:
+    every: tuple[Any, ...] = getattr(configuration, entity.attribute)
+    return every
+
+
+def _with(configuration: Configuration, entity: Entity, every: Sequence[Any]) -> Configuration:
+    values: dict[str, Any] = {entity.attribute: tuple(every)}
+    return attrs.evolve(configuration, **values)
+
+
+def _placed(
+    configuration: Configuration, entity: Entity, found: Found
+) -> tuple[tuple[Any, ...], int]:
+    """All entities, and where among them the one is that was found. Raises Refused."""
+    every = _all(configuration, entity)
+    for at, each in enumerate(every):
+        if each is found.entity:
+            return every, at
+    # somebody else was faster
+    raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")
+
+
+def _name_of(found: Found) -> str:
+    assert found.entity_type.entity is not None
+    name = found.entity_type.attribute("name")
+    assert name is not None
+    return f"{found.entity_type.entity.name} {name.read(found.entity)}"
+
+
+async def _apply(changeable: Changeable, wanted: Configuration, cause: str) -> Applied:
+    try:
+        return await changeable.apply(wanted, cause)
+    except NotApplied as refused:
+        reason = str(refused)
+        if len(reason) > LONGEST_REASON:
+            reason = f"{reason[:LONGEST_REASON]}... ({len(refused.reasons)} reasons)"
+        raise Refused(BAD_REQUEST, reason) from None
+
+
+def _described(done: str, applied: Applied) -> str:
+    """What was done, and whether it lasts."""
+    if applied.saved is not None or not applied.differences:
+        return done
+    return f"{done}; it is not saved, and lost when the router stops"
+
+
+# What is not configured.
+
+
+async def _update_connection(router: RouterView, found: Found, given: dict[str, Any]) -> Answer:
+    """Close a connection, or leave it: its adminStatus is all that can be changed."""
+    for name, value in given.items():
+        if not known_attribute(CONNECTION, name).can_change:
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
+        if value not in (ENABLED, DELETED):
+            raise Refused(BAD_REQUEST, f"{name}: give {ENABLED!r} or {DELETED!r}")
+    if given.get("adminStatus") == DELETED:
+        # the words are Dispatch's
+        reason = "Connection forced-closed by management request"
+        router.close(found.entity, AmqpError(Condition.CONNECTION_FORCED, reason))
+    return Answer(found.told())
+
+
+_UPDATES: Final[dict[str, Callable[[RouterView, Found, dict[str, Any]], Awaitable[Answer]]]] = {
+    CONNECTION.long_name: _update_connection,
+}

@@ -1,0 +1,94 @@
+"""The one entity that a request means, found by its name or its identity.
+
+There may be very many entities, so the router goes on after every few of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import trio
+
+from router.management.entity_types import ENTITY_TYPES, MANAGEMENT
+from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
+from router.management.schema import EntityType, long_name
+from router.management.views import RouterView
+
+# The node goes by the standard's name as well.
+NODE_TYPES: Final = ("org.amqp.management", MANAGEMENT.long_name)
+# How many entities are looked at before the router goes on with its work.
+STEPS_AT_ONCE: Final = 32
+
+
+@attrs.frozen
+class Found:
+    """An entity, by what its attributes are read from, and its type."""
+
+    entity_type: EntityType
+    entity: Any
+
+    def told(self) -> dict[str, Any]:
+        """All attributes that have a value."""
+        return told(self.entity_type, self.entity)
+
+
+def told(entity_type: EntityType, entity: Any) -> dict[str, Any]:
+    """All attributes of an entity that have a value."""
+    return {
+        each.name: value
+        for each in entity_type.attributes
+        if (value := each.read(entity)) is not None
+    }
+
+
+def known_type(kind: str) -> str:
+    """The long name of a type; raises Refused where there is none of this name."""
+    name = long_name(kind)
+    bases = {base for each, _ in ENTITY_TYPES.values() for base in each.bases}
+    if name not in ENTITY_TYPES and name not in bases:
+        raise Refused(BAD_REQUEST, f"there is no entity type {kind[:100]!r}")
+    return name
+
+
+async def find(router: RouterView, request: Request) -> Found:
+    """The entity that a request means. Raises Refused where there is none, or more than one."""
+    kind, name, identity = map(request.text, ("type", "name", "identity"))
+    if name is None and identity is None:
+        if kind is not None and long_name(kind) not in NODE_TYPES:
+            reason = f"{request.operation} needs the name or the identity of an entity"
+            raise Refused(BAD_REQUEST, reason)
+        # as in Dispatch: without any of them the node itself is meant
+        return Found(MANAGEMENT, MANAGEMENT)
+    # as in Dispatch, where both are given the identity counts
+    wanted, key = ("name", name or "") if identity is None else ("identity", identity)
+    long = None if kind is None else known_type(kind)
+    found = await _search(router, wanted, key, long if long in ENTITY_TYPES else None)
+    right = [each for each in found if long is None or each.entity_type.is_a(long)]
+    if len(right) == 1:
+        return right[0]
+    if right:
+        types = " and ".join(sorted({each.entity_type.name for each in right}))
+        reason = f"several entities have the {wanted} {key[:100]!r}: give the type, one of {types}"
+        raise Refused(BAD_REQUEST, reason)
+    if found or (long in ENTITY_TYPES and await _search(router, wanted, key, None)):
+        raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is no {kind}")
+    # these words are Dispatch's, which its tools' users know
+    raise Refused(NOT_FOUND, f"No entity with {wanted}={key[:100]}")
+
+
+async def _search(router: RouterView, wanted: str, key: str, only: str | None) -> list[Found]:
+    """The entities whose attribute `wanted` is `key`, of all types or of one."""
+    found = []
+    steps = 0
+    types = ENTITY_TYPES.values() if only is None else (ENTITY_TYPES[only],)
+    for entity_type, entities in types:
+        attribute = entity_type.attribute(wanted)
+        assert attribute is not None
+        for entity in entities(router):
+            if attribute.read(entity) == key:
+                found.append(Found(entity_type, entity))
+            steps += 1
+            if steps % STEPS_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+    return found

@@ -1,0 +1,152 @@
+"""Settings from the attributes of a request: their names, their types, what they may be.
+
+Values are taken as Dispatch takes them: "5" for 5, "yes" for true, 5 for "5", and null for what is
+not given. What a value may be, the configuration's own kinds say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from router.config.kinds import Refused as NotAllowed
+from router.config.mistakes import format_value
+from router.config.secret import Secret
+from router.config.setting import setting_of
+from router.management.requests import BAD_REQUEST, Refused
+from router.management.schema import Attribute, EntityType, long_name, wire_kind
+
+_FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+# No number that is allowed anywhere has more digits.
+_LONGEST_NUMBER: Final = 20
+
+
+def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
+    """A new entity's settings. Raises Refused where they cannot be."""
+    if "identity" in given:
+        raise Refused(BAD_REQUEST, "identity cannot be given: it follows from the rest")
+    values = {}
+    for name, value in given.items():
+        if name == "type":
+            continue
+        attribute = known_attribute(entity_type, name)
+        if attribute.given is None:
+            raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
+        if value is not None:
+            values[attribute.given.field.name] = _value_of(attribute, value)
+    assert entity_type.entity is not None
+    return entity_type.entity.settings(**values)
+
+
+def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str, Any]) -> Any:
+    """An entity's settings with other values; null stands for what they are when not given.
+
+    What stays as it is may be given again. Raises Refused where they cannot be.
+    """
+    values = {}
+    for name, value in given.items():
+        attribute = known_attribute(entity_type, name)
+        if attribute.given is None:
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
+        field = attribute.given.field
+        new = _default(field, settings) if value is None else _value_of(attribute, value)
+        if new == getattr(settings, field.name):
+            continue
+        if attribute.given.fixed:
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed: {attribute.given.fixed}")
+        values[field.name] = new
+    return attrs.evolve(settings, **values)
+
+
+def known_attribute(entity_type: EntityType, name: str) -> Attribute:
+    """The attribute of this name. Raises Refused where there is none."""
+    attribute = entity_type.attribute(name)
+    if attribute is not None:
+        return attribute
+    if name in entity_type.absent:
+        reason = f"{name} is an attribute of Dispatch's that this router does nothing for"
+    else:
+        known = ", ".join(each.name for each in entity_type.attributes if each.can_be_given)
+        reason = f"{entity_type.name} has no attribute {name[:100]!r}"
+        reason += f"; there are {known}" if known else ""
+    raise Refused(BAD_REQUEST, reason)
+
+
+def same_type(kind: object, entity_type: EntityType) -> bool:
+    """Whether what somebody wrote as the type means this one."""
+    return isinstance(kind, str) and long_name(kind) == entity_type.long_name
+
+
+def _value_of(attribute: Attribute, value: Any) -> Any:
+    assert attribute.given is not None
+    field = attribute.given.field
+    plain = _plain(value)
+    kind = setting_of(field).kind
+    try:
+        read: Any = kind.read(_converted(field, plain))
+    except NotAllowed as refused:
+        shown = "a secret" if kind.secret else format_value(plain)
+        reason = f"{attribute.name}: {shown} is not allowed; give {refused.allowed}"
+        raise Refused(BAD_REQUEST, reason) from None
+    path = read.reference if isinstance(read, Secret) and read.kind == "file" else read
+    if (isinstance(read, Path) or path is not read) and not Path(path).is_absolute():
+        # relative to what? whoever asks knows nothing of this host's folders
+        raise Refused(BAD_REQUEST, f"{attribute.name}: give the path of a file from / on")
+    return read
+
+
+def _plain(value: Any) -> Any:
+    """A value without the types that AMQP has beyond Python's."""
+    if isinstance(value, bool) or value is None:
+        return value
+    for plain in (int, float, str):
+        if isinstance(value, plain):
+            return plain(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return value
+
+
+def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
+    """The value as the configuration file would have it, if it looks like one that is meant."""
+    kind = wire_kind(field)
+    if kind == "boolean":
+        if isinstance(value, str):
+            return _FLAGS.get(value.lower(), value)
+        return bool(value) if value in (0, 1) else value
+    if kind == "integer" or field.name == "port":
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        return _number(value) if isinstance(value, str) else value
+    if kind == "string":
+        if "tuple" in str(field.type):
+            return value.split() if isinstance(value, str) else value
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return str(value) if abs(value) < 10**_LONGEST_NUMBER else value
+    return value
+
+
+def _number(text: str) -> Any:
+    """The number that a text is, or the text."""
+    if len(text) > _LONGEST_NUMBER or not text.isascii():
+        return text
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _default(field: attrs.Attribute[Any], settings: Any) -> Any:
+    """What an attribute is where it is not given, all else being as it is."""
+    default: Any = field.default
+    factory = getattr(default, "factory", None)
+    if factory is None:
+        return default
+    return factory(settings) if default.takes_self else factory()

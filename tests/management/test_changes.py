@@ -1,0 +1,296 @@
+"""CREATE, UPDATE and DELETE of a router that runs: done as a whole, or refused and nothing done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+import trio
+from hypothesis import given, strategies as st
+
+from router.client import ConnectionLost, LinkLost, connect
+from router.config.model import (
+    AddressSettings,
+    Configuration,
+    ConnectorSettings,
+    ListenerSettings,
+)
+from router.config.router_settings import RouterSettings
+from router.management.changes import CHANGES
+from router.management.entities.empty import EMPTY
+from router.management.entity_types import ENTITY_TYPES
+from router.management.operations import answer
+from router.management.requests import Answer, Request
+
+from support.examples import examples
+from support.loopback import Running, running_node
+
+P = "org.apache.qpid.dispatch."
+CONFIGURATION = Configuration(
+    router=RouterSettings(id="solo"),
+    listeners=(ListenerSettings(port=0, name="first"),),
+    addresses=(
+        AddressSettings(prefix="closest", distribution="closest"),
+        AddressSettings(prefix="multicast", distribution="multicast", name="many"),
+    ),
+)
+
+
+async def ask(running: Running, operation: str, body: Any = None, **properties: Any) -> Answer:
+    """What a running router answers."""
+    assert running.node.view is not None
+    return await answer(running.node.view, Request({"operation": operation, **properties}, body))
+
+
+def url(running: Running, port: int | None = None) -> str:
+    """Where the router is."""
+    return f"amqp://127.0.0.1:{port or running.address[1]}"
+
+
+async def test_a_listener_comes_and_goes() -> None:
+    async with running_node(CONFIGURATION) as running:
+        made = await ask(
+            running, "CREATE", {"host": "127.0.0.1", "port": "0"}, type="listener", name="second"
+        )
+        assert made.status == 201
+        assert made.description.startswith("Created; it is not saved")
+        assert (made.body["name"], made.body["type"]) == ("second", f"{P}listener")
+        assert made.body["identity"] == "listener/127.0.0.1:0:second"
+        assert made.body["idleTimeoutSeconds"] == 16
+        read = await ask(running, "READ", type="listener", name="second")
+        assert read.body == made.body
+        assert running.node.configuration.listeners[1] == ListenerSettings(port=0, name="second")
+        (bound,) = running.node.endpoints.listeners["second"].listening.addresses
+        async with connect(url(running, bound[1])) as connection:
+            gone = await ask(running, "DELETE", type="listener", name="second")
+            assert (gone.status, gone.body) == (204, {})
+            # who is connected stays so
+            sender = await connection.open_sender("q")
+            await sender.aclose()
+        assert running.node.configuration == CONFIGURATION
+        again = await ask(running, "DELETE", type="listener", name="second")
+        assert (again.status, again.description) == (404, "No entity with name=second")
+
+
+async def test_an_address_is_treated_as_it_was_asked_for() -> None:
+    async with running_node(CONFIGURATION) as running, connect(url(running)) as connection:
+        made = await ask(
+            running, "CREATE", {"prefix": "q", "distribution": "unavailable"}, type="address"
+        )
+        assert made.status == 400
+        kind = f"{P}router.config.address"
+        body = {"type": kind, "prefix": "q", "distribution": "unavailable", "pattern": None}
+        made = await ask(running, "CREATE", body, type="router.config.address", name="shut")
+        assert made.status == 201
+        with pytest.raises(LinkLost, match="not-found"):
+            await connection.open_sender("q")
+        changed = await ask(running, "UPDATE", {"distribution": "multicast"}, name="shut")
+        assert changed.status == 200
+        assert changed.body["distribution"] == "multicast"
+        receiver = await connection.open_receiver("q")
+        (address,) = (each for each in running.node.table.addresses() if each.name == "q")
+        assert running.node.table.treatment("q") == address.treatment == 2
+        await receiver.aclose()
+        assert (await ask(running, "DELETE", identity="shut")).status == 204
+        assert running.node.configuration == CONFIGURATION
+
+
+async def test_many_are_created_at_once_or_none() -> None:
+    async with running_node(CONFIGURATION) as running:
+        many: list[dict[str, Any]] = [
+            {"type": "router.config.address", "prefix": f"a{number}"} for number in range(100)
+        ]
+        bad = [*many[:50], {**many[50], "distribution": "nosuch"}, *many[51:]]
+        refused = await ask(running, "CREATE", bad)
+        assert refused.status == 400
+        assert refused.description.startswith('of 100, number 51: distribution: "nosuch" is not')
+        doubled = await ask(running, "CREATE", [*many, many[7]])
+        assert doubled.status == 400
+        assert "covers what address" in doubled.description
+        assert running.node.configuration == CONFIGURATION
+        assert (await ask(running, "CREATE", [])).status == 400
+        connector = {"type": "connector", "port": 1, "name": "c"}
+        made = await ask(running, "CREATE", [connector, *many])
+        assert made.status == 201
+        assert [each["name"] for each in made.body[:2]] == ["c", "router.config.address/a0"]
+        assert len(running.node.configuration.addresses) == 102
+        assert [each.name for each in running.node.configuration.connectors] == ["c"]
+        assert (await ask(running, "CREATE", many[:1])).status == 400
+
+
+async def test_the_router_changes_what_it_can() -> None:
+    async with running_node(CONFIGURATION) as running:
+        changed = await ask(
+            running,
+            "UPDATE",
+            {"defaultDistribution": "closest", "id": "solo"},
+            type="router",
+            name="router/solo",
+        )
+        assert changed.status == 200
+        assert changed.body["defaultDistribution"] == "closest"
+        assert running.node.configuration.router.default_distribution == "closest"
+        assert running.node.table.treatment("anything") == 0
+        for body, told in (
+            ({"id": "other"}, "id cannot be changed: "),
+            ({"uptimeSeconds": 10**6}, "uptimeSeconds cannot be changed: the router tells it"),
+            ({"memoryLimitBytes": "few"}, "memoryLimitBytes: "),
+        ):
+            refused = await ask(running, "UPDATE", body, name="router/solo")
+            assert refused.status == 400
+            assert refused.description.startswith(told)
+        for operation in ("CREATE", "DELETE"):
+            refused = await ask(running, operation, {}, type="router", name="router/solo")
+            assert refused.status == 501
+
+
+async def test_a_connection_is_closed_by_its_admin_status() -> None:
+    async with running_node(CONFIGURATION) as running:
+        async with connect(url(running)) as staying, connect(url(running)) as going:
+            first, second = running.pumps
+            number = str(second.number)
+            same = {"adminStatus": "enabled", "identity": number, "protocol": "amqp"}
+            assert (await ask(running, "UPDATE", same, identity=number)).status == 200
+            deleted = await ask(running, "DELETE", type="connection", identity=number)
+            assert deleted.status == 403
+            for body in ({"adminStatus": "closed"}, {"container": "x"}, {"tenant": "x"}):
+                refused = await ask(running, "UPDATE", body, identity=number)
+                assert refused.status == 400
+            sender = await going.open_sender("q")
+            closed = await ask(
+                running, "UPDATE", {"adminStatus": "deleted"}, type="connection", identity=number
+            )
+            assert closed.status == 200
+            assert closed.body["identity"] == number
+            with pytest.raises(ConnectionLost, match="forced-closed by management"):
+                await sender.send(b"")
+            await running.until(lambda: running.pumps == [first])
+            sender = await staying.open_sender("q")
+            await sender.aclose()
+        gone = await ask(running, "UPDATE", {"adminStatus": "deleted"}, identity=number)
+        assert gone.status == 404
+
+
+async def test_what_collides_is_refused() -> None:
+    configuration = attrs.evolve(
+        CONFIGURATION, connectors=(ConnectorSettings(port=1, name="c", role="route-container"),)
+    )
+    async with running_node(configuration) as running:
+        port = running.address[1]
+        for kind, body, told in (
+            ("listener", {"name": "first", "port": 0, "host": "::1"}, "is the name of listener[0]"),
+            ("listener", {"name": "other", "port": port}, f"127.0.0.1:{port} (other)"),
+            ("connector", {"name": "c", "port": 2}, "is the name of connector[0]"),
+            ("router.config.address", {"prefix": "closest"}, "covers what address[0]"),
+            ("router.config.address", {"prefix": "x", "name": "many"}, "is the name of address"),
+            ("router.config.address", {}, "give a prefix or a pattern"),
+            ("router.config.address", {"prefix": "a", "pattern": "b"}, "stands beside a prefix"),
+            ("router.config.redirect", {"prefix": "x"}, "toNetworkHost"),
+            ("listener", {"authenticatePeer": "yes", "port": 0}, "lets nobody in"),
+        ):
+            refused = await ask(running, "CREATE", body, type=kind)
+            assert refused.status == 400, body
+            assert told in refused.description
+        assert running.node.configuration == configuration
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "properties", "status"),
+    [
+        ("CREATE", {}, {}, 400),
+        ("CREATE", None, {"type": "listener"}, 400),
+        ("CREATE", "text", {"type": "listener"}, 400),
+        ("CREATE", {1: 2}, {"type": "listener"}, 400),
+        ("CREATE", [[]], {"type": "listener"}, 400),
+        ("CREATE", {}, {"type": "nosuch"}, 400),
+        ("CREATE", {"type": 5}, {}, 400),
+        ("CREATE", {"type": "connector"}, {"type": "listener"}, 400),
+        ("CREATE", {"name": "a"}, {"type": "listener", "name": "b"}, 400),
+        ("CREATE", {}, {"type": "configurationEntity"}, 400),
+        ("CREATE", {}, {"type": "router.link"}, 501),
+        ("CREATE", {}, {"type": "connection"}, 501),
+        ("CREATE", {}, {"type": "management"}, 501),
+        ("UPDATE", {}, {"name": "nosuch"}, 404),
+        ("UPDATE", {}, {"type": "listener"}, 400),
+        ("UPDATE", [], {"name": "first"}, 400),
+        ("UPDATE", {5: 5}, {"name": "first"}, 400),
+        ("UPDATE", {"nosuch": 5}, {"name": "first"}, 400),
+        ("UPDATE", {"name": "second"}, {"name": "first"}, 400),
+        ("UPDATE", {"type": "connector"}, {"name": "first"}, 400),
+        ("UPDATE", {"prefix": None}, {"name": "many"}, 400),
+        ("UPDATE", {}, {"name": "self"}, 501),
+        ("DELETE", None, {}, 501),
+        ("DELETE", None, {"type": "listener"}, 400),
+        ("DELETE", None, {"type": "connector", "name": "first"}, 400),
+        ("DELETE", None, {"name": "self"}, 501),
+        ("NOSUCH", None, {"name": "first", "type": "listener"}, 501),
+    ],
+)
+async def test_bad_requests_change_nothing(
+    operation: str, body: Any, properties: dict[str, Any], status: int
+) -> None:
+    async with running_node(CONFIGURATION) as running:
+        answered = await ask(running, operation, body, **properties)
+        assert answered.status == status
+        assert answered.description
+        assert running.node.configuration is CONFIGURATION
+
+
+@pytest.mark.parametrize("entity_type", EMPTY, ids=lambda each: str(each.name))
+async def test_what_this_router_has_no_part_for_is_said_so(entity_type: Any) -> None:
+    async with running_node(CONFIGURATION) as running:
+        answered = await ask(running, "CREATE", {"name": "x"}, type=entity_type.name)
+        assert answered.status == 501
+        assert "this router has no part" in answered.description
+
+
+async def test_saying_what_is_there_already_changes_nothing() -> None:
+    async with running_node(CONFIGURATION) as running:
+        for kind, name in (("listener", "first"), ("router", "router/solo"), (None, "many")):
+            properties = {"name": name} | ({} if kind is None else {"type": kind})
+            read = await ask(running, "READ", **properties)
+            same = await ask(running, "UPDATE", read.body, **properties)
+            assert (same.status, same.description) == (200, "OK")
+            assert same.body == read.body or kind == "router"
+        assert running.node.configuration == CONFIGURATION
+
+
+NAMES = sorted(
+    {each.name for of, _ in ENTITY_TYPES.values() for each in of.attributes} | {"nosuch", ""}
+)
+TYPES = sorted({of.name for of, _ in ENTITY_TYPES.values()} | {"nosuch", "", "entity"})
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.binary(max_size=5) | st.text()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SCALARS, inner, max_size=3),
+    max_leaves=6,
+)
+BODIES = VALUES | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), VALUES, max_size=4)
+REQUESTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(TYPES) | SCALARS,
+        "name": st.sampled_from(["first", "many", "self", "router/solo", "nosuch"]) | SCALARS,
+        "identity": st.sampled_from(["many", "listener/127.0.0.1:0:first"]) | SCALARS,
+    },
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), REQUESTS, BODIES), max_size=20))
+@examples(100)
+def test_whatever_is_asked_is_answered_and_a_refusal_changes_nothing(asked: list[Any]) -> None:
+    async def main() -> None:
+        async with running_node(CONFIGURATION) as running:
+            for operation, properties, body in asked:
+                before = running.node.configuration
+                answered = await ask(running, operation, body, **properties)
+                assert answered.status in (200, 201, 204, 400, 403, 404, 501)
+                if answered.status >= 400:
+                    assert running.node.configuration is before
+                assert len(answered.description) < 2000
+            assert (await ask(running, "READ", name="self")).status == 200
+
+    trio.run(main)
