@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import time
 from collections.abc import Callable
 
 import structlog
@@ -12,6 +13,8 @@ import trio
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration, ListenerSettings
 from router.config.reload import Applied, Difference, NotApplied, find_differences, find_impossible
+from router.config.revisions import History, Revision
+from router.config.saved import Base, Keeper
 from router.config.validate import find_mistakes
 from router.core.address import UNAVAILABLE
 from router.core.link_names import LinkNames
@@ -36,14 +39,31 @@ log = structlog.get_logger("router")
 
 # A dynamic address is a capability: who knows it may use it. 120 bits cannot be guessed.
 DYNAMIC_NAME_BYTES = 15
+# Of how many entities that change at once the log names each.
+MOST_LOGGED = 50
 
 
 class Node:
-    """A router made from a configuration; `run` is its whole life."""
+    """A router made from a configuration; `run` is its whole life.
 
-    def __init__(self, configuration: Configuration, journal: Journal | None = None) -> None:
-        self.configuration = configuration
+    `base` is what the configuration file says, which may be something else, and `keeper` keeps
+    what is not in it; without one that is lost at the end. `revision` is the number that the
+    configuration has among all that were run.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        journal: Journal | None = None,
+        *,
+        base: Base | None = None,
+        keeper: Keeper | None = None,
+        revision: int = 1,
+    ) -> None:
         self.journal = journal or Journal()
+        self.base = base or Base(configuration)
+        self.keeper = keeper
+        self.history = History(configuration, time.time(), revision)
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
         self.table = AddressTable(
@@ -80,6 +100,16 @@ class Node:
         self._applying = trio.Lock()
         # why it cannot become another one, if so
         self._refuses: str | None = STARTING
+
+    @property
+    def configuration(self) -> Configuration:
+        """What it runs."""
+        return self.history.current.configuration
+
+    @property
+    def kept_in(self) -> str | None:
+        """Where what is changed is kept for the next start; None where it is lost."""
+        return None if self.keeper is None else str(self.keeper.file)
 
     def _dynamic_name(self, maker: str) -> str:
         token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
@@ -130,53 +160,82 @@ class Node:
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
 
-    async def apply(self, wanted: Configuration, cause: str = "") -> Applied:
+    async def apply(
+        self, wanted: Configuration, cause: str = "", base: Base | None = None
+    ) -> Applied:
         """Become what another configuration says, under traffic, as a whole or not at all.
 
         One after the other, where several ask; who has made `wanted` of a configuration that is
-        not the one any more when it is his turn has to look again. Raises
-        `router.config.reload.NotApplied`, and then nothing has changed.
+        not the one any more when it is his turn has to look again. `base` is what the
+        configuration file says, where that is news. Raises `router.config.reload.NotApplied`, and
+        then nothing has changed.
         """
         before = self.configuration
         async with self._applying:
             if self.configuration is not before:
                 raise NotApplied(["the configuration was changed meanwhile: look again"])
-            differences = self.differences(wanted)
+            differences = await self.examine(wanted)
             try:
                 prepared = await self.endpoints.prepare(wanted)
             except (OSError, InvalidConfiguration) as error:
                 raise NotApplied([str(error)]) from None
-            if self._refuses is not None:
+            try:
+                await self._save(wanted, base or self.base, differences)
+                self._check_phase()
+            except BaseException:
                 prepared.discard()
-                raise NotApplied([self._refuses])
-            self._commit(wanted, prepared, differences)
-        return Applied(differences)
+                raise
+            self.base = base or self.base
+            revision = self._commit(wanted, prepared, differences, cause)
+        return Applied(differences, revision.number, self.kept_in)
 
-    def differences(self, wanted: Configuration) -> tuple[Difference, ...]:
-        """What `apply` would change; raises `NotApplied` where it would do nothing of it."""
-        differences = find_differences(self.configuration, wanted)
-        reasons = find_impossible(differences) or [
-            str(mistake) for mistake in find_mistakes(wanted, [find_too_long])
-        ]
+    async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
+        """What `apply` would change; raises `NotApplied` where it would do nothing of it.
+
+        A large configuration takes a while, in which the router goes on.
+        """
+        self._check_phase()
+        return await trio.to_thread.run_sync(_examined, self.configuration, wanted)
+
+    def _check_phase(self) -> None:
         if self._refuses is not None:
-            reasons = [self._refuses]
-        if reasons:
-            raise NotApplied(reasons)
-        return differences
+            raise NotApplied([self._refuses])
+
+    async def _save(
+        self, wanted: Configuration, base: Base, differences: tuple[Difference, ...]
+    ) -> None:
+        """Keep what is about to be run; a crash before it is run does no harm."""
+        keeper = self.keeper
+        if keeper is None or (not differences and base is self.base):
+            return
+        number = self.history.current.number + 1
+        try:
+            await trio.to_thread.run_sync(keeper.save, base, wanted, number, time.time())
+        except OSError as error:
+            reason = f"cannot be saved in {keeper.file}: {error.strerror or error}"
+            raise NotApplied([reason]) from None
 
     def _commit(
-        self, wanted: Configuration, prepared: Prepared, differences: tuple[Difference, ...]
-    ) -> None:
+        self,
+        wanted: Configuration,
+        prepared: Prepared,
+        differences: tuple[Difference, ...],
+        cause: str,
+    ) -> Revision:
         """Do what was prepared. Nothing here fails, and nothing waits."""
         self.exchange.begin_turn()
         take_up(self, differences, wanted)
         self.exchange.finish_turn()
         self.endpoints.commit(prepared)
-        self.configuration = wanted
+        if not differences:
+            return self.history.current
+        revision = self.history.add(wanted, differences, cause, time.time())
         if self.view is not None:
-            self.view.configuration = wanted
-        for difference in differences:
-            log.info("configuration changed", what=difference.what, place=difference.place)
+            self.view.configuration = revision.configuration
+        log.info("configuration changed", revision=revision.number, cause=cause)
+        for difference in differences[:MOST_LOGGED]:
+            log.info("changed", what=difference.what, place=difference.place)
+        return revision
 
     def _treat_addresses(self) -> None:
         """Look again at addresses that could not be treated as they should be."""
@@ -220,3 +279,13 @@ class Node:
             self.exposition if listener.metrics else None,
             Health(self.exchange.round_trip, self.readiness) if listener.healthz else None,
         )
+
+
+def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:
+    differences = find_differences(old, wanted)
+    reasons = find_impossible(differences) or [
+        str(mistake) for mistake in find_mistakes(wanted, [find_too_long])
+    ]
+    if reasons:
+        raise NotApplied(reasons)
+    return differences

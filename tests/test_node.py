@@ -21,6 +21,7 @@ from router.config.model import (
 )
 from router.config.reload import NotApplied
 from router.config.router_settings import RouterSettings
+from router.config.saved import Keeper, load_saved
 from router.node import Node
 
 from support.loopback import dialled, listening, running_node
@@ -185,6 +186,38 @@ async def test_it_does_not_change_before_it_runs_nor_after() -> None:
             await running.node.apply(configuration)
 
 
+async def test_what_is_changed_is_kept_before_it_is_run(tmp_path: Path) -> None:
+    configuration = listening(name="l")
+    wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
+    keeper = Keeper(tmp_path / "state")
+    async with running_node(configuration) as running:
+        node = running.node
+        assert (await node.apply(wanted)).saved is None
+        node.keeper = keeper
+        applied = await node.apply(configuration, "back")
+        assert (applied.saved, applied.revision) == (str(keeper.file), 3)
+        assert not keeper.file.exists()
+        await node.apply(wanted)
+        saved = load_saved(keeper.file)
+        assert saved is not None
+        assert (saved.configuration, saved.revision) == (wanted, 4)
+        causes = [(each.number, each.cause) for each in node.history]
+        assert causes == [(4, ""), (3, "back"), (2, ""), (1, "start")]
+
+
+async def test_what_cannot_be_kept_is_not_run(tmp_path: Path) -> None:
+    configuration = listening(name="l")
+    async with running_node(configuration) as running:
+        running.node.keeper = Keeper(tmp_path / "gone" / "state")
+        port = free_port()
+        another = ListenerSettings(name="m", port=port)
+        wanted = attrs.evolve(configuration, listeners=(*configuration.listeners, another))
+        with pytest.raises(NotApplied, match=r"cannot be saved in .*/gone/state: No such file"):
+            await running.node.apply(wanted)
+        assert running.node.configuration is configuration
+        assert not open_listeners_of(port)
+
+
 async def test_what_runs_is_what_management_tells() -> None:
     configuration = listening(name="l")
     async with running_node(configuration) as running:
@@ -193,4 +226,5 @@ async def test_what_runs_is_what_management_tells() -> None:
         (difference,) = (await running.node.apply(wanted)).differences
         assert (difference.what, difference.key) == ("added", "router.config.address/a")
         assert running.node.view is not None
-        assert running.node.view.configuration is running.node.configuration is wanted
+        assert running.node.view.configuration is running.node.configuration
+        assert running.node.configuration == wanted

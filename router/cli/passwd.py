@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
 from router.config.mistakes import InvalidConfiguration
+from router.config.replacing import replace_file
 from router.config.users import check_name, hash_password, load_users
 
 
@@ -36,7 +34,7 @@ def passwd(file: Path, user: str, stdin: bool) -> None:
         if file.exists():
             load_users(file)
         password = _read_password(stdin=stdin)
-        _replace(file, _with_user(_old_text(file), user, hash_password(password)))
+        replace_file(file, _with_user(_old_text(file), user, hash_password(password)))
     except InvalidConfiguration as invalid:
         raise click.ClickException(f"the file is left as it was:\n{invalid}") from None
     except ValueError as error:
@@ -70,23 +68,3 @@ def _with_user(text: str, user: str, stored: str) -> str:
     else:
         lines.append(line)
     return "\n".join(lines) + "\n"
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write `text` beside `file`, readable by its owner alone, and put it in its place at once."""
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
-            new.write(text)
-            new.flush()
-            os.fchmod(new.fileno(), 0o600)
-            if file.exists():
-                # Set by root, the file must stay readable for the user that the router runs as.
-                old = file.stat()
-                os.fchown(new.fileno(), old.st_uid, old.st_gid)
-            os.fsync(new.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise

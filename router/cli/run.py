@@ -1,9 +1,10 @@
-"""`trioute run`: one router, until SIGTERM or SIGINT."""
+"""`trioute run`: one router, until SIGTERM or SIGINT; SIGHUP has it read its file again."""
 
 from __future__ import annotations
 
 import gc
 import linecache
+import os
 import shutil
 import signal
 import sys
@@ -15,12 +16,11 @@ import trio
 
 from router import __version__
 from router.build import data_plane
-from router.config.load import default_configuration, load_configuration
-from router.config.model import Configuration
+from router.cli.starting import Beginning, begin, read_again, tell_beginning, tell_end
+from router.config.saved import Preference
 from router.endpoints import Listening
 from router.errors import ConfigurationError
 from router.logs.journal import Journal
-from router.net.first_frames import find_too_long
 from router.node import Node
 
 EXIT_CONFIGURATION = 1
@@ -40,17 +40,34 @@ REPORT_EVERY_S = 5.0
     type=click.Path(path_type=Path, dir_okay=False),
     help="The configuration file; without one the embedded default runs.",
 )
-def run(file: Path | None) -> None:
-    """Run a router until SIGTERM or SIGINT; a second signal stops it at once."""
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, dir_okay=False, resolve_path=True),
+    help="Keep what is changed while the router runs in this file, and begin with it the next "
+    "time. Without one it is lost when the router stops.",
+)
+@click.option(
+    "--prefer",
+    type=click.Choice(["saved", "file"]),
+    help="Which counts where the configuration file was edited after changes were saved. "
+    "[default: neither; the router says what is different and does not start]",
+)
+def run(file: Path | None, state: Path | None, prefer: Preference | None) -> None:
+    """Run a router until SIGTERM or SIGINT; a second signal stops it at once.
+
+    SIGHUP has it read its configuration file, and its users files, again, under traffic.
+    """
     try:
-        configuration = (
-            default_configuration() if file is None else load_configuration(file, [find_too_long])
-        )
+        beginning = begin(file, state, prefer)
     except ConfigurationError as error:
         click.echo(str(error), err=True)
         sys.exit(EXIT_CONFIGURATION)
+    except OSError as error:
+        click.echo(f"trioute: cannot start: {error}", err=True)
+        sys.exit(EXIT_RUNTIME)
     journal = Journal()
-    journal.begin(configuration.log)
+    journal.begin(beginning.start.configuration.log)
+    tell_beginning(beginning)
     gc.set_threshold(COLLECT_EVERY, 10, 10)
     # What there is by now stays to the end, and no collection needs to walk over it again. But the
     # sources of generated code need not stay: where they were is room among what does.
@@ -58,7 +75,7 @@ def run(file: Path | None) -> None:
     gc.collect()
     gc.freeze()
     try:
-        trio.run(_run, configuration, file, journal)
+        trio.run(_run, beginning, journal)
     except* (OSError, ConfigurationError) as failures:
         reasons = list(_leaves(failures))
     else:
@@ -78,17 +95,26 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
             yield failure
 
 
-async def _run(configuration: Configuration, file: Path | None, journal: Journal) -> None:
-    node = Node(configuration, journal)
+async def _run(beginning: Beginning, journal: Journal) -> None:
+    file, start = beginning.base.file, beginning.start
+    node = Node(
+        start.configuration,
+        journal,
+        base=beginning.base,
+        keeper=beginning.keeper,
+        revision=max(1, start.revision),
+    )
     node.exchange.chores.append(Reports(journal).look)
     stop = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_watch_signals, stop, nursery.cancel_scope)
+            nursery.start_soon(_watch_hangups, node, stop)
             listening = await nursery.start(_run_node, node, stop, nursery.cancel_scope)
             for line in announcement(node.container_id, listening, file):
                 click.echo(line)
     finally:
+        tell_end(node)
         journal.report_suppressed()
 
 
@@ -125,6 +151,19 @@ async def _watch_signals(stop: trio.Event, whole: trio.CancelScope) -> None:
                 whole.cancel()
                 return
             stop.set()
+
+
+async def _watch_hangups(node: Node, stop: trio.Event) -> None:
+    """Read the file again on SIGHUP. But the signal is also what a terminal leaves behind that is
+    gone, and the router that was run on it with it.
+    """
+    had_terminal = os.isatty(sys.stderr.fileno())
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async for _ in signals:
+            if had_terminal and not os.isatty(sys.stderr.fileno()):
+                stop.set()
+            else:
+                await read_again(node, node.base.file)
 
 
 def announcement(container_id: str, listening: list[Listening], file: Path | None) -> list[str]:

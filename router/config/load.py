@@ -152,7 +152,8 @@ def _touches(path: DataPath, wrong: set[DataPath]) -> bool:
 
 
 def _anchored(configuration: Configuration, folder: Path) -> Configuration:
-    """The same, with the paths of files made relative to `folder`."""
+    """The same, with whole paths of files where they were relative to `folder`."""
+    folder = folder.absolute()
     return attrs.evolve(
         configuration,
         listeners=tuple(

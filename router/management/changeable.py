@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from router.config.model import Configuration
-from router.config.reload import Applied
+from router.config.reload import Applied, Difference
+from router.config.revisions import History
+from router.config.saved import Base
 
 
 class Changeable(Protocol):
@@ -17,6 +19,21 @@ class Changeable(Protocol):
     @property
     def configuration(self) -> Configuration:
         """What it runs."""
+
+    @property
+    def history(self) -> History:
+        """What it has run, with what it runs now."""
+
+    @property
+    def base(self) -> Base:
+        """What its configuration file says."""
+
+    @property
+    def kept_in(self) -> str | None:
+        """Where what is changed is kept for the next start; None where it is lost."""
+
+    async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
+        """What `apply` would change; raises `router.config.reload.NotApplied` as it does."""
 
     async def apply(self, wanted: Configuration, cause: str = "") -> Applied:
         """Become what `wanted` says, under traffic, as a whole or not at all.

@@ -19,6 +19,7 @@ from router.config.model import (
     ConnectorSettings,
     ListenerSettings,
 )
+from router.config.open_properties import RESERVED_KEYS, RESERVED_PREFIXES
 from router.config.redirects import RedirectSettings
 from router.config.secret import Secret
 from router.config.structure import structure
@@ -36,7 +37,10 @@ PROPERTIES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-OPEN_PROPERTIES = st.dictionaries(WORDS.filter(lambda word: not word.startswith("qd.")), PROPERTIES)
+OPEN_PROPERTIES = st.dictionaries(
+    WORDS.filter(lambda word: word not in RESERVED_KEYS and not word.startswith(RESERVED_PREFIXES)),
+    PROPERTIES,
+)
 SECRETS = st.builds(Secret, st.just("literal"), st.text(min_size=1)) | st.builds(
     Secret, st.just("env"), WORDS
 )

@@ -121,10 +121,13 @@ def _read_announcement(router: RouterProcess) -> None:
 
 
 @contextmanager
-def running_router(folder: Path, configuration: str = PLAIN) -> Iterator[RouterProcess]:
+def running_router(
+    folder: Path, configuration: str = PLAIN, *options: str | Path
+) -> Iterator[RouterProcess]:
     """Run a router until the block ends; `folder` takes its configuration and its log.
 
-    The configuration is TOML; with `port = 0` each listener gets a free port.
+    The configuration is TOML; with `port = 0` each listener gets a free port. `options` are
+    further ones of `trioute run`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "trioute.toml"
@@ -132,7 +135,7 @@ def running_router(folder: Path, configuration: str = PLAIN) -> Iterator[RouterP
     log = folder / "router.log"
     with log.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(
-            trioute("run", "--config", file),
+            trioute("run", "--config", file, *options),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

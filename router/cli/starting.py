@@ -1,0 +1,119 @@
+"""What `trioute run` begins with, and reads again on SIGHUP: the configuration file, and what was
+saved of the changes that were made while the router ran.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import attrs
+import structlog
+import trio
+
+from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.reload import Difference, NotApplied, find_differences
+from router.config.saved import Base, Keeper, Preference, Start, choose, load_base, load_saved
+from router.net.first_frames import find_too_long
+from router.node import Node
+
+log = structlog.get_logger("router")
+
+# Of how many differences the log names each.
+MOST_LOGGED = 50
+
+
+@attrs.frozen
+class Beginning:
+    """What to begin with. `keeper` is None where nothing is kept; `notes` are for the log."""
+
+    base: Base
+    start: Start
+    keeper: Keeper | None = None
+    put_aside: bool = False
+
+
+def begin(file: Path | None, state: Path | None, prefer: Preference | None) -> Beginning:
+    """Read what is to be run. Raises `router.errors.ConfigurationError`, and `OSError` where what
+    is changed cannot be kept in `state`.
+    """
+    base = load_base(file, [find_too_long])
+    if state is None:
+        return Beginning(base, Start(base.configuration))
+    _check_place(state, file)
+    saved = load_saved(state, [find_too_long])
+    start = choose(base, saved, state, prefer)
+    keeper = Keeper(state)
+    if saved is not None and not start.differences:
+        # the file has all of it, or is to count alone
+        keeper.put_aside()
+        return Beginning(base, start, keeper, put_aside=prefer == "file")
+    if saved is not None and saved.digest != base.digest:
+        # it was said that this counts, so that the next start need not ask again
+        keeper.save(base, start.configuration, saved.revision, state.stat().st_mtime)
+    return Beginning(base, start, keeper)
+
+
+def _check_place(state: Path, file: Path | None) -> None:
+    """Find out now, and not at the first change, that nothing can be kept there."""
+    problem = ""
+    if file is not None and state.absolute() == file.absolute():
+        problem = "is the configuration file itself; give --state a file of its own"
+    elif not os.access(state.parent, os.W_OK | os.X_OK):
+        problem = f"cannot be written: {state.parent} is no folder that the router may write to"
+    if problem:
+        raise InvalidConfiguration([Mistake(str(state), 0, 0, "", "", problem)])
+
+
+def tell_beginning(beginning: Beginning) -> None:
+    """Have the log say what is run that is not in the configuration file."""
+    base, differences = beginning.base, beginning.start.differences
+    if beginning.put_aside:
+        log.warning("what was saved is put aside, and the file is run", file=base.source)
+    if differences and beginning.keeper is not None:
+        log.warning(
+            "what was saved is run in place of the file",
+            saved=str(beginning.keeper.file),
+            file=base.source,
+            differences=len(differences),
+        )
+        _tell_each("saved", differences)
+
+
+def tell_end(node: Node) -> None:
+    """Have the log say what ends with the router because nobody saved it."""
+    if node.keeper is not None:
+        return
+    lost = find_differences(node.base.configuration, node.configuration)
+    if lost:
+        log.warning(
+            "changes are lost: with --state they would have been kept",
+            file=node.base.source,
+            differences=len(lost),
+        )
+        _tell_each("lost", lost)
+
+
+def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
+    for difference in differences[:MOST_LOGGED]:
+        log.warning(what, place=difference.place, what=difference.what)
+
+
+async def read_again(node: Node, file: Path | None) -> None:
+    """Read the configuration file again and run it, or say why not; what else was changed since
+    the start is undone by it.
+    """
+    if file is None:
+        log.warning("not read again: there is no configuration file")
+        return
+    try:
+        base = await trio.to_thread.run_sync(load_base, file, [find_too_long])
+        applied = await node.apply(base.configuration, f"SIGHUP: {file}", base)
+    except InvalidConfiguration as invalid:
+        for mistake in invalid.mistakes[:MOST_LOGGED]:
+            log.error("configuration refused", reason=str(mistake))
+    except NotApplied as refused:
+        for reason in refused.reasons[:MOST_LOGGED]:
+            log.error("configuration refused", reason=reason)
+    else:
+        log.info("configuration read again", file=str(file), differences=len(applied.differences))

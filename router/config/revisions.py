@@ -1,0 +1,78 @@
+"""The configurations that a router has run, the last of them, so that it can go back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from router.config.model import ENTITIES, Configuration
+from router.config.reload import Difference, key_of
+
+# How many are remembered, with the one that runs.
+MOST: Final = 20
+
+
+@attrs.frozen
+class Revision:
+    """One configuration: since when it was run, in seconds since 1970, what for, and what was other
+    in the one before.
+    """
+
+    number: int
+    at_s: float
+    cause: str
+    differences: tuple[Difference, ...]
+    configuration: Configuration
+
+
+class History:
+    """Those of one router, in memory; the first is what it began with."""
+
+    def __init__(self, configuration: Configuration, at_s: float, number: int = 1) -> None:
+        first = Revision(number, at_s, "start", (), configuration)
+        self._revisions: deque[Revision] = deque([first], MOST)
+
+    @property
+    def current(self) -> Revision:
+        """The one that runs."""
+        return self._revisions[-1]
+
+    def __iter__(self) -> Iterator[Revision]:
+        """The newest first."""
+        return reversed(self._revisions)
+
+    def find(self, number: int) -> Revision | None:
+        """The one of this number, if it is remembered."""
+        return next((each for each in self._revisions if each.number == number), None)
+
+    def add(
+        self,
+        configuration: Configuration,
+        differences: tuple[Difference, ...],
+        cause: str,
+        at_s: float,
+    ) -> Revision:
+        """Another one runs; what it has in common with the one before is kept once."""
+        before = self.current
+        kept = share(before.configuration, configuration)
+        revision = Revision(before.number + 1, at_s, cause, differences, kept)
+        self._revisions.append(revision)
+        return revision
+
+
+def share(old: Configuration, new: Configuration) -> Configuration:
+    """`new`, of the entities of `old` wherever they are the same."""
+    fields = {}
+    for entity in ENTITIES:
+        before, after = getattr(old, entity.attribute), getattr(new, entity.attribute)
+        if entity.repeated:
+            known = {key_of(each): each for each in before}
+            after = tuple(
+                known[key] if (key := key_of(each)) in known and known[key] == each else each
+                for each in after
+            )
+        fields[entity.attribute] = before if before == after else after
+    return Configuration(**fields)

@@ -1,0 +1,169 @@
+"""What was changed while a router ran, kept for its next start: a file beside the configuration's.
+
+It is a configuration as any other, and the whole of it, with a few lines in front that say which
+configuration file it was made over. That file may have been edited since. Then it is not for the
+router to say which of the two is meant: it does not start, and tells how they differ, until
+somebody says which (docs/decisions/0039-what-is-saved.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+import attrs
+
+from router.config.checks import Check
+from router.config.load import DEFAULT_SOURCE, default_text, load_configuration, parse_configuration
+from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.model import Configuration
+from router.config.reload import Difference, find_differences
+from router.config.replacing import remove_file, replace_file
+from router.config.shown import shown
+from router.config.write import format_configuration
+from router.errors import ConfigurationError
+
+Preference = Literal["saved", "file"]
+
+_HEAD: Final = """\
+# What was changed of a configuration while the router ran, and the whole of it: read in place of
+# the configuration file when the router starts. Written by trioute, and written again with each
+# change; it may hold passwords.
+#: over {source}
+#: which was {digest}
+#: revision {revision} of {at}
+
+"""
+# The digest of what was never a text.
+NO_TEXT: Final = f"sha256:{0:064}"
+_DIGEST: Final = re.compile(r"^#: which was (sha256:[0-9a-f]{64})$", re.MULTILINE)
+_REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
+
+
+@attrs.frozen
+class Base:
+    """What a configuration file says: what the router was told to run. `file` is None for the
+    embedded default; `digest` tells its text from any other.
+    """
+
+    configuration: Configuration
+    digest: str = NO_TEXT
+    file: Path | None = None
+
+    @property
+    def source(self) -> str:
+        """What it is called."""
+        return DEFAULT_SOURCE if self.file is None else str(self.file)
+
+
+@attrs.frozen
+class Saved:
+    """What was kept of the last run: its configuration, and the text that this was made over."""
+
+    configuration: Configuration
+    digest: str
+    revision: int
+
+
+@attrs.frozen
+class Start:
+    """What to run, and the `differences` of it from the configuration file."""
+
+    configuration: Configuration
+    differences: tuple[Difference, ...] = ()
+    revision: int = 0
+
+
+class Edited(ConfigurationError):
+    """The configuration file is not the one that changes were saved over."""
+
+
+def load_base(file: Path | None, further: Iterable[Check] = ()) -> Base:
+    """Read a configuration file, or the embedded default.
+
+    Raises `router.config.mistakes.InvalidConfiguration`.
+    """
+    if file is None:
+        text = default_text()
+        configuration = parse_configuration(text, source=DEFAULT_SOURCE, further=further)
+        return Base(configuration, _digest(text.encode()))
+    try:
+        # before the file is read: were it edited in between, that is found at the next start
+        digest = _digest(file.read_bytes())
+    except (OSError, ValueError):
+        # which is told with the reason
+        digest = NO_TEXT
+    return Base(load_configuration(file, further), digest, file)
+
+
+def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
+    """What was saved in a file; None where nothing was.
+
+    Raises InvalidConfiguration for what this router has not written.
+    """
+    if not file.exists():
+        return None
+    configuration = load_configuration(file, further)
+    text = file.read_text(encoding="utf-8")
+    digest, revision = _DIGEST.search(text), _REVISION.search(text)
+    if digest is None or revision is None:
+        problem = "does not say which configuration file it was saved over; give another --state"
+        raise InvalidConfiguration([Mistake(str(file), 0, 0, "", "", problem)])
+    return Saved(configuration, digest[1], int(revision[1]))
+
+
+def choose(base: Base, saved: Saved | None, file: Path, prefer: Preference | None) -> Start:
+    """What a router runs for which something was saved in `file`, or nothing.
+
+    Raises Edited where two things may be meant and `prefer` does not say which.
+    """
+    if saved is None:
+        return Start(base.configuration)
+    differences = find_differences(base.configuration, saved.configuration)
+    if not differences or prefer == "file":
+        return Start(base.configuration, (), saved.revision)
+    if prefer != "saved" and saved.digest != base.digest:
+        raise Edited(
+            f"{base.source} was edited since changes were saved over it in {file}, and not all of "
+            "them are in it. In what was saved there is, other than in the file:\n"
+            f"{shown(differences)}\n"
+            "With --prefer saved that is run, and with --prefer file the file, and what was saved "
+            f"is put aside as {aside(file)}"
+        )
+    return Start(saved.configuration, differences, saved.revision)
+
+
+def aside(file: Path) -> Path:
+    """Where what was saved is put that is not wanted any more."""
+    return file.with_name(f"{file.name}.old")
+
+
+class Keeper:
+    """Keeps what was changed in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def save(self, base: Base, configuration: Configuration, revision: int, at_s: float) -> None:
+        """Keep a configuration that is not the base any more, or nothing where it is; raises
+        OSError. `at_s` is in seconds since 1970.
+        """
+        if not find_differences(base.configuration, configuration):
+            remove_file(self.file)
+            return
+        at = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
+        head = _HEAD.format(source=base.source, digest=base.digest, revision=revision, at=at)
+        replace_file(self.file, head + format_configuration(configuration))
+
+    def put_aside(self) -> None:
+        """Have nothing saved, and what was under another name; raises OSError."""
+        if self.file.exists():
+            self.file.replace(aside(self.file))
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -1,0 +1,43 @@
+"""Differences between configurations, for people: a line for each entity and each attribute.
+
++ listener edge
+      port = 5673
+~ address router.config.address/orders
+      distribution = "closest" -> "multicast"
+- connector broker
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from router.config.mistakes import format_value
+from router.config.reload import SECRET, Difference, FieldChange
+
+SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
+_INDENT: Final = "      "
+
+
+def shown(differences: Iterable[Difference]) -> str:
+    """All of them, as one text without a line end."""
+    return "\n".join(line for difference in differences for line in shown_lines(difference))
+
+
+def shown_lines(difference: Difference) -> Iterator[str]:
+    """One of them; what was removed is named and no more."""
+    yield f"{SIGNS[difference.what]} {difference.place}"
+    if difference.what != "removed":
+        for field in difference.fields:
+            yield f"{_INDENT}{_field(field, is_new=difference.what == 'added')}"
+
+
+def _field(field: FieldChange, *, is_new: bool) -> str:
+    new = _value(field.new)
+    return f"{field.name} = {new if is_new else f'{_value(field.old)} -> {new}'}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "none"
+    return SECRET if value == SECRET else format_value(value)
