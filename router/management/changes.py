@@ -13,17 +13,20 @@ import attrs
 import trio
 
 from router.amqp.constants import Condition
+from router.config.log_settings import with_levels
 from router.config.model import Configuration, Entity
 from router.config.reload import Applied, NotApplied
 from router.errors import AmqpError
 from router.management.changeable import Changeable
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
+from router.management.entities.logs import LOG
 from router.management.entity_types import ENTITY_TYPES
 from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
 from router.management.making import (
     changed_settings,
     known_attribute,
     new_settings,
+    read_flag,
     same_type,
 )
 from router.management.requests import (
@@ -38,7 +41,7 @@ from router.management.requests import (
     Refused,
     Request,
 )
-from router.management.schema import EntityType
+from router.management.schema import EntityType, long_name
 from router.management.views import RouterView
 
 # What an answer that is one sentence may say of a list of reasons.
@@ -77,7 +80,14 @@ async def create(router: RouterView, request: Request) -> Answer:
 
 async def update(router: RouterView, request: Request) -> Answer:
     """Give an entity's attributes other values; those that are not named stay as they are."""
-    found = await find(router, request)
+    try:
+        found = await find(router, request)
+    except Refused as refused:
+        kind = request.text("type")
+        if refused.status == NOT_FOUND and kind and long_name(kind) == CONNECTION.long_name:
+            # as in Dispatch
+            raise Refused(BAD_REQUEST, refused.description) from None
+        raise
     if not isinstance(request.body, dict):
         raise Refused(BAD_REQUEST, "the body of an UPDATE is a map of attributes")
     given = _changed_attributes(found, request.body)
@@ -230,23 +240,68 @@ def _described(done: str, applied: Applied) -> str:
     return f"{done}; it is not saved, and lost when the router stops"
 
 
-# What is not configured.
+# What is no configuration, or more than one entity of it.
 
 
 async def _update_connection(router: RouterView, found: Found, given: dict[str, Any]) -> Answer:
-    """Close a connection, or leave it: its adminStatus is all that can be changed."""
-    for name, value in given.items():
-        if not known_attribute(CONNECTION, name).can_change:
-            raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
-        if value not in (ENABLED, DELETED):
-            raise Refused(BAD_REQUEST, f"{name}: give {ENABLED!r} or {DELETED!r}")
-    if given.get("adminStatus") == DELETED:
+    """Close a connection, or write its frames to the log, or no more."""
+    _only_changing(CONNECTION, given)
+    status = given.get("adminStatus", ENABLED)
+    if status not in (ENABLED, DELETED):
+        raise Refused(BAD_REQUEST, f"adminStatus: give {ENABLED!r} or {DELETED!r}")
+    if "enableProtocolTrace" in given:
+        traced = read_flag(given["enableProtocolTrace"])
+        if traced is not None and not isinstance(traced, bool):
+            raise Refused(BAD_REQUEST, "enableProtocolTrace: give true or false")
+        router.observed.traces.log_one(found.entity.pump, traced)
+        now_traced = router.observed.traces.is_logged(found.entity.pump)
+        found = Found(CONNECTION, attrs.evolve(found.entity, logs_frames=now_traced))
+    if status == DELETED:
         # the words are Dispatch's
         reason = "Connection forced-closed by management request"
         router.close(found.entity, AmqpError(Condition.CONNECTION_FORCED, reason))
     return Answer(found.told())
 
 
+async def _update_log(router: RouterView, found: Found, given: dict[str, Any]) -> Answer:
+    """Write other levels of one module of the log; null and `default` mean those of DEFAULT."""
+    _only_changing(LOG, given)
+    changeable = _changeable(router)
+    configuration = changeable.configuration
+    module, _ = found.entity
+    enabled = given.get("enable", _no_change)
+    settings = configuration.log
+    if enabled is not _no_change:
+        try:
+            settings = with_levels(settings, module.name, _levels(enabled))
+        except ValueError as refused:
+            raise Refused(BAD_REQUEST, f"enable: {str(refused)[:LONGEST_REASON]}") from None
+    wanted = attrs.evolve(configuration, log=settings)
+    applied = await _apply(changeable, wanted, f"UPDATE log {module.name}")
+    return Answer(found.told(), OK, _described("OK", applied))
+
+
+_no_change: Final = object()
+
+
+def _levels(enabled: Any) -> str | None:
+    """What Dispatch's words for levels mean, which are in capitals or not, and may be none."""
+    if enabled is None:
+        return None
+    if not isinstance(enabled, str):
+        raise Refused(BAD_REQUEST, "enable: give text")
+    text = enabled.lower().strip()
+    return None if text == "default" else text or "none"
+
+
+def _only_changing(entity_type: EntityType, given: dict[str, Any]) -> None:
+    """Raises Refused for what cannot be changed."""
+    for name in given:
+        if not known_attribute(entity_type, name).can_change:
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed")
+
+
 _UPDATES: Final[dict[str, Callable[[RouterView, Found, dict[str, Any]], Awaitable[Answer]]]] = {
     CONNECTION.long_name: _update_connection,
+    LOG.long_name: _update_log,
 }

@@ -116,9 +116,7 @@ def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
     """The value as the configuration file would have it, if it looks like one that is meant."""
     kind = wire_kind(field)
     if kind == "boolean":
-        if isinstance(value, str):
-            return _FLAGS.get(value.lower(), value)
-        return bool(value) if value in (0, 1) else value
+        return read_flag(value)
     if kind == "integer" or field.name == "port":
         if isinstance(value, float) and value.is_integer():
             return int(value)
@@ -129,6 +127,13 @@ def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value) if abs(value) < 10**_LONGEST_NUMBER else value
     return value
+
+
+def read_flag(value: Any) -> Any:
+    """True or False, if the value means one of them as in Dispatch; otherwise the value."""
+    if isinstance(value, str):
+        return _FLAGS.get(value.lower(), value)
+    return bool(value) if isinstance(value, int) and value in (0, 1) else value
 
 
 def _number(text: str) -> Any:

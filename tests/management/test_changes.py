@@ -294,3 +294,54 @@ def test_whatever_is_asked_is_answered_and_a_refusal_changes_nothing(asked: list
             assert (await ask(running, "READ", name="self")).status == 200
 
     trio.run(main)
+
+
+async def test_levels_of_the_log_change_while_it_runs() -> None:
+    async with running_node(CONFIGURATION) as running:
+        name = "log/AGENT"
+
+        async def enabled(value: Any) -> Any:
+            changed = await ask(running, "UPDATE", {"enable": value}, identity=name)
+            assert changed.status == 200
+            return changed.body.get("enable")
+
+        for value, told in (
+            ("debug+", "debug+"),
+            ("TRACE , Error info", "trace , error info"),
+            ("", "none"),
+            ("default", None),
+            ("warning+", "warning+"),
+            (None, None),
+        ):
+            assert await enabled(value) == told
+            levels = running.node.configuration.log.levels
+            assert levels == ({} if told is None else {"AGENT": told})
+        for body in (
+            {"enable": "foo"},
+            {"enable": 7},
+            {"module": "ROUTER"},
+            {"includeTimestamp": "blahblah"},
+            {"outputFile": "elsewhere.log"},
+        ):
+            assert (await ask(running, "UPDATE", body, identity=name)).status == 400
+        for operation in ("CREATE", "DELETE"):
+            answered = await ask(running, operation, {}, type="log", name=name)
+            assert answered.status == 501
+        same = {"includeTimestamp": True, "outputFile": "stderr"}
+        assert (await ask(running, "UPDATE", same, name="log/DEFAULT")).status == 200
+
+
+async def test_the_frames_of_one_connection_are_logged() -> None:
+    async with running_node(CONFIGURATION) as running, connect(url(running)):
+        (pump,) = running.pumps
+        number = str(pump.number)
+        for value, told in (("yes", True), ("off", False), (1, True), (False, False)):
+            body = {"enableProtocolTrace": value}
+            changed = await ask(running, "UPDATE", body, type="connection", identity=number)
+            assert changed.body["enableProtocolTrace"] is told
+            assert (pump.tap is not None) is told
+        body = {"enableProtocolTrace": "maybe"}
+        assert (await ask(running, "UPDATE", body, identity=number)).status == 400
+        # as in Dispatch, where any other entity is not found
+        gone = await ask(running, "UPDATE", {}, type="connection", identity="G10000")
+        assert gone.status == 400

@@ -64,6 +64,7 @@ CONNECTION: Final = EntityType(
             "boolean",
             "Whether its frames are written to the log.",
             lambda c: c.logs_frames,
+            changes=True,
         ),
         Attribute(
             "properties",

@@ -67,6 +67,7 @@ LOG: Final = EntityType(
             "The levels that are written, such as `debug+` or `info, warning+`; null where those "
             "of DEFAULT are.",
             _enabled,
+            changes=True,
         ),
         Attribute(
             "includeTimestamp", "boolean", "Of DEFAULT: always true.", _of_default(value=True)
@@ -78,7 +79,9 @@ LOG: Final = EntityType(
             "outputFile", "string", "Of DEFAULT: always stderr.", _of_default(value="stderr")
         ),
     ),
+    operations=("READ", "UPDATE"),
 )
+
 
 LOG_STATS: Final = EntityType(
     "logStats",
