@@ -105,6 +105,11 @@ def address_text(key: Any) -> str | None:
     return f"{classes.get(key[0], key[0])}:{key[1:]}"
 
 
+def _own_priority(address: Entity) -> Any:
+    priority = address.get("priority")
+    return priority if isinstance(priority, int) and priority >= 0 else None
+
+
 def authentication(connection: Entity) -> str:
     """How a peer said who it is, as qdstat tells it."""
     if not connection.get("isAuthenticated"):
@@ -255,7 +260,7 @@ ADDRESSES: Final = View(
     (
         _text("address", "key", rank=0, made=lambda address: address_text(address.get("key"))),
         _word("distribution", "distribution", rank=4),
-        _word("pri", "priority", rank=6),
+        _word("pri", "priority", rank=6, made=_own_priority),
         _count("in-proc", "inProcess", rank=5, detail=True),
         _count("local", "subscriberCount", rank=1),
         _count("remote", "remoteCount", rank=3),
@@ -354,7 +359,7 @@ POLICY: Final = View(
         _count("messages too large", "maxMessageSizeDenied", alarming=_some),
         _count("denials", "totalDenials", alarming=_some),
     ),
-    "There is no policy: whoever can connect may do anything.",
+    "The router tells nothing of a policy.",
     is_sheet=True,
 )
 

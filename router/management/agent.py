@@ -154,6 +154,12 @@ class Agent:
 
     async def _allowed(self, request: Request) -> Answer:
         """The answer to a request, or why whoever sent it may not ask for that."""
+        log.debug(
+            "management request",
+            connection=request.connection,
+            operation=request.properties.get("operation"),
+            type=request.properties.get("type") or request.properties.get("entityType"),
+        )
         try:
             check(self.router.observed.pumps, request.connection, request.operation)
         except Refused as refused:

@@ -21,6 +21,7 @@ from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
 from router.management.entities.link import LINK
 from router.management.entities.logs import LOG, LOG_STATS, log_counts, logs
+from router.management.entities.policy import POLICY
 from router.management.entities.router import ROUTER
 from router.management.schema import EntityType
 from router.management.views import RouterView
@@ -54,6 +55,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (CONNECTOR, lambda router: router.configuration.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
     (CONFIGURED_REDIRECT, lambda router: router.configuration.redirects),
+    (POLICY, lambda router: (router,)),
     (LOG, logs),
     (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),

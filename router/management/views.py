@@ -72,6 +72,10 @@ class Observed(Protocol):
     def forwarder(self) -> Any:
         """Its core."""
 
+    @property
+    def tallies(self) -> Any:
+        """What its listeners and connectors count their connections by."""
+
     def begin_turn(self) -> None:
         """Something is going to be done."""
 

@@ -77,7 +77,7 @@ def test_without_a_type_everything_is_told() -> None:
 
 def test_a_base_means_all_that_extend_it() -> None:
     kinds = {row[0] for row in query(["type"], entityType="configurationEntity")["results"]}
-    assert kinds == {f"{P}router", f"{P}listener", f"{P}log"}
+    assert kinds == {f"{P}router", f"{P}listener", f"{P}log", f"{P}policy"}
 
 
 def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:

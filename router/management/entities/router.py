@@ -83,7 +83,14 @@ ROUTER: Final = EntityType(
             )
         ),
         *integers((name, meaning, partial(_count, of)) for name, meaning, of in _COUNTERS),
-        *integers((("deliveriesTransit", "Between other routers: none.", constant(0)),)),
+        *integers(
+            (
+                ("deliveriesTransit", "Between other routers: none.", constant(0)),
+                ("deliveriesIngressRouteContainer", "From link routes: none.", constant(0)),
+                ("deliveriesEgressRouteContainer", "To link routes: none.", constant(0)),
+                ("deliveriesRedirectedToFallback", "To fallback: none.", constant(0)),
+            )
+        ),
     ),
     absent=(
         *("helloIntervalSeconds", "helloMaxAgeSeconds", "raIntervalSeconds"),
@@ -91,8 +98,6 @@ ROUTER: Final = EntityType(
         *("saslConfigName", "allowResumableLinkRoute", "timestampsInUTC", "timestampFormat"),
         *("allowUnsettledMulticast", "metadata", "blockedLinkCount", "linksBlocked"),
         *("deliveriesDelayed1Sec", "deliveriesDelayed10Sec", "deliveriesStuck"),
-        *("deliveriesIngressRouteContainer", "deliveriesEgressRouteContainer"),
-        "deliveriesRedirectedToFallback",
     ),
     operations=("READ", "UPDATE"),
     entity=configured("router"),

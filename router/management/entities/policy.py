@@ -1,0 +1,44 @@
+"""The policy, which is none: nothing is limited and nobody is denied anything by one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.empty import LACKING
+from router.management.schema import CONFIGURATION, Attribute, EntityType
+from router.management.views import RouterView
+
+
+def _processed(router: RouterView) -> int:
+    return sum(tally.opened for tally in router.observed.tallies)
+
+
+POLICY: Final = EntityType(
+    "policy",
+    "The policy: there is none, so whoever can connect may do anything.",
+    CONFIGURATION,
+    (
+        *identified(constant("policy"), constant("policy"), "policy"),
+        *integers((("maxConnections", "Null: there is no limit.", constant(None)),)),
+        Attribute("enableVhostPolicy", "boolean", "Always false.", constant(False)),
+        Attribute("enableVhostNamePatterns", "boolean", "Always false.", constant(False)),
+        Attribute("policyDir", "string", "Always empty.", constant("")),
+        Attribute("defaultVhost", "string", "Always empty.", constant("")),
+        *integers(
+            (
+                ("connectionsProcessed", "Connections that have been opened.", _processed),
+                ("connectionsDenied", "Denied by policy: none.", constant(0)),
+                (
+                    "connectionsCurrent",
+                    "Connections that are open.",
+                    lambda r: sum(1 for _ in r.connections()),
+                ),
+                ("linksDenied", "Denied by policy: none.", constant(0)),
+                ("totalDenials", "Denied by policy: nothing.", constant(0)),
+            )
+        ),
+    ),
+    absent=("maxMessageSize", "maxMessageSizeDenied"),
+    lacking=LACKING,
+)
