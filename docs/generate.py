@@ -7,8 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "deploy/prometheus"))
 
-# after the path, which the last of them needs: it is the tests' own
+# after the path, which some of them need: one is the tests' own, one lies beside what it writes
+import dashboard  # noqa: E402
+
 from router.config import reference as configuration  # noqa: E402
 from router.management import reference as management  # noqa: E402
 from router.metrics import reference as metrics  # noqa: E402
@@ -22,6 +25,7 @@ def main() -> None:
         "docs/reference/configuration.md": configuration.format_reference(),
         "docs/reference/management.md": management.format_reference(),
         "docs/reference/metrics.md": metrics.format_reference(),
+        "deploy/prometheus/trioute-dashboard.json": dashboard.format_dashboard(),
         protocol.PAGE: protocol.format_page(ROOT),
     }
     for name, text in pages.items():

@@ -8,7 +8,7 @@ There are only so many at a time, and only of connections that have lasted, so t
 and go leave no series behind. At each reading the labels that are free go to connectors'
 connections first and then to the busiest. Who found none free is among `other` until it ends, and a
 label ends with its connection, so no count ever moves from one series to another. The totals that
-go on are those of the listeners and connectors (docs/decisions/0038-connections-in-metrics.md).
+go on are those of the listeners and connectors (docs/decisions/0040-connections-in-metrics.md).
 """
 
 from __future__ import annotations

@@ -1,0 +1,410 @@
+"""The dashboard for Grafana, made from a table of panels and from the catalogue of metrics.
+
+`make docs` writes `trioute-dashboard.json` again. Every expression names metrics of the catalogue,
+whose meaning a panel shows as its description; a metric that is renamed or dropped ends here with
+an error and not in an empty panel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+
+MEANINGS: Final = {
+    **{metric.name: metric.meaning for metric in METRICS},
+    **{name: meaning for name, _, meaning in OF_THE_PROCESS},
+    "up": "Whether the router could be scraped.",
+}
+# What a histogram's series are called.
+_PART: Final = re.compile(r"_(bucket|sum|count)$")
+_NAME: Final = re.compile(r"\b(?:trioute_|process_|python_)\w+|\bup\b")
+# Of each router that is chosen, and of the job that the rules go by.
+OF: Final = 'job="trioute", instance=~"$instance"'
+RANGE: Final = "$__rate_interval"
+SOURCE: Final = {"type": "prometheus", "uid": "$datasource"}
+COLUMNS: Final = 24
+HEIGHT: Final = 8
+
+
+@attrs.frozen
+class Panel:
+    """One graph, or with `is_stat` one number: its expressions, each with a legend."""
+
+    title: str
+    expressions: tuple[tuple[str, str], ...]
+    unit: str = "short"
+    is_stat: bool = False
+    width: int = 8
+    is_stacked: bool = False
+
+
+def rate(name: str, *by: str, labels: str = "") -> str:
+    """How much a counter grows a second, summed by some labels."""
+    inside = f"{name}{{{OF}{', ' if labels else ''}{labels}}}"
+    return f"sum by ({', '.join(('instance', *by))}) (rate({inside}[{RANGE}]))"
+
+
+def total(name: str, *by: str, labels: str = "") -> str:
+    """What a gauge says, summed by some labels."""
+    inside = f"{name}{{{OF}{', ' if labels else ''}{labels}}}"
+    return f"sum by ({', '.join(('instance', *by))}) ({inside})"
+
+
+def top(expression: str, count: int = 10) -> str:
+    """The largest of what an expression gives."""
+    return f"topk({count}, {expression})"
+
+
+HERE: Final = "{{instance}}"
+
+
+def _stat(title: str, expression: str, unit: str = "short") -> Panel:
+    return Panel(title, ((expression, HERE),), unit, is_stat=True, width=4)
+
+
+ROWS: Final = (
+    (
+        "At a glance",
+        (
+            _stat("Up", f"up{{{OF}}}"),
+            _stat("Ready", f"trioute_ready{{{OF}}}"),
+            _stat("Running for", f"trioute_uptime_seconds{{{OF}}}", "s"),
+            _stat("Connections", total("trioute_connections")),
+            _stat("Deliveries a second", rate("trioute_deliveries_ingress_total"), "ops"),
+            _stat("Waiting", f"trioute_held_bytes{{{OF}}}", "bytes"),
+        ),
+    ),
+    (
+        "Deliveries",
+        (
+            Panel(
+                "In and out",
+                (
+                    (rate("trioute_deliveries_ingress_total"), f"{HERE} in"),
+                    (rate("trioute_deliveries_egress_total"), f"{HERE} out"),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Outcomes",
+                ((rate("trioute_deliveries_outcome_total", "outcome"), f"{HERE} {{{{outcome}}}}"),),
+                "ops",
+                is_stacked=True,
+            ),
+            Panel(
+                "Octets of messages",
+                (
+                    (rate("trioute_ingress_bytes_total"), f"{HERE} in"),
+                    (rate("trioute_egress_bytes_total"), f"{HERE} out"),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Unsettled",
+                (
+                    (
+                        total("trioute_deliveries_unsettled", "direction"),
+                        f"{HERE} {{{{direction}}}}",
+                    ),
+                ),
+            ),
+            Panel("Waiting for a receiver", ((f"trioute_deliveries_waiting{{{OF}}}", HERE),)),
+            Panel(
+                "Dropped and given to another",
+                (
+                    (rate("trioute_deliveries_dropped_presettled_total"), f"{HERE} dropped"),
+                    (rate("trioute_deliveries_redelivered_total"), f"{HERE} redelivered"),
+                ),
+                "ops",
+            ),
+        ),
+    ),
+    (
+        "What is held up",
+        (
+            Panel(
+                "Links without credit",
+                ((total("trioute_links_blocked", "direction"), f"{HERE} {{{{direction}}}}"),),
+            ),
+            Panel(
+                "Links that carry nothing, by reason",
+                (
+                    (
+                        total("trioute_links_held_up", "direction", "reason") + " > 0",
+                        f"{HERE} {{{{direction}}}} {{{{reason}}}}",
+                    ),
+                ),
+                is_stacked=True,
+            ),
+            Panel("Connections held back", ((f"trioute_connections_held_back{{{OF}}}", HERE),)),
+        ),
+    ),
+    (
+        "Addresses",
+        (
+            Panel(
+                "Busiest",
+                (
+                    (
+                        top(rate("trioute_address_deliveries_ingress_total", "address")),
+                        f"{HERE} {{{{address}}}}",
+                    ),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Most waiting",
+                (
+                    (
+                        top(total("trioute_address_deliveries_waiting", "address")),
+                        f"{HERE} {{{{address}}}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Not accepted",
+                (
+                    (
+                        top(
+                            rate(
+                                "trioute_address_deliveries_outcome_total",
+                                "address",
+                                "outcome",
+                                labels='outcome!="accepted"',
+                            )
+                        ),
+                        f"{HERE} {{{{address}}}} {{{{outcome}}}}",
+                    ),
+                ),
+                "ops",
+            ),
+        ),
+    ),
+    (
+        "Connections",
+        (
+            Panel(
+                "By listener and connector",
+                (
+                    (
+                        total("trioute_connections", "endpoint", "direction"),
+                        f"{HERE} {{{{endpoint}}}} {{{{direction}}}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Opened, failed, refused",
+                (
+                    (
+                        rate("trioute_connections_opened_total", "endpoint"),
+                        f"{HERE} {{{{endpoint}}}} opened",
+                    ),
+                    (
+                        rate("trioute_connections_failed_total", "endpoint"),
+                        f"{HERE} {{{{endpoint}}}} failed",
+                    ),
+                    (
+                        rate("trioute_connections_unauthenticated_total", "endpoint"),
+                        f"{HERE} {{{{endpoint}}}} refused",
+                    ),
+                ),
+                "ops",
+            ),
+            Panel(
+                "On the wire",
+                (
+                    (
+                        rate("trioute_connections_received_bytes_total", "endpoint"),
+                        f"{HERE} {{{{endpoint}}}} in",
+                    ),
+                    (
+                        rate("trioute_connections_sent_bytes_total", "endpoint"),
+                        f"{HERE} {{{{endpoint}}}} out",
+                    ),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Who sends most",
+                (
+                    (
+                        top(
+                            rate(
+                                "trioute_connection_received_bytes_total",
+                                "connection",
+                                "container",
+                                "user",
+                            )
+                        ),
+                        f"{HERE} {{{{connection}}}} {{{{user}}}} {{{{container}}}}",
+                    ),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Whose messages wait",
+                (
+                    (
+                        top(total("trioute_connection_held_bytes", "connection", "container")),
+                        f"{HERE} {{{{connection}}}} {{{{container}}}}",
+                    ),
+                ),
+                "bytes",
+            ),
+            Panel(
+                "Who does not read",
+                (
+                    (
+                        top(total("trioute_connection_unsent_bytes", "connection", "container")),
+                        f"{HERE} {{{{connection}}}} {{{{container}}}}",
+                    ),
+                ),
+                "bytes",
+            ),
+        ),
+    ),
+    (
+        "Room",
+        (
+            Panel(
+                "Memory of the router, by reason",
+                ((total("trioute_memory_bytes", "reason"), f"{HERE} {{{{reason}}}}"),),
+                "bytes",
+                is_stacked=True,
+            ),
+            Panel(
+                "What may wait, and does",
+                (
+                    (f"trioute_held_bytes{{{OF}}}", f"{HERE} waits"),
+                    (f"trioute_held_limit_bytes{{{OF}}}", f"{HERE} may wait"),
+                ),
+                "bytes",
+            ),
+            Panel(
+                "Memory of the process",
+                ((f"process_resident_memory_bytes{{{OF}}}", HERE),),
+                "bytes",
+            ),
+            Panel("Processor", ((rate("process_cpu_seconds_total"), HERE),), "percentunit"),
+            Panel("File descriptors", ((f"process_open_fds{{{OF}}}", HERE),)),
+            Panel(
+                "Links and sessions",
+                (
+                    (total("trioute_links", "direction"), f"{HERE} links {{{{direction}}}}"),
+                    (f"trioute_sessions{{{OF}}}", f"{HERE} sessions"),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def names_in(expression: str) -> list[str]:
+    """The metrics that an expression reads; KeyError for one that there is not."""
+    names = list(dict.fromkeys(_NAME.findall(expression)))
+    for name in names:
+        if name not in MEANINGS and _PART.sub("", name) not in MEANINGS:
+            raise KeyError(f"there is no metric {name}")
+    return names
+
+
+def _described(panel: Panel) -> str:
+    names = [name for expression, _ in panel.expressions for name in names_in(expression)]
+    return "\n\n".join(
+        f"`{name}`: {MEANINGS[name if name in MEANINGS else _PART.sub('', name)]}"
+        for name in dict.fromkeys(names)
+    )
+
+
+def _panel(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
+    custom = {"fillOpacity": 20, "showPoints": "never"}
+    if panel.is_stacked:
+        custom["stacking"] = {"mode": "normal", "group": "A"}  # type: ignore[assignment]
+    return {
+        "id": number,
+        "type": "stat" if panel.is_stat else "timeseries",
+        "title": panel.title,
+        "description": _described(panel),
+        "datasource": SOURCE,
+        "gridPos": {"x": x, "y": y, "w": panel.width, "h": 4 if panel.is_stat else HEIGHT},
+        "fieldConfig": {
+            "defaults": {"unit": panel.unit, "min": 0, "custom": {} if panel.is_stat else custom},
+            "overrides": [],
+        },
+        "options": {} if panel.is_stat else {"tooltip": {"mode": "multi", "sort": "desc"}},
+        "targets": [
+            {
+                "refId": chr(ord("A") + index),
+                "datasource": SOURCE,
+                "editorMode": "code",
+                "expr": expression,
+                "legendFormat": legend,
+            }
+            for index, (expression, legend) in enumerate(panel.expressions)
+        ],
+    }
+
+
+def _panels() -> Iterator[dict[str, Any]]:
+    number = y = 0
+    for title, panels in ROWS:
+        number += 1
+        position = {"x": 0, "y": y, "w": COLUMNS, "h": 1}
+        yield {"id": number, "type": "row", "title": title, "gridPos": position,
+               "collapsed": False, "panels": []}  # fmt: skip
+        y += 1
+        x = height = 0
+        for panel in panels:
+            if x + panel.width > COLUMNS:
+                x = 0
+                y += height
+            number += 1
+            made = _panel(panel, number, x, y)
+            yield made
+            height = made["gridPos"]["h"]
+            x += panel.width
+        y += height
+
+
+def dashboard() -> dict[str, Any]:
+    """The dashboard as Grafana imports it."""
+    return {
+        "uid": "trioute",
+        "title": "Trioute",
+        "tags": ["trioute", "amqp"],
+        "schemaVersion": 38,
+        "version": 1,
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-1h", "to": "now"},
+        "templating": {
+            "list": [
+                {"name": "datasource", "type": "datasource", "query": "prometheus"},
+                {
+                    "name": "instance",
+                    "type": "query",
+                    "datasource": SOURCE,
+                    "query": {"query": 'label_values(trioute_build_info{job="trioute"}, instance)',
+                              "refId": "instance"},
+                    "refresh": 2,
+                    "multi": True,
+                    "includeAll": True,
+                    "allValue": ".*",
+                    "current": {"text": "All", "value": "$__all"},
+                },
+            ]
+        },
+        "annotations": {"list": []},
+        "panels": list(_panels()),
+    }  # fmt: skip
+
+
+def format_dashboard() -> str:
+    """The file."""
+    return json.dumps(dashboard(), indent=2) + "\n"
