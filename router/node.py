@@ -23,6 +23,7 @@ from router.core.treating import Treating
 from router.endpoints import Endpoints, Listening, Prepared
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
+from router.management.trace_streams import Streams
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
@@ -263,10 +264,12 @@ class Node:
             exchange,
             now,
             self.journal,
+            streams=Streams(self.table),
             changeable=self,
         )
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"
+        own.start_soon(view.streams.run)
         await own.start(Agent(view, dial, agent_id).run)
         self.readiness.watch(self._lost_agent)
 

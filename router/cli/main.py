@@ -14,6 +14,7 @@ from router.cli.receive import receive
 from router.cli.run import run
 from router.cli.send import send
 from router.cli.stat import stat
+from router.cli.trace import trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,6 +30,7 @@ main.add_command(check)
 main.add_command(passwd)
 main.add_command(send)
 main.add_command(receive)
+main.add_command(trace)
 main.add_command(manage)
 main.add_command(stat)
 main.add_command(explain)

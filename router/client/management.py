@@ -111,6 +111,13 @@ class ManagementClient:
         self._one_at_a_time = trio.Lock()
         self._asked = 0
 
+    async def open_receiver(self, *, credit: int) -> Receiver:
+        """Another receiver on the same connection, from a node that the router makes for it: for
+        what an operation sends besides its answer. Raises LinkLost and ConnectionLost.
+        """
+        receiver: Receiver = await self._replies.client.open_receiver(None, credit=credit)
+        return receiver
+
     async def request(
         self,
         operation: str,

@@ -90,11 +90,15 @@ class Agent:
             requests = await connection.open_receiver(
                 NODE, credit=CREDIT, max_message_size=LARGEST_CHANGE_BYTES
             )
+            self.router.streams.connection = connection
             started()
-            async for received in requests:
-                await self._serve_one(received, sender)
-                # an answer may have taken a while to make: others first
-                await trio.lowlevel.checkpoint()
+            try:
+                async for received in requests:
+                    await self._serve_one(received, sender)
+                    # an answer may have taken a while to make: others first
+                    await trio.lowlevel.checkpoint()
+            finally:
+                self.router.streams.connection = None
 
     async def _serve_one(self, received: Received, sender: Sender) -> None:
         """Answer one request, if it says where the answer is to go."""

@@ -37,6 +37,7 @@ NODE_OPERATIONS: Final = (
     "GET-JSON-SCHEMA",
     "GET-LOG",
     "EXPLAIN",
+    "TRACE",
 )
 
 MANAGEMENT: Final = EntityType(

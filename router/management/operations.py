@@ -25,6 +25,7 @@ from router.management.requests import (
     Rows,
 )
 from router.management.schema import PREFIX, Attribute, EntityType, long_name
+from router.management.trace import trace
 from router.management.views import RouterView
 
 # Of the schema as JSON.
@@ -188,4 +189,5 @@ _NODE_ANSWERS: Final = {
     "GET-JSON-SCHEMA": _get_json_schema,
     "GET-LOG": get_log,
     "EXPLAIN": explain,
+    "TRACE": trace,
 }

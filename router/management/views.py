@@ -20,6 +20,7 @@ from router.engine.naming import link_identity
 from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.changeable import Changeable
+from router.management.trace_streams import Streams
 
 # The classes that Dispatch puts before an address: those within this router, those of another
 # one, and those of clients.
@@ -95,6 +96,7 @@ class RouterView:
     observed: Observed
     started_at: float
     journal: Journal = attrs.field(factory=Journal, repr=False)
+    streams: Streams = attrs.field(factory=Streams, repr=False)
     # links that were seen without credit: their delivery-count then, and when that was first seen
     dry: dict[str, tuple[int, float]] = attrs.field(factory=dict, repr=False)
 

@@ -61,20 +61,22 @@ class Tap:
         connection = pump.connection
         self.pump = pump
         self.listening: list[Listening] = []
-        kept = connection.kept
         unsent = connection.outbox.output.size()
-        from_start = not (connection.frames_received or connection.phase or kept or unsent)
+        from_start = not (
+            connection.frames_received or connection.phase or connection.kept or unsent
+        )
         self._incoming = _Direction(from_start=from_start)
         self._outgoing = _Direction(from_start=from_start)
-        # what was read and is no whole frame yet, and what was written and has not left
-        self._kept = kept
+        self._has_begun = False
+        # what was written and has not left is told of no more
         self._outgoing.watcher.skip(unsent)
 
     def received(self, octets: Any) -> None:
         """Octets were read, and nothing has come of them yet."""
-        if self._kept:
-            kept, self._kept = self._kept, b""
-            self._tell(self._incoming, kept, incoming=True)
+        if not self._has_begun:
+            # a frame whose begin came earlier is told whole
+            self._has_begun = True
+            self._tell(self._incoming, self.pump.connection.kept, incoming=True)
         self._tell(self._incoming, octets, incoming=True)
 
     def sent(self, octets: Any) -> None:
@@ -108,16 +110,27 @@ class Traces:
         # whether frames of connections that nothing is said of are logged
         self._logs_all = False
 
-    def listen(self, listening: Listening) -> None:
-        """Begin to tell somebody."""
+    def listen(
+        self,
+        wants: Callable[[Pump], bool],
+        hear: Callable[[Frame], None],
+        turned: Callable[[], None] | None = None,
+    ) -> Listening:
+        """Begin to tell somebody (see `Listening`), until `stop`."""
+        listening = Listening(wants, hear, turned)
         self._listening.append(listening)
         self.look_at_all()
+        return listening
 
     def stop(self, listening: Listening) -> None:
         """Tell somebody no more."""
         if listening in self._listening:
             self._listening.remove(listening)
         self.look_at_all()
+
+    def is_idle(self) -> bool:
+        """Whether nobody listens to any connection, but for the log."""
+        return not self._listening
 
     def log_all(self, on: bool) -> None:
         """Log the frames of all connections that nothing else is said of, or no more."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from router.amqp.framing import AMQP_HEADER, encode_frame
-from router.amqp.performatives import Attach, Close, Detach, Open, Transfer
+from router.amqp.performatives import Attach, Begin, Close, Detach, Open, Transfer
 from router.config.model import Configuration, ListenerSettings
-from router.net.tracing import Frame, Listening
+from router.net.tracing import Frame
 
 from support.loopback import Running, dialled, running_node
 from support.transcripts import attach_receiver
@@ -18,10 +18,9 @@ class Ear:
         self.frames: list[Frame] = []
         self.turns = 0
         self.traces = running.node.exchange.traces
-        self.listening = Listening(
+        self.listening = self.traces.listen(
             lambda pump: pump.number in numbers or not numbers, self.frames.append, self._turned
         )
-        self.traces.listen(self.listening)
 
     def _turned(self) -> None:
         self.turns += 1
@@ -96,6 +95,23 @@ async def test_a_tap_in_the_middle_of_a_frame_begins_with_what_was_kept_of_it() 
         await peer.hear_until(Attach)
         assert ear.names(incoming=True) == ["attach"]
         assert ear.names(incoming=False)[0] == "attach"
+
+
+async def test_a_tap_in_the_middle_of_a_read_begins_with_the_next() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        heard: list[Frame] = []
+        # wanted once the peer is known, which is while its first octets are looked at
+        traces = running.node.exchange.traces
+        traces.listen(lambda pump: pump.connection.remote_open is not None, heard.append)
+        begin = encode_frame(0, Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9))
+        attach = encode_frame(0, attach_receiver(0, "q"))
+        opened = AMQP_HEADER + encode_frame(0, Open("ada"))
+        await peer.stream.send_all(opened + begin + attach[:20])
+        await peer.octets(8)
+        await peer.hear_until(Begin)
+        await peer.stream.send_all(attach[20:])
+        await peer.hear_until(Attach)
+        assert [each.words.name for each in heard if each.incoming] == ["attach"]
 
 
 async def test_what_had_been_written_before_is_not_told_in_pieces() -> None:

@@ -1,0 +1,130 @@
+"""`trioute trace`: see what passes over a router's connections, while it happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import click
+
+from router.amqp.message import AmqpValue, Message
+from router.cli.asking import Place, ask, place_options
+from router.cli.render import as_json
+from router.cli.trace_lines import format_line
+from router.client import ManagementClient
+from router.errors import AmqpError
+
+# Messages of up to fifty lines that may be on their way.
+CREDIT: Final = 20
+
+
+@attrs.frozen
+class Wanted:
+    """What is asked for, and how it is printed; `count` is how many frames end it."""
+
+    body: dict[str, Any]
+    as_json: bool
+    count: int | None
+
+
+@click.command()
+@click.option("--connection", metavar="NUMBER", help="One connection, by its number.")
+@click.option("--container", metavar="ID", help="The connections of a container.")
+@click.option("--user", metavar="NAME", help="The connections of a user.")
+@click.option("--peer", metavar="HOST[:PORT]", help="The connections from a host, or a port of it.")
+@click.option("--all", "every", is_flag=True, help="All connections, but for those of traces.")
+@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line.")
+@click.option(
+    "--count", type=click.IntRange(min=1), metavar="FRAMES", help="End after so many frames."
+)
+@place_options
+def trace(
+    place: Place,
+    connection: str | None,
+    container: str | None,
+    user: str | None,
+    peer: str | None,
+    every: bool,
+    as_lines: bool,
+    count: int | None,
+) -> None:
+    """See the frames that pass over a router's connections, decoded, while they do.
+
+    Who connects later is seen from its first octet on. What a peer proves itself with is never
+    shown, and of messages the first octets are. Ctrl-C ends it.
+    """
+    given = {
+        "connection": connection,
+        "container": container,
+        "user": user,
+        "peer": peer,
+        "all": every or None,
+    }
+    body = {name: value for name, value in given.items() if value is not None}
+    if len(body) != 1:
+        names = ", ".join(f"--{name}" for name in given)
+        raise click.UsageError(f"say what is to be traced, by one of {names}")
+    wanted = Wanted(body, as_lines, count)
+    ask(place, lambda management: follow(management, wanted))
+
+
+async def follow(management: ManagementClient, wanted: Wanted) -> None:
+    """Ask for a trace and print its lines until there were enough, or this is cancelled."""
+    lines = await management.open_receiver(credit=CREDIT)
+    begun = await management.request("TRACE", None, {**wanted.body, "to": lines.address})
+    click.echo(f"trioute: {_begun(begun, wanted)}", err=True)
+    printer = Printer(wanted)
+    async for received in lines:
+        received.accept()
+        try:
+            message = received.message
+        except AmqpError:
+            continue
+        if not printer.show(message):
+            return
+
+
+def _begun(begun: Any, wanted: Wanted) -> str:
+    """What is said on standard error once the trace is on."""
+    numbers = begun.get("connections", []) if isinstance(begun, dict) else []
+    text = f"tracing connection{'s' * (len(numbers) != 1)} {', '.join(map(str, numbers)) or 'none'}"
+    return text if "connection" in wanted.body else f"{text}, and whoever comes"
+
+
+class Printer:
+    """Prints what comes, and says when lines were left out."""
+
+    def __init__(self, wanted: Wanted, echo: Callable[..., None] = click.echo) -> None:
+        self._wanted = wanted
+        self._echo = echo
+        self._left = wanted.count
+        self._dropped = 0
+
+    def show(self, message: Message) -> bool:
+        """Print the lines of a message; False when that was enough."""
+        self._tell_dropped(message)
+        body = message.body[0] if message.body else None
+        lines = body.value if isinstance(body, AmqpValue) else []
+        for line in lines if isinstance(lines, list) else []:
+            if isinstance(line, dict):
+                self._echo(json.dumps(as_json(line)) if self._wanted.as_json else format_line(line))
+                if self._is_last(line):
+                    return False
+        return True
+
+    def _is_last(self, line: dict[Any, Any]) -> bool:
+        if self._left is not None and line.get("kind") != "connection":
+            self._left -= 1
+        return self._left == 0
+
+    def _tell_dropped(self, message: Message) -> None:
+        dropped = (message.application_properties or {}).get("dropped")
+        if isinstance(dropped, int) and dropped > self._dropped:
+            count = dropped - self._dropped
+            self._dropped = int(dropped)
+            if self._wanted.as_json:
+                self._echo(json.dumps({"kind": "dropped", "count": count}))
+            else:
+                self._echo(f"trioute: {count} lines were left out: they came too fast", err=True)

@@ -1,0 +1,149 @@
+"""TRACE: have what passes over connections sent to a receiver of the asker's, until it is gone.
+
+The body says where `to`, and which connections: one by its number (`connection`), those of a
+`container` or a `user`, those from a `peer`, by host or by host and port, or `all` there are. Who
+connects later is traced as well where it is one of these. (docs/how-to/trace.md tells what comes.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
+from router.management.trace_streams import MOST_TRACES, Line, TooMany, Trace
+from router.management.views import RouterView
+
+LONGEST: Final = 512
+KINDS: Final = ("connection", "container", "user", "peer", "all")
+
+
+def trace(router: RouterView, request: Request) -> dict[str, Any]:
+    """Begin a trace; tells its number, and of which connections there are now it is."""
+    asked = request.body
+    if not isinstance(asked, dict):
+        raise Refused(BAD_REQUEST, "the body of a TRACE is a map")
+    unknown = [key for key in asked if key not in ("to", *KINDS)]
+    if unknown:
+        raise Refused(BAD_REQUEST, f"TRACE knows no {str(unknown[0])[:100]!r}")
+    wants = _wants(asked)
+    to = _text(asked, "to")
+    receivers = router.streams.receivers(to)
+    if not receivers:
+        raise Refused(BAD_REQUEST, "nobody receives at the address that `to` names")
+    carriers = router.streams.carriers() | receivers | {request.connection}
+    pumps = [pump for pump in router.observed.pumps.values() if wants(pump)]
+    if "connection" in asked:
+        if not pumps:
+            raise Refused(NOT_FOUND, f"there is no connection {asked['connection']}")
+        if pumps[0].number in carriers:
+            raise Refused(
+                BAD_REQUEST,
+                f"connection {pumps[0].number} carries a trace itself, and so cannot be traced",
+            )
+    started = _start(router, to, request.connection)
+    frames = Frames(router, started)
+    listening = router.observed.traces.listen(wants, frames.hear)
+    started.at_end = lambda: router.observed.traces.stop(listening)
+    numbers = [str(pump.number) for pump in pumps if pump.number not in carriers]
+    return {"trace": started.number, "connections": numbers}
+
+
+def _start(router: RouterView, to: str, asker: int | None) -> Trace:
+    try:
+        return router.streams.begin(to, asker)
+    except TooMany:
+        reason = f"{MOST_TRACES} traces are under way, and there may be no more"
+        raise Refused(BAD_REQUEST, reason) from None
+
+
+def _text(asked: dict[Any, Any], key: str) -> str:
+    value = asked.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(int(value))
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST:
+        raise Refused(BAD_REQUEST, f"{key} is no text of 1 to {LONGEST} characters")
+    return value
+
+
+def _wants(asked: dict[Any, Any]) -> Callable[[Any], bool]:
+    """What picks the connections that are asked for."""
+    given = [kind for kind in KINDS if kind in asked]
+    if len(given) != 1:
+        raise Refused(BAD_REQUEST, f"TRACE needs one of {', '.join(KINDS)}")
+    (kind,) = given
+    if kind == "all":
+        if asked["all"] is not True:
+            raise Refused(BAD_REQUEST, "all is true or is not given")
+        return lambda _: True
+    value = _text(asked, kind)
+    if kind == "connection":
+        return lambda pump: str(pump.number) == value
+    if kind == "user":
+        return lambda pump: pump.connection.user == value
+    if kind == "peer":
+        return lambda pump: value in (pump.connection.name, _host(pump.connection.name))
+    return lambda pump: _container(pump) == value
+
+
+def _host(name: str) -> str:
+    return name.rpartition(":")[0].strip("[]")
+
+
+def _container(pump: Any) -> str | None:
+    opened = pump.connection.remote_open
+    return None if opened is None else str(opened.container_id)
+
+
+class Frames:
+    """Makes lines for a trace out of the frames of connections."""
+
+    def __init__(self, router: RouterView, trace: Trace) -> None:
+        self._router = router
+        self._trace = trace
+        # what the asker has been told of each connection
+        self._told: dict[int, Line] = {}
+
+    def hear(self, frame: Any) -> None:
+        """A frame passes."""
+        number = frame.pump.number
+        if number in self._router.streams.carriers():
+            return
+        self.introduce(frame.pump)
+        words = frame.words
+        line: Line = {
+            "kind": "frame",
+            "connection": str(number),
+            "direction": "in" if frame.incoming else "out",
+            "channel": frame.channel,
+            "name": words.name,
+            "code": words.code,
+            "fields": words.fields,
+        }
+        if words.payload_bytes:
+            line |= {"payload": words.payload, "payloadBytes": words.payload_bytes}
+        if words.note:
+            line["note"] = words.note
+        self._trace.add(line)
+
+    def introduce(self, pump: Any) -> None:
+        """Say who the peer of a connection is, once that is known and whenever more of it is."""
+        line = connection_line(pump)
+        if self._told.get(pump.number) != line:
+            self._told[pump.number] = line
+            self._trace.add(dict(line))
+
+
+def connection_line(pump: Any) -> Line:
+    """Who is on a connection."""
+    line: Line = {
+        "kind": "connection",
+        "connection": str(pump.number),
+        "peer": pump.connection.name,
+    }
+    if pump.connection.user is not None:
+        line["user"] = pump.connection.user
+    container = _container(pump)
+    if container is not None:
+        line["container"] = container[:LONGEST]
+    return line

@@ -1,0 +1,197 @@
+"""Traces under way: what passes over connections, sent to whoever asked for it while it happens.
+
+A trace is asked for by TRACE (`router.management.trace`) and sent to a receiver of the asker's. It
+goes by that receiver's credit: what there is none for waits, so much and no more, and what comes
+then is left out and counted. When the receiver is gone, the trace is over.
+
+Connections that carry a trace are not traced: what one of them carried would be traced again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import attrs
+import structlog
+import trio
+
+from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
+from router.amqp.performatives import Accepted
+from router.amqp.types import Timestamp
+from router.client import ClientError, Sender, Sending
+from router.client.connection import ClientConnection
+from router.core.table import AddressTable
+
+log = structlog.get_logger("router.management")
+
+MOST_TRACES: Final = 8
+# What waits for the receiver of one trace to have credit.
+MOST_WAITING: Final = 2000
+MOST_WAITING_CHARACTERS: Final = 1024 * 1024
+# What goes in one message, and how many messages may be on their way.
+LINES_AT_ONCE: Final = 50
+CHARACTERS_AT_ONCE: Final = 64 * 1024
+MESSAGES_AT_ONCE: Final = 4
+# How often it is looked whether the receiver is still there, and told that the trace is.
+BEAT_S: Final = 0.5
+LINE_TTL_MS: Final = 10_000
+
+SUBJECT: Final = "trace"
+
+Line = dict[str, Any]
+
+
+class Trace:
+    """One trace: what waits to be sent, and to where."""
+
+    def __init__(self, number: int, to: str, asker: int | None) -> None:
+        self.number = number
+        self.to = to
+        self.asker = asker
+        # what to call when it is over
+        self.at_end: Callable[[], None] = _nothing
+        self.dropped = 0
+        self._lines: deque[tuple[Line, int]] = deque()
+        self._characters = 0
+        self._some = trio.Event()
+        # of messages that have no outcome yet, how many lines are in them
+        self._sent: dict[Sending, int] = {}
+
+    def add(self, line: Line) -> None:
+        """Have a line sent, or counted as left out where too much waits already."""
+        size = sum(len(value) for value in line.values() if isinstance(value, str))
+        size += sum(map(len, line.get("fields", {}).values()))
+        too_many = len(self._lines) >= MOST_WAITING
+        if too_many or self._characters + size > MOST_WAITING_CHARACTERS:
+            self.dropped += 1
+            return
+        line["at"] = Timestamp(int(time.time() * 1000))
+        self._lines.append((line, size))
+        self._characters += size
+        self._some.set()
+
+    async def wait(self) -> None:
+        """Wait until there is a line, or for as long as the asker may go without a message."""
+        if not self._lines:
+            self._some = trio.Event()
+            with trio.move_on_after(BEAT_S):
+                await self._some.wait()
+
+    def is_waiting(self) -> bool:
+        """Whether there are lines to be sent."""
+        return bool(self._lines)
+
+    def send(self, sender: Sender) -> None:
+        """Send the lines that go next, or none, and how many were left out so far."""
+        taken: list[Line] = []
+        characters = 0
+        while self._lines and len(taken) < LINES_AT_ONCE and characters < CHARACTERS_AT_ONCE:
+            line, size = self._lines.popleft()
+            characters += size
+            taken.append(line)
+        self._characters -= characters
+        message = Message(
+            header=Header(ttl=LINE_TTL_MS),
+            properties=Properties(to=self.to, subject=SUBJECT),
+            application_properties={"trace": self.number, "dropped": self.dropped},
+            body=(AmqpValue(taken),),
+        )
+        self._sent[sender.send_nowait(encode_message(message))] = len(taken)
+
+    def told(self, sending: Sending) -> None:
+        """What became of lines that were sent: where nobody took them, they are left out, too."""
+        count = self._sent.pop(sending, 0)
+        if not isinstance(sending.outcome, Accepted):
+            self.dropped += count
+
+
+def _nothing() -> None:
+    """There is nothing to be done."""
+
+
+class TooMany(Exception):
+    """There are as many traces as there may be."""
+
+
+@attrs.define(eq=False)
+class Streams:
+    """The traces of one router. They are sent while `run` runs, over the connection of its agent,
+    which is None while there is none.
+    """
+
+    table: AddressTable | None = None
+    connection: ClientConnection | None = None
+    under_way: dict[int, Trace] = attrs.field(factory=dict)
+    _last: int = 0
+    _nursery: trio.Nursery | None = None
+
+    def carriers(self) -> set[int]:
+        """The connections that carry a trace."""
+        found = set()
+        for trace in self.under_way.values():
+            found |= self.receivers(trace.to)
+            if trace.asker is not None:
+                found.add(trace.asker)
+        return found
+
+    def receivers(self, to: str) -> set[int]:
+        """The connections whose links receive from an address."""
+        address = None if self.table is None else self.table.find(to)
+        consumers: Iterable[Any] = () if address is None else address.consumers
+        return {consumer.link.session.connection.number for consumer in consumers}
+
+    def begin(self, to: str, asker: int | None) -> Trace:
+        """A new trace for the receiver at `to`; raises TooMany."""
+        if self._nursery is None or len(self.under_way) >= MOST_TRACES:
+            raise TooMany
+        self._last += 1
+        trace = self.under_way[self._last] = Trace(self._last, to, asker)
+        self._nursery.start_soon(self._run, trace)
+        return trace
+
+    async def run(self) -> None:
+        """Send what traces have, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            await trio.sleep_forever()
+
+    async def _run(self, trace: Trace) -> None:
+        """Send one trace until its receiver, or the agent's connection, is gone."""
+        log.info("trace began", trace=trace.number, connection=trace.asker)
+        try:
+            await self._send(trace)
+        except ClientError as lost:
+            reason = str(lost)
+        else:
+            reason = "nobody receives it any more"
+        finally:
+            del self.under_way[trace.number]
+            trace.at_end()
+        ids = {"trace": trace.number, "connection": trace.asker}
+        log.info("trace ended", **ids, reason=reason, dropped=trace.dropped)
+
+    async def _send(self, trace: Trace) -> None:
+        if self.connection is None:
+            return
+        sender = await self.connection.open_sender(trace.to, window=MESSAGES_AT_ONCE)
+        sender.outcome_told = trace.told
+        told_at = -math.inf
+        while self.receivers(trace.to):
+            if not sender.has_room():
+                if sender.is_over:
+                    raise sender.failure()
+                with trio.move_on_after(BEAT_S):
+                    await sender.wait_for_room()
+                continue
+            await trace.wait()
+            now = trio.current_time()
+            if sender.has_room() and (trace.is_waiting() or now - told_at >= BEAT_S):
+                trace.send(sender)
+                told_at = now
+            # others first: a trace may have as much to say as the router has to do
+            await trio.lowlevel.checkpoint()
+        await sender.aclose()

@@ -1,0 +1,56 @@
+"""Traces on their way: by the receiver's credit, so much waits and no more, the rest is counted."""
+
+from __future__ import annotations
+
+from router.client import connect
+from router.client.management import open_management
+from router.management.trace_streams import (
+    LINES_AT_ONCE,
+    MESSAGES_AT_ONCE,
+    MOST_WAITING,
+    MOST_WAITING_CHARACTERS,
+    Trace,
+)
+
+from support.loopback import running_node
+
+
+def test_what_waits_is_bounded_and_the_rest_is_counted() -> None:
+    trace = Trace(1, "q", None)
+    for _ in range(MOST_WAITING + 7):
+        trace.add({"kind": "frame"})
+    assert trace.dropped == 7
+    wide = Trace(2, "q", None)
+    for _ in range(10):
+        wide.add({"payload": "x" * (MOST_WAITING_CHARACTERS // 4)})
+    assert wide.dropped == 6
+    fields = Trace(3, "q", None)
+    for _ in range(10):
+        fields.add({"fields": {"f": "x" * (MOST_WAITING_CHARACTERS // 4)}})
+    assert fields.dropped == 6
+
+
+async def test_without_credit_lines_wait_and_then_are_dropped() -> None:
+    async with running_node() as running:
+        host, port = running.address
+        async with connect(f"amqp://{host}:{port}") as connection:
+            management = await open_management(connection)
+            receiver = await management.open_receiver(credit=2)
+            await management.request("TRACE", None, {"to": receiver.address, "all": True})
+            view = running.node.view
+            assert view is not None
+            (trace,) = view.streams.under_way.values()
+            most = MOST_WAITING + LINES_AT_ONCE * (MESSAGES_AT_ONCE + 4)
+            for _ in range(3 * most):
+                trace.add({"kind": "frame"})
+            assert trace.dropped >= 2 * most
+            dropped = trace.dropped
+            # what waited comes as soon as it is taken, and how much did not
+            count, told = 0, 0
+            while count + dropped < 3 * most:
+                received = await receiver.receive()
+                received.accept()
+                message = received.message
+                count += len(message.body[0].value)  # type: ignore[union-attr]
+                told = (message.application_properties or {})["dropped"]
+            assert (count, told) == (3 * most - dropped, dropped)
