@@ -31,6 +31,7 @@ from prometheus_client.registry import Collector
 from router.config.model import MetricsSettings
 from router.metrics.catalogue import METRICS
 from router.metrics.connection_labels import ConnectionLabels
+from router.metrics.dispatch import DISPATCH
 from router.metrics.labels import AddressLabels
 from router.metrics.metric import Metric, Spread, Value
 from router.metrics.observed import Observed
@@ -65,6 +66,8 @@ class RouterCollector:
             if (settings.address_label_limit or not metric.is_by_address)
             and (settings.connection_label_limit or not metric.is_by_connection)
         ]
+        if settings.qdr_names:
+            self.metrics.extend(each.metric for each in DISPATCH)
 
     def collect(self) -> Iterator[Family]:
         """Take one reading, then yield each metric of it."""

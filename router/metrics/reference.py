@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.connection_labels import LASTING_S
+from router.metrics.dispatch import DISPATCH
 from router.metrics.labels import LONGEST_LABEL, OTHER
 
 _HEAD: Final = f"""\
@@ -18,9 +20,8 @@ _HEAD: Final = f"""\
 <!-- Written by `python -m router.metrics.reference`; change the catalogue, not this page. -->
 
 A listener with `http = true` serves `/metrics` in the text format of Prometheus, or in OpenMetrics
-where the request's Accept header prefers it. Beside it are `/healthz`, which answers 200 after a
-round through the router's loop, and `/readyz`, which answers 200 while the router takes connections
-and 503 with the reason otherwise, as during a shutdown.
+where the request's Accept header prefers it. [Watch a router](../how-to/monitor.md) says how to use
+them; alert rules and a dashboard are there.
 
 Directions are the router's: what it receives is `in`, what it sends is `out`.
 
@@ -30,7 +31,24 @@ are left go to the busiest addresses without one, and an address keeps its label
 router runs, also while nobody uses it. Addresses that the router makes for one link are always
 among `{OTHER}`. An address of more than {LONGEST_LABEL} characters is cut and ends in a hash; one
 that is itself called `{OTHER}` is shown as `/{OTHER}`.
+
+Metrics by connection are kept for `connectionLabelLimit` connections at a time. A connection gets
+its label once it has lasted for {LASTING_S:g} seconds, those of connectors and the busiest first,
+and its series end with it. The number is that of the log and of `$management`; `endpoint` is the
+listener or connector, `container` and `user` are who the peer says it is. All that have no label
+are `{OTHER}` together.
 """
+
+_DISPATCH: Final = """\
+## Under Dispatch's names
+
+Unless `qdrNames` is false, the metrics of Qpid Dispatch are shown as well, so that its dashboards
+and rules go on. Of what this router does not have, there is none: 0. The memory pools of
+Dispatch (`qdr_allocator_...`) are left out, as there are no such pools; see
+`trioute_memory_bytes`.
+
+| Metric | Kind | Meaning | In its place |
+|---|---|---|---|"""
 
 
 def format_reference() -> str:
@@ -52,6 +70,11 @@ def _page() -> Iterator[str]:
     yield "|---|---|---|"
     for name, kind, meaning in OF_THE_PROCESS:
         yield f"| `{name}` | {kind} | {meaning} |"
+    yield ""
+    yield _DISPATCH
+    for each in DISPATCH:
+        ours = f"`{each.ours}`" if each.ours else ""
+        yield f"| `{each.name}` | {each.kind} | {each.meaning} | {ours} |"
     yield ""
 
 

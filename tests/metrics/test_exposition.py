@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from router.config.model import MetricsSettings
 from router.core.table import AddressTable
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.dispatch import DISPATCH
 from router.metrics.exposition import Exposition
 from router.net.exchange import Exchange
 
@@ -63,7 +64,11 @@ async def test_both_formats_say_the_same() -> None:
 async def test_every_metric_is_there_and_known() -> None:
     _, body = await exposition("orders").render("")
     names = {name for name, _ in Scrape(parse_text(body.decode())).samples}
-    assert names == {m.name for m in METRICS} | {name for name, _, _ in OF_THE_PROCESS}
+    assert names == {
+        *(m.name for m in METRICS),
+        *(each.name for each in DISPATCH),
+        *(name for name, _, _ in OF_THE_PROCESS),
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS
+from router.metrics.dispatch import DISPATCH
 from router.metrics.reference import format_reference
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/metrics.md"
@@ -25,6 +26,12 @@ def test_every_metric_is_on_the_page() -> None:
         assert f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning} |" in page
     for name, kind, meaning in OF_THE_PROCESS:
         assert f"| `{name}` | {kind} | {meaning} |" in page
+
+
+def test_every_name_of_dispatch_is_on_the_page() -> None:
+    page = format_reference()
+    for each in DISPATCH:
+        assert f"| `{each.name}` | {each.kind} | {each.meaning} |" in page
 
 
 def test_the_command_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,7 @@ async def running_node(
     *,
     address_label_limit: int = 100,
     connection_label_limit: int = 100,
+    qdr_names: bool = True,
     http: ListenerSettings = HTTP,
     addresses: tuple[AddressSettings, ...] = (),
     redirects: tuple[RedirectSettings, ...] = (),
@@ -118,6 +119,7 @@ async def running_node(
         metrics=MetricsSettings(
             address_label_limit=address_label_limit,
             connection_label_limit=connection_label_limit,
+            qdr_names=qdr_names,
         ),
     )
     node = Node(configuration)

@@ -1,0 +1,157 @@
+"""Dispatch's metrics, under its names, for the dashboards and rules of who comes from there.
+
+Dispatch calls gauges `_total`, too; so do these. What this router cannot have yet is 0, as it is
+with a Dispatch that is alone: nobody's expression is to end for want of a series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import attrs
+
+from router.metrics.metric import Metric, one
+from router.metrics.reading import Reading
+
+
+@attrs.frozen
+class Compatible:
+    """One metric of Dispatch's, and ours in its place, if there is one."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    meaning: str
+    read: Callable[[Reading], float]
+    ours: str = ""
+
+    @property
+    def metric(self) -> Metric:
+        """As the exposition shows it."""
+        return Metric(self.name, self.kind, self.meaning, (), one(self.read))
+
+
+def _none(_: Reading) -> float:
+    return 0
+
+
+DISPATCH: Final = (
+    Compatible(
+        "qdr_connections_total",
+        "gauge",
+        "Connections there are.",
+        lambda r: sum(e.connections for e in r.endpoints),
+        "sum(trioute_connections)",
+    ),
+    Compatible(
+        "qdr_links_total",
+        "gauge",
+        "Links attached.",
+        lambda r: r.incoming.attached + r.outgoing.attached,
+        "sum(trioute_links)",
+    ),
+    Compatible(
+        "qdr_addresses_total",
+        "gauge",
+        "Addresses in use.",
+        lambda r: r.named_addresses + r.dynamic_addresses,
+        "sum(trioute_addresses)",
+    ),
+    Compatible(
+        "qdr_routers_total",
+        "gauge",
+        "Other routers that are known: none, as this one works alone.",
+        _none,
+    ),
+    Compatible(
+        "qdr_link_routes_total", "gauge", "Link routes: none, as there are none yet.", _none
+    ),
+    Compatible("qdr_auto_links_total", "gauge", "Auto-links: none, as there are none yet.", _none),
+    Compatible(
+        "qdr_links_blocked_total",
+        "gauge",
+        "Links without credit. Dispatch counts those that have had none for ten seconds.",
+        lambda r: r.incoming.blocked + r.outgoing.blocked,
+        "sum(trioute_links_blocked)",
+    ),
+    Compatible(
+        "qdr_presettled_deliveries_total",
+        "counter",
+        "Deliveries that came in settled.",
+        lambda r: r.counters.presettled,
+        "trioute_deliveries_presettled_total",
+    ),
+    Compatible(
+        "qdr_dropped_presettled_deliveries_total",
+        "counter",
+        "Settled deliveries that a receiver was not given.",
+        lambda r: r.counters.dropped_presettled,
+        "trioute_deliveries_dropped_presettled_total",
+    ),
+    *(
+        Compatible(
+            f"qdr_{outcome}_deliveries_total",
+            "counter",
+            f"Deliveries that ended {outcome}.",
+            lambda r, outcome=outcome: getattr(r.counters, outcome),  # type: ignore[misc]
+            f'trioute_deliveries_outcome_total{{outcome="{outcome}"}}',
+        )
+        for outcome in ("accepted", "rejected", "released", "modified")
+    ),
+    Compatible(
+        "qdr_deliveries_ingress_total",
+        "counter",
+        "Deliveries that came in.",
+        lambda r: r.counters.ingress,
+        "trioute_deliveries_ingress_total",
+    ),
+    Compatible(
+        "qdr_deliveries_egress_total",
+        "counter",
+        "Deliveries that went out.",
+        lambda r: r.counters.egress,
+        "trioute_deliveries_egress_total",
+    ),
+    Compatible(
+        "qdr_deliveries_transit_total",
+        "counter",
+        "Deliveries from one router to another: none, as this one works alone.",
+        _none,
+    ),
+    Compatible(
+        "qdr_deliveries_ingress_route_container_total",
+        "counter",
+        "Deliveries that came in by link routes and auto-links: none, as there are none yet.",
+        _none,
+    ),
+    Compatible(
+        "qdr_deliveries_egress_route_container_total",
+        "counter",
+        "Deliveries that went out by link routes and auto-links: none, as there are none yet.",
+        _none,
+    ),
+    Compatible(
+        "qdr_deliveries_delayed_1sec_total",
+        "counter",
+        "Deliveries that took from one to ten seconds to be sent on; not counted yet.",
+        _none,
+    ),
+    Compatible(
+        "qdr_deliveries_delayed_10sec_total",
+        "counter",
+        "Deliveries that took longer than ten seconds to be sent on; not counted yet.",
+        _none,
+    ),
+    Compatible(
+        "qdr_deliveries_stuck_total",
+        "gauge",
+        "Deliveries that have waited for longer than ten seconds; not counted yet.",
+        _none,
+    ),
+    Compatible(
+        "qdr_deliveries_redirected_to_fallback_total",
+        "counter",
+        "Deliveries that went to a fallback destination: none, as there are none yet.",
+        _none,
+    ),
+)
