@@ -6,6 +6,7 @@ import click
 
 from router import __version__
 from router.build import data_plane
+from router.cli.apply import apply
 from router.cli.check import check
 from router.cli.explain import explain
 from router.cli.manage import manage
@@ -31,6 +32,7 @@ main.add_command(passwd)
 main.add_command(send)
 main.add_command(receive)
 main.add_command(trace)
+main.add_command(apply)
 main.add_command(manage)
 main.add_command(stat)
 main.add_command(explain)

@@ -23,7 +23,17 @@ _ALWAYS: Final = ("host", "port", "distribution")
 
 def format_configuration(configuration: Configuration) -> str:
     """The configuration as TOML, with passwords as they stand in it: not for everybody to see."""
-    return tomli_w.dumps(data_of(configuration))
+    repeated = {entity.name: entity.repeated for entity in ENTITIES}
+    parts: list[str] = []
+    for name, value in data_of(configuration).items():
+        if repeated[name]:
+            # each under a heading of its own, as people write them
+            parts.extend(
+                f"[{tomli_w.dumps({name: table}).replace(']', ']]', 1)}" for table in value
+            )
+        else:
+            parts.append(tomli_w.dumps({name: value}))
+    return "\n".join(parts)
 
 
 def data_of(configuration: Configuration) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from router.management import desired_state
 from router.management.entities.address import ADDRESS
 from router.management.entities.attributes import constant, identified
 from router.management.entities.configured import (
@@ -38,6 +39,7 @@ NODE_OPERATIONS: Final = (
     "GET-LOG",
     "EXPLAIN",
     "TRACE",
+    *desired_state.OPERATIONS,
 )
 
 MANAGEMENT: Final = EntityType(

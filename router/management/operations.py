@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Final
 
+from router.management import desired_state
 from router.management.changes import CHANGES
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.explain import explain
@@ -190,4 +191,5 @@ _NODE_ANSWERS: Final = {
     "GET-LOG": get_log,
     "EXPLAIN": explain,
     "TRACE": trace,
+    **desired_state.ANSWERS,
 }

@@ -45,6 +45,11 @@ correlation-id, or else its message-id. Type names may be written with or withou
 | `GET-SCHEMA` | | all of this page as a map |
 | `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
 | `EXPLAIN` | `direction` (send or receive), `address`, `user`, `vhost` | what flows, and why |
+| `GET-CONFIGURATION` | | what the router runs, as TOML, without passwords |
+| `EXPORT-CONFIGURATION` | | the same with passwords |
+| `GET-REVISIONS` | | what it has run, the newest first, with numbers |
+| `APPLY` | body: TOML as a string; `dryRun`, `ifRevision`, `comment` | revision, differences |
+| `ROLLBACK` | `revision` (the one before), `dryRun`, `ifRevision` | revision, differences |
 
 The operations on the node itself ({", ".join(NODE_OPERATIONS)}) are those of the type
 `org.amqp.management`.

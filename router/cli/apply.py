@@ -1,0 +1,212 @@
+"""`trioute apply FILE`: a running router becomes what a file says, once it was shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+import trio
+
+from router.cli.asking import Place, ask, place_options
+from router.cli.render import as_json
+from router.cli.traffic import NotAll
+from router.client import ManagementClient, RequestRefused
+from router.config.reload import Difference, FieldChange
+from router.config.shown import shown_lines
+from router.management.desired_state import SOURCE
+
+STDIN: Final = "standard input"
+PREVIOUS: Final = "the one before"
+# To bind sockets and to look at a large file takes longer than to answer what is asked else.
+LEAST_TIMEOUT_S: Final = 30.0
+_COLOURS: Final = {"added": "green", "changed": "yellow", "removed": "red"}
+
+
+@attrs.frozen
+class Order:
+    """What is to be done, and how it is told. `text` is the configuration."""
+
+    text: str | None = None
+    name: str = ""
+    rollback: int | str | None = None
+    dry_run: bool = False
+    yes: bool = False
+    as_json: bool = False
+
+    @property
+    def operation(self) -> str:
+        """What the router is asked for."""
+        return "APPLY" if self.rollback is None else "ROLLBACK"
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What it is asked with."""
+        if self.rollback is None:
+            return {"comment": self.name}
+        return {} if self.rollback == PREVIOUS else {"revision": self.rollback}
+
+
+class _Number(click.ParamType[Any]):
+    name = "revision"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == PREVIOUS or isinstance(value, int):
+            return value
+        if value.isascii() and value.isdigit() and len(value) < 10:
+            return int(value)
+        return self.fail(f"{value!r} is no number of a revision", param, ctx)
+
+
+@click.command()
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before changing anything.")
+@click.option(
+    "--rollback",
+    type=_Number(),
+    is_flag=False,
+    flag_value=PREVIOUS,
+    metavar="[REVISION]",
+    help="Run what was run before, or what had this number, instead of a FILE.",
+)
+@click.option("--history", is_flag=True, help="Show what was run, with the numbers.")
+@click.option("--show", is_flag=True, help="Print what the router runs, without passwords.")
+@click.option("--export", is_flag=True, help="Print what the router runs, with passwords.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+def apply(
+    place: Place,
+    file: str | None,
+    rollback: int | str | None,
+    history: bool,
+    show: bool,
+    export: bool,
+    as_json: bool,
+    **how: bool,
+) -> None:
+    """Have a running router become what the configuration FILE says; - is standard input.
+
+    Shows the differences, asks, and applies all of them or none. The file is the whole
+    configuration: what is not in it is removed. Files that it names (users, passwords) are the
+    router's, and relative to the folder of its own configuration file.
+
+    Exits with 0 when it was done or there was nothing to do, 1 when the router refused or it was
+    not wanted, and 3 when there was no connection or no answer.
+    """
+    ways = (file is not None, rollback is not None, history, show, export)
+    if sum(ways) != 1:
+        raise click.UsageError("give one of FILE, --rollback, --history, --show and --export")
+    if history:
+        ask(place, lambda management: _history(management, as_json))
+    elif show or export:
+        ask(place, lambda management: _configuration(management, export, as_json))
+    else:
+        text = None if file is None else _read(file)
+        order = Order(text, STDIN if file == "-" else file or "", rollback, as_json=as_json)
+        order = attrs.evolve(order, dry_run=how["dry_run"], yes=how["yes"])
+        if not (order.yes or order.dry_run) and (as_json or not sys.stdin.isatty()):
+            raise click.UsageError("nobody can be asked here: give --yes or --dry-run")
+        ask(place, lambda management: _become(management, order))
+
+
+def _read(file: str) -> str:
+    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{file} is not UTF-8 text, as TOML has to be") from None
+
+
+async def _become(management: ManagementClient, order: Order) -> None:
+    looked = await _asked(management, order, {"dryRun": True})
+    if not order.as_json:
+        _print(_lines(looked))
+    if not looked["count"]:
+        _tell(order, looked, "nothing to do: the router runs that")
+        return
+    if order.dry_run:
+        _tell(order, looked, "nothing was changed")
+        return
+    if not order.yes and not await _is_wanted(looked["count"]):
+        raise NotAll("nothing was changed")
+    done = await _asked(management, order, {"ifRevision": looked["revision"]})
+    kept = f"kept in {done['saved']}" if done["saved"] else "lost when the router stops"
+    _tell(order, done, f"revision {done['revision']} runs; it is {kept}")
+
+
+async def _asked(
+    management: ManagementClient, order: Order, further: Mapping[str, Any]
+) -> dict[str, Any]:
+    timeout_s = max(LEAST_TIMEOUT_S, management.timeout_s)
+    properties = {**order.properties, **further}
+    try:
+        body: dict[str, Any] = await management.request(
+            order.operation, properties, order.text, timeout_s=timeout_s
+        )
+    except RequestRefused as refused:
+        # where it is wrong is told by the name that it has here
+        text = refused.description.replace(f"{SOURCE}:", f"{order.name or SOURCE}:")
+        raise RequestRefused(refused.status, text) from None
+    return body
+
+
+async def _is_wanted(count: int) -> bool:
+    """Ask; the connection is kept alive meanwhile."""
+    what = "Apply this change?" if count == 1 else f"Apply these {count} changes?"
+    return await trio.to_thread.run_sync(
+        lambda: click.confirm(what, err=True), abandon_on_cancel=True
+    )
+
+
+def _tell(order: Order, answer: Mapping[str, Any], sentence: str) -> None:
+    if order.as_json:
+        _print([json.dumps(as_json(dict(answer)), indent=2, ensure_ascii=False)])
+    else:
+        _print([sentence])
+
+
+def _lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """The differences, in colours where somebody sees them."""
+    told = answer["differences"]
+    for each in told:
+        fields = [FieldChange(name, old, new) for name, (old, new) in each["fields"].items()]
+        difference = Difference(each["entity"], each["key"], each["what"], tuple(fields))
+        for line in shown_lines(difference):
+            yield click.style(line, fg=_COLOURS[difference.what])
+    if len(told) < answer["count"]:
+        yield f"... and {answer['count'] - len(told)} more"
+
+
+async def _history(management: ManagementClient, as_json_: bool) -> None:
+    revisions = await management.request("GET-REVISIONS")
+    if as_json_:
+        _print([json.dumps(as_json(revisions), indent=2, ensure_ascii=False)])
+        return
+    for index, each in enumerate(revisions):
+        runs = "" if index else "  (runs)"
+        _print([f"{each['revision']}  {each['at']}  {each['cause'] or 'changed'}{runs}"])
+        _print(f"      {place}" for place in each["places"])
+        more = each["differences"] - len(each["places"])
+        if more > 0:
+            _print([f"      ... and {more} more"])
+
+
+async def _configuration(management: ManagementClient, export: bool, as_json_: bool) -> None:
+    operation = "EXPORT-CONFIGURATION" if export else "GET-CONFIGURATION"
+    found = await management.request(operation)
+    if as_json_:
+        _print([json.dumps(as_json(found), indent=2, ensure_ascii=False)])
+    else:
+        _print([found["configuration"].rstrip("\n")])
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)

@@ -1,0 +1,221 @@
+"""The whole configuration as one thing: shown, applied, and taken back.
+
+The operations, on the node itself, are this router's own; Dispatch has none of the kind. A
+configuration travels as TOML. Passwords that stand in it are shown as `(a secret)`, and what is
+applied with that in the place of a password keeps the one that the connector has.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import trio
+
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+from router.config.model import Configuration
+from router.config.reload import SECRET, Applied, Difference, NotApplied
+from router.config.secret import Secret
+from router.config.shown import SIGNS
+from router.config.write import format_configuration
+from router.management.changeable import Changeable
+from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, Refused, Request
+from router.management.views import RouterView
+
+OPERATIONS: Final = (
+    "GET-CONFIGURATION",
+    "EXPORT-CONFIGURATION",
+    "GET-REVISIONS",
+    "APPLY",
+    "ROLLBACK",
+)
+# What is applied is called this where it is wrong.
+SOURCE: Final = "the configuration"
+# Of how many differences an answer tells all, and of how many a list of revisions the places.
+MOST_TOLD: Final = 1000
+MOST_PLACES: Final = 20
+# What an answer that is one sentence may say of a list of reasons.
+LONGEST_REASON: Final = 4000
+LONGEST_COMMENT: Final = 200
+
+_HIDDEN: Final = Secret("literal", SECRET)
+
+
+async def get_configuration(router: RouterView, _: Request) -> dict[str, Any]:
+    """What the router runs, without its passwords."""
+    changeable = changeable_of(router)
+    return await _told(changeable, _with_passwords(changeable.configuration, _HIDDEN))
+
+
+async def export_configuration(router: RouterView, _: Request) -> dict[str, Any]:
+    """What the router runs, with its passwords: to be kept, and for nobody else to see."""
+    changeable = changeable_of(router)
+    return await _told(changeable, changeable.configuration)
+
+
+async def _told(changeable: Changeable, configuration: Configuration) -> dict[str, Any]:
+    return {
+        "revision": changeable.history.current.number,
+        "file": changeable.base.source,
+        "saved": changeable.kept_in,
+        "configuration": await trio.to_thread.run_sync(format_configuration, configuration),
+    }
+
+
+async def get_revisions(router: RouterView, _: Request) -> list[dict[str, Any]]:
+    """What the router has run, the newest first: it is what runs."""
+    return [
+        {
+            "revision": each.number,
+            "at": datetime.fromtimestamp(each.at_s, UTC).isoformat(timespec="seconds"),
+            "cause": each.cause,
+            "differences": len(each.differences),
+            "places": [f"{SIGNS[d.what]} {d.place}" for d in each.differences[:MOST_PLACES]],
+        }
+        for each in changeable_of(router).history
+    ]
+
+
+async def apply(router: RouterView, request: Request) -> Answer:
+    """Run the configuration in the body, or say what that would change."""
+    changeable = changeable_of(router)
+    if not isinstance(request.body, str):
+        raise Refused(BAD_REQUEST, "the body of an APPLY is a configuration, as TOML in a string")
+    folder = Path() if changeable.base.file is None else changeable.base.file.absolute().parent
+    read = partial(parse_configuration, request.body, source=SOURCE, folder=folder)
+    try:
+        wanted = await trio.to_thread.run_sync(read)
+    except InvalidConfiguration as invalid:
+        raise _refused([str(mistake) for mistake in invalid.mistakes]) from None
+    wanted = _with_passwords_kept(changeable.configuration, wanted)
+    comment = (request.text("comment") or "")[:LONGEST_COMMENT]
+    return await _become(changeable, request, wanted, f"APPLY {comment}".rstrip())
+
+
+async def roll_back(router: RouterView, request: Request) -> Answer:
+    """Run what was run before, or what had the number that is given."""
+    changeable = changeable_of(router)
+    number = request.count("revision")
+    if number is None:
+        number = changeable.history.current.number - 1
+    revision = changeable.history.find(number)
+    if revision is None:
+        known = ", ".join(str(each.number) for each in changeable.history)
+        raise Refused(NOT_FOUND, f"revision {number} is not remembered: there are {known}")
+    return await _become(
+        changeable, request, revision.configuration, f"ROLLBACK to revision {number}"
+    )
+
+
+async def _become(
+    changeable: Changeable, request: Request, wanted: Configuration, cause: str
+) -> Answer:
+    is_dry = _flag(request, "dryRun")
+    expected, current = request.count("ifRevision"), changeable.history.current.number
+    if expected is not None and expected != current:
+        reason = f"the router runs revision {current}, and not {expected}, which was looked at"
+        raise Refused(BAD_REQUEST, reason)
+    try:
+        if is_dry:
+            applied = Applied(await changeable.examine(wanted), current, changeable.kept_in)
+        else:
+            applied = await changeable.apply(wanted, cause)
+    except NotApplied as refused:
+        raise _refused(refused.reasons) from None
+    return Answer(
+        {
+            "revision": applied.revision,
+            "saved": applied.saved,
+            "dryRun": is_dry,
+            "count": len(applied.differences),
+            "differences": [as_map(each) for each in applied.differences[:MOST_TOLD]],
+        },
+        description=_described(applied, is_dry),
+    )
+
+
+def _described(applied: Applied, is_dry: bool) -> str:
+    if is_dry:
+        return "OK; nothing is changed, as asked"
+    if not applied.differences or applied.saved is not None:
+        return "OK"
+    return "OK; it is not saved, and lost when the router stops"
+
+
+def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:
+    text = "\n".join(reasons)
+    if len(text) > LONGEST_REASON:
+        text = f"{text[:LONGEST_REASON]}...\n({len(reasons)} reasons)"
+    return Refused(BAD_REQUEST, text)
+
+
+def _flag(request: Request, name: str) -> bool:
+    """A property that is true or false; tools send it as text, too."""
+    value = request.properties.get(name, False)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        value = value.lower() == "true"
+    if not isinstance(value, bool):
+        raise Refused(BAD_REQUEST, f"{name} is neither true nor false")
+    return value
+
+
+def changeable_of(router: RouterView) -> Changeable:
+    """The router itself; raises Refused where it stays as it is."""
+    if router.changeable is None:
+        raise Refused(NOT_FOUND, "this router has no configuration that could be shown or changed")
+    return router.changeable
+
+
+def as_map(difference: Difference) -> dict[str, Any]:
+    """A difference as AMQP and JSON carry it."""
+    return {
+        "entity": difference.entity,
+        "key": difference.key,
+        "what": difference.what,
+        "fields": {field.name: [field.old, field.new] for field in difference.fields},
+    }
+
+
+def _with_passwords(configuration: Configuration, hidden: Secret) -> Configuration:
+    """The same, with `hidden` in the place of passwords that stand in it."""
+    return attrs.evolve(
+        configuration,
+        connectors=tuple(
+            attrs.evolve(each, sasl_password=hidden)
+            if each.sasl_password is not None and each.sasl_password.kind == "literal"
+            else each
+            for each in configuration.connectors
+        ),
+    )
+
+
+def _with_passwords_kept(old: Configuration, new: Configuration) -> Configuration:
+    """The same, with the passwords that connectors have where they are not to be seen."""
+    known = {each.name: each.sasl_password for each in old.connectors}
+    connectors = []
+    for index, each in enumerate(new.connectors):
+        if each.sasl_password == _HIDDEN:
+            if known.get(each.name) is None:
+                reason = (
+                    f"connector[{index}].saslPassword ({each.name}): {SECRET} stands for the "
+                    "password that the connector has, and there is none; give the password itself"
+                )
+                raise Refused(BAD_REQUEST, reason)
+            connectors.append(attrs.evolve(each, sasl_password=known[each.name]))
+        else:
+            connectors.append(each)
+    return attrs.evolve(new, connectors=tuple(connectors))
+
+
+ANSWERS: Final = {
+    "GET-CONFIGURATION": get_configuration,
+    "EXPORT-CONFIGURATION": export_configuration,
+    "GET-REVISIONS": get_revisions,
+    "APPLY": apply,
+    "ROLLBACK": roll_back,
+}
+"""How each of the operations is answered."""
