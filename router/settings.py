@@ -89,6 +89,8 @@ def _elsewhere(_running: Running, _settings: Any) -> None:
 
 
 LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
+    # it is read where it is told
+    ("router", "metadata"): _elsewhere,
     ("router", "default_distribution"): _elsewhere,
     ("router", "memory_limit_bytes"): _set_memory_limit,
     ("router", "honour_absolute_expiry_time"): _set_absolute_expiry,

@@ -38,6 +38,15 @@ class RouterSettings:
             "Whether the router works alone (standalone) or together with others.",
         ),
     )
+    metadata: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(1024),
+            "Anything that people or programs may want to know of this router. It is told in "
+            "management, and means nothing to the router.",
+            default="none",
+        ),
+    )
     default_distribution: Distribution = attrs.field(
         default="balanced",
         metadata=setting(

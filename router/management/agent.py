@@ -144,8 +144,9 @@ class Agent:
         """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
         properties = message.properties
         assert properties is not None
+        request = request_of(message, asker)
         try:
-            answered = await self._allowed(request_of(message, asker))
+            answered = await self._allowed(request)
             payload = await encode_answer(properties, answered)
         # whatever it is: the log has all of it, and the next request is not to suffer
         except Exception as defect:
@@ -153,17 +154,17 @@ class Agent:
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
             payload = await encode_answer(properties, answered)
         if answered.status >= BAD_REQUEST:
-            log.info("management request refused", status=answered.status, why=answered.description)
+            log.info(
+                "management request refused",
+                status=answered.status,
+                why=answered.description,
+                connection=asker,
+            )
         return payload
 
     async def _allowed(self, request: Request) -> Answer:
         """The answer to a request, or why whoever sent it may not ask for that."""
-        log.debug(
-            "management request",
-            connection=request.connection,
-            operation=request.properties.get("operation"),
-            type=request.properties.get("type") or request.properties.get("entityType"),
-        )
+        log.debug("management request", connection=request.connection, **request.subject)
         try:
             check(self.router.observed.pumps, request.connection, request.operation)
         except Refused as refused:

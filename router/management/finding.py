@@ -29,17 +29,16 @@ class Found:
     entity: Any
 
     def told(self) -> dict[str, Any]:
-        """All attributes that have a value."""
+        """What READ answers."""
         return told(self.entity_type, self.entity)
 
 
 def told(entity_type: EntityType, entity: Any) -> dict[str, Any]:
-    """All attributes of an entity that have a value."""
-    return {
-        each.name: value
-        for each in entity_type.attributes
-        if (value := each.read(entity)) is not None
-    }
+    """All attributes of an entity; those without a value only where Dispatch tells them as well."""
+    values = {each.name: each.read(entity) for each in entity_type.attributes}
+    if entity_type.tells_null:
+        return values
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def known_type(kind: str) -> str:

@@ -17,6 +17,9 @@ SERVER_ERROR: Final = 500
 NOT_IMPLEMENTED: Final = 501
 """The status codes are Dispatch's (AMQP management, working draft 9)."""
 
+# Of what somebody wrote, so much is told in the log.
+LONGEST_TOLD: Final = 100
+
 
 class Refused(Exception):
     """A request that is answered with an error."""
@@ -45,6 +48,15 @@ class Request:
         if not operation:
             raise Refused(BAD_REQUEST, "there is no operation among the application-properties")
         return operation.upper()
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """What is asked, and of what, for the log: what is text of it, cut where it is long."""
+        names = ("operation", "type", "name", "identity", "entityType")
+        values = {name: self.properties.get(name) for name in names}
+        return {
+            name: value[:LONGEST_TOLD] for name, value in values.items() if isinstance(value, str)
+        }
 
     def text(self, name: str) -> str | None:
         """A property that is text; raises Refused where it is something else."""

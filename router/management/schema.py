@@ -86,7 +86,8 @@ class EntityType:
     `absent` are the attributes that this type has in Dispatch and for which there is nothing to be
     told here: who asks for them gets an answer without them. `entity` is what entities of this type
     are in the configuration; `lacking` says what this router has not, where nothing can be done to
-    them for want of it.
+    them for want of it. `tells_null` says that READ tells attributes without a value, too, as it
+    does in Dispatch of what is in its core.
     """
 
     name: str
@@ -97,6 +98,7 @@ class EntityType:
     operations: tuple[str, ...] = ("READ",)
     entity: Entity | None = None
     lacking: str = ""
+    tells_null: bool = False
 
     @property
     def long_name(self) -> str:

@@ -97,3 +97,9 @@ async def test_others_have_their_turn_meanwhile() -> None:
         assert (await found(name=f"router.config.address/a{MANY - 1}"))["prefix"] == f"a{MANY - 1}"
         nursery.cancel_scope.cancel()
     assert turns >= MANY // STEPS_AT_ONCE // 2
+
+
+async def test_an_address_is_told_with_what_it_has_not() -> None:
+    told_of = await found(name="both", type="router.config.address")
+    assert (told_of["prefix"], told_of["pattern"]) == ("q", None)
+    assert "usersFile" not in await found(name="l0")

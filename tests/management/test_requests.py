@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.management.requests import BAD_REQUEST, Refused, Request
+from router.management.requests import BAD_REQUEST, LONGEST_TOLD, Refused, Request
 
 
 def test_an_operation_is_told_in_capitals() -> None:
@@ -30,3 +30,8 @@ def test_arguments_have_types() -> None:
     for wrong in (-1, True, 1.5, "1", [1]):
         with pytest.raises(Refused, match="count"):
             Request({"count": wrong}, None).count("count")
+
+
+def test_what_is_asked_is_told_in_short() -> None:
+    request = Request({"operation": "get-log", "name": "x" * 1000, "identity": 5, "other": "y"}, {})
+    assert request.subject == {"operation": "get-log", "name": "x" * LONGEST_TOLD}

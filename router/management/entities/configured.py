@@ -47,7 +47,16 @@ def _type(
     if given is not None:
         own_name = attrs.evolve(own_name, given=Given(given, KNOWN_BY_IT))
     attributes = (own_name, *others, *settings_attributes(entity))
-    return EntityType(kind, meaning, CONFIGURATION, attributes, absent, OPERATIONS, entity)
+    return EntityType(
+        kind,
+        meaning,
+        CONFIGURATION,
+        attributes,
+        absent,
+        OPERATIONS,
+        entity,
+        tells_null=kind == "router.config.address",
+    )
 
 
 def _name(settings: Any) -> str:

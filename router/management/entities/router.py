@@ -96,7 +96,7 @@ ROUTER: Final = EntityType(
         *("helloIntervalSeconds", "helloMaxAgeSeconds", "raIntervalSeconds"),
         *("raIntervalFluxSeconds", "remoteLsMaxAgeSeconds", "debugDumpFile", "saslConfigDir"),
         *("saslConfigName", "allowResumableLinkRoute", "timestampsInUTC", "timestampFormat"),
-        *("allowUnsettledMulticast", "metadata", "blockedLinkCount", "linksBlocked"),
+        *("allowUnsettledMulticast", "blockedLinkCount", "linksBlocked"),
         *("deliveriesDelayed1Sec", "deliveriesDelayed10Sec", "deliveriesStuck"),
     ),
     operations=("READ", "UPDATE"),
