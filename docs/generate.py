@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "deploy/prometheus"))
 # after the path, which some of them need: one is the tests' own, one lies beside what it writes
 import dashboard  # noqa: E402
 
+from router.cli import reference as command_line  # noqa: E402
 from router.config import reference as configuration  # noqa: E402
 from router.management import reference as management  # noqa: E402
 from router.metrics import reference as metrics  # noqa: E402
@@ -22,6 +23,7 @@ from support.house import protocol  # noqa: E402
 def main() -> None:
     """Write each page and say which ones changed."""
     pages = {
+        "docs/reference/command-line.md": command_line.format_reference(),
         "docs/reference/configuration.md": configuration.format_reference(),
         "docs/reference/management.md": management.format_reference(),
         "docs/reference/metrics.md": metrics.format_reference(),

@@ -45,7 +45,7 @@ def _view_option(name: str, *spellings: str) -> Callable[[Any], Any]:
             context.meta.setdefault(_CHOSEN, []).append(name)
 
     return click.option(
-        *spellings, is_flag=True, expose_value=False, callback=choose, help=f"Show {name}."
+        *spellings, is_flag=True, expose_value=False, callback=choose, help=f"Show {_WHAT[name]}."
     )
 
 
@@ -69,6 +69,20 @@ _SPELLINGS: Final = {
     "vhosts": ("--vhosts",),
     "policy": ("-p", "--policy"),
     LOGS: ("--log", "--logs"),
+}
+_WHAT: Final = {
+    "general": "the router as a whole, as is shown where no view is named",
+    "connections": "connections",
+    "links": "links",
+    "nodes": "other routers",
+    "edges": "connections with edge routers",
+    "addresses": "addresses in use",
+    "memory": "what memory is used for",
+    "auto-links": "auto-links",
+    "link-routes": "link routes",
+    "vhosts": "vhosts",
+    "policy": "the policy, and what was denied by it",
+    LOGS: "what was logged last",
 }
 
 
@@ -125,6 +139,9 @@ def stat(
 
     A view is named by word or by option: general, connections, links, nodes, edges, addresses,
     memory, auto-links, link-routes, vhosts, policy, logs.
+
+    Exits with 0 when it was shown, 1 when the router said no, and 3 when there was no connection
+    or no answer.
     """
     chosen = [*views, *click.get_current_context().meta.get(_CHOSEN, ())]
     if all_entities:
