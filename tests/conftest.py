@@ -34,6 +34,11 @@ settings.load_profile(
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """See tests/support/golden.py."""
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse to run on a build that is stale, broken, or not the one that was asked for."""
     wrong = builds.complaint(INSTALLED, ROOT / "router", os.environ)

@@ -21,6 +21,7 @@ from router.client import ManagementClient
 
 EXPLAIN: Final = "EXPLAIN"
 LEAST_WIDTH: Final = 20
+WIDEST: Final = 2**31 - 1
 # Counters that say nothing of what is amiss are shown even when they are 0.
 _USUAL: Final = ("ingress", "egress")
 _COUNTED: Final = {
@@ -109,19 +110,19 @@ def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> 
         yield "Messages flow."
     lead = "Nothing flows"
     for reason in told["reasons"]:
-        yield f"{lead}: {text(reason['text'])} ({reason['reason']})."
+        yield from _wrapped(f"{lead}: {text(reason['text'])} ({reason['reason']}).", width, 4)
         lead = "And"
     yield ""
     for name, fact in _facts(told):
-        # what does not fit goes on under what does
-        yield from textwrap.wrap(
-            f"{name:10}{fact}",
-            max(width or sys.maxsize, LEAST_WIDTH),
-            subsequent_indent=" " * 10,
-            break_on_hyphens=False,
-        )
+        yield from _wrapped(f"{name:10}{fact}", width, 10)
     if told["allowed"]:
         yield from _links(told, width)
+
+
+def _wrapped(line: str, width: int | None, indent: int) -> list[str]:
+    """A line in several, where it does not fit into one."""
+    room = max(width or sys.maxsize, LEAST_WIDTH)
+    return textwrap.wrap(line, room, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -182,6 +183,11 @@ def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
         yield from _ends(told["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
 
 
+def _count(value: int) -> str:
+    """A number; a session's window as wide as it can be is no number to compare others with."""
+    return "any" if value >= WIDEST else number(value)
+
+
 def _to_whom(end: Mapping[str, Any], name: str) -> str:
     return "(the router)" if name == "container" and not end[name] else text(end[name])
 
@@ -201,7 +207,7 @@ def _ends(
     rows = [
         [
             *(Cell(_to_whom(end, name)) for name in _TO_WHOM),
-            *(Cell(number(end[name])) for name in numbers),
+            *(Cell(_count(end[name])) for name in numbers),
             Cell("yes" if end.get("chosen") else ""),
             Cell(text(end["text"])),
         ]

@@ -15,7 +15,7 @@ from router.cli.figures import cells, padded, shortened
 
 GAP: Final = "  "
 # What a text that loses its middle keeps at least.
-LEAST_CELLS: Final = 10
+LEAST_CELLS: Final = 16
 
 Style = Callable[[str], str]
 

@@ -204,11 +204,16 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
 
 
 def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict[str, str]]:
-    """Why nothing comes: nobody sends, or none of the user's receivers can take anything."""
+    """Why nothing comes: nobody sends, none of the user's receivers can take anything, or none of
+    the senders can send.
+    """
     if not address.producers:
         return [NO_SENDER]
-    reasons = dict.fromkeys(survey.link(link) for link in own)
-    return [] if None in reasons else [_reason(each) for each in reasons if each is not None]
+    for links in (own, [each.link for each in address.producers]):
+        reasons = dict.fromkeys(map(survey.link, links))
+        if reasons and None not in reasons:
+            return [_reason(each) for each in reasons if each is not None]
+    return []
 
 
 def _some(links: Iterable[Any]) -> Iterable[Any]:

@@ -248,6 +248,8 @@ async def test_nobody_sends() -> None:
         answer = await router.explain("q", "receive")
         assert answer["flows"]
         assert [each["reason"] for each in answer["senders"]] == [None]
+        await router.client.open_sender("dry")
+        assert await router.reasons("dry", "receive") == ["no_consumer"]
 
 
 async def test_all_receivers_of_a_multicast_are_chosen() -> None:

@@ -1,0 +1,140 @@
+"""Golden output: what commands print, kept in files, with whatever changes from run to run masked.
+
+A golden file holds commands, what each printed, and its exit code:
+
+    $ trioute stat --links
+    Links
+    ...
+    = 0
+
+`pytest tests/cli/test_golden.py --update-golden` writes them anew; read the difference then as any
+other change. What is volatile is declared in `MASKS`, by pattern, and in `VOLATILE`, by attribute.
+A mask is as wide as what it covers, so that columns stay where they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from router import __version__
+
+MASK: Final = "#"
+
+# Attributes whose values are another each time, in CSV and JSON.
+VOLATILE: Final = frozenset(
+    {"uptimeSeconds", "memoryUsage", "residentMemoryUsage", "hostName", "version", "host"}
+    | {"lastDlvSeconds", "settleRate", "time", "zeroCreditSeconds"}
+)
+# Entities of the very client that looks: what they count depends on what was looked at before.
+_OWN: Final = re.compile(r"trioute-client-|\$management|temp\.|local[:…]|management")
+
+
+def _digits(found: re.Match[str]) -> str:
+    return re.sub(r"\d", MASK, found[0])
+
+
+def _right(found: re.Match[str]) -> str:
+    return (MASK * 3).rjust(len(found[0]))
+
+
+def _nothing(_found: re.Match[str]) -> str:
+    return ""
+
+
+def _whole(found: re.Match[str]) -> str:
+    return MASK * len(found[0])
+
+
+MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
+    # where the router and its clients are
+    (r"(?<=[\d…]:)\d{5}\b", _whole),
+    # for how long
+    (r"(?m)^uptime +\S+$", _digits),
+    (r"(?m)(?<= )\d+:\d\d(?= |$)", _digits),
+    (r"\d{4}-\d\d-\d\dT[\d:]+Z", _digits),
+    (r"(?m)(?<=^virtual)  +[\d.]+ \w+$", _right),
+    (r"(?m)(?<=^memory \(virtual\))  +[\d.]+ \w+$", _right),
+    (re.escape(__version__), _whole),
+    (r"(?m)^host +\S+\n", _nothing),
+    # dynamic nodes, also where their middle was cut out
+    (r"temp\.[\w-]+(\.trioute[\w-]+)*", _whole),
+    (r"local:?[\w.-]*…[\w.-]+", _whole),
+    # the router's own links
+    (r"\bsolo\.[\w-]{20}\b", _whole),
+    # what the router does for its management counts as well
+    (r"(?m)^(deliveries (in|out)|accepted|connections processed) +[\d,]+.*$", _digits),
+    # how quickly
+    (r"(?<= )[\d.,]+(?=/s)", _digits),
+)
+
+
+def masked(output: str, own: str | None) -> str:
+    """Text with what is volatile covered; `own` is the number of the connection that asked."""
+    for pattern, cover in MASKS:
+        output = re.sub(pattern, cover, output)
+    lines = []
+    for line in output.splitlines(keepends=True):
+        if own is not None and (_OWN.search(line) or re.search(rf"(^| ){own}(\.| |$)", line)):
+            line = re.sub(r"\d", MASK, line)
+        lines.append(line)
+    return "".join(lines)
+
+
+def masked_json(output: str) -> str:
+    """JSON with the values of volatile attributes covered, indented as it was."""
+    return json.dumps(_covered(json.loads(output)), indent=2, ensure_ascii=False) + "\n"
+
+
+def _covered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_covered(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if any(isinstance(item, str) and _OWN.search(item) for item in value.values()):
+        return dict.fromkeys(value, MASK)
+    return {
+        name: MASK if name in VOLATILE or name.endswith("/s") else _covered(item)
+        for name, item in value.items()
+    }
+
+
+def masked_csv(output: str) -> str:
+    """CSV with the values of volatile attributes covered."""
+    header, *rows = csv.reader(io.StringIO(output))
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        is_own = any(_OWN.search(value) for value in row)
+        writer.writerow(
+            [
+                MASK if is_own or name in VOLATILE or name.endswith("/s") else value
+                for name, value in zip(header, row, strict=True)
+            ]
+        )
+    return written.getvalue()
+
+
+def transcript(runs: Sequence[tuple[Sequence[str], str, int]]) -> str:
+    """What a golden file says of (arguments, output, exit code)."""
+    parts = []
+    for arguments, output, code in runs:
+        shown = " ".join(f"'{each}'" if set(each) & set(" $*{}") else each for each in arguments)
+        end = "" if not output or output.endswith("\n") else "\n"
+        parts.append(f"$ trioute {shown}\n{output}{end}= {code}\n")
+    return "\n".join(parts)
+
+
+def check(file: Path, found: str, *, update: bool) -> None:
+    """Compare with a golden file, or write it anew."""
+    if update:
+        file.write_text(found, encoding="utf-8")
+        return
+    assert file.exists(), f"{file.name} is not there; --update-golden writes it"
+    assert found == file.read_text(encoding="utf-8"), f"--update-golden writes {file.name} anew"
