@@ -15,6 +15,9 @@ cdef class Address:
     cdef public bint redelivers
     cdef public bint keeps
     cdef public Py_ssize_t rotation
+    cdef public bint is_moving
+    cdef public unsigned long long egress_mark
+    cdef public Counters heir
     cdef public bint credit_due
     cdef public bint is_dynamic
     cdef public object creator

@@ -38,6 +38,11 @@ class Address:
         self.keeps = False
         # where the next search for a consumer begins
         self.rotation = 0
+        # something came for it in this turn, and how many had left before that (`Forwarder.sent`)
+        self.is_moving = False
+        self.egress_mark = 0
+        # what has taken over its counters, once it is no more in use
+        self.heir: Counters | None = None
         # its producers' credit is to be looked at, at the end of the turn
         self.credit_due = False
         # made for one link, `creator`, which may be suspended, and None once that is no more; its

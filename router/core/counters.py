@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from router.amqp import codes
+from router.core.histogram import Histogram
+
+# Deliveries that take longer than this are counted, in seconds (Dispatch's).
+DELAY_S = 1.0
+LONG_S = 10.0
 
 
 class Counters:
@@ -24,6 +29,18 @@ class Counters:
         self.rejected = 0
         self.released = 0
         self.modified = 0
+        # by what the sender was told, a multicast's once; and how long it took until then, or until
+        # a settled delivery left, if that was long
+        self.told_accepted = 0
+        self.told_rejected = 0
+        self.told_released = 0
+        self.told_modified = 0
+        self.delayed_1s = 0
+        self.delayed_10s = 0
+        # from a delivery's arrival until it is sent on, and until its sender is told its outcome;
+        # None as long as there has been none
+        self.forward_latency: Histogram | None = None
+        self.settle_latency: Histogram | None = None
         # ended in the router
         self.expired = 0
         self.aborted = 0
@@ -31,16 +48,43 @@ class Counters:
         self.shed = 0
         self.malformed = 0
 
-    def count_outcome(self, code: int) -> None:
-        """Count a settled delivery by its outcome."""
+    def count_outcome(self, code: int, count: int = 1) -> None:
+        """Count settled deliveries by their outcome."""
         if code == codes.ACCEPTED:
-            self.accepted += 1
+            self.accepted += count
         elif code == codes.REJECTED:
-            self.rejected += 1
+            self.rejected += count
         elif code == codes.RELEASED:
-            self.released += 1
+            self.released += count
         elif code == codes.MODIFIED:
-            self.modified += 1
+            self.modified += count
+
+    def count_told(self, code: int, age_s: float, count: int) -> None:
+        """Count deliveries whose senders are told their outcome, so long after they came."""
+        if code == codes.ACCEPTED:
+            self.told_accepted += count
+        elif code == codes.REJECTED:
+            self.told_rejected += count
+        elif code == codes.RELEASED:
+            self.told_released += count
+        elif code == codes.MODIFIED:
+            self.told_modified += count
+        if self.settle_latency is None:
+            self.settle_latency = Histogram()
+        self.settle_latency.observe(age_s, count)
+
+    def count_forwarded(self, age_s: float, count: int) -> None:
+        """Count deliveries that were sent on so long after they came."""
+        if self.forward_latency is None:
+            self.forward_latency = Histogram()
+        self.forward_latency.observe(age_s, count)
+
+    def count_delay(self, age_s: float, count: int) -> None:
+        """Count deliveries by how long they took, if that was long."""
+        if age_s > LONG_S:
+            self.delayed_10s += count
+        elif age_s > DELAY_S:
+            self.delayed_1s += count
 
     def add(self, other: Counters) -> None:
         """Add what another has counted, such as an address that is about to be forgotten."""
@@ -55,6 +99,20 @@ class Counters:
         self.rejected += other.rejected
         self.released += other.released
         self.modified += other.modified
+        self.told_accepted += other.told_accepted
+        self.told_rejected += other.told_rejected
+        self.told_released += other.told_released
+        self.told_modified += other.told_modified
+        self.delayed_1s += other.delayed_1s
+        self.delayed_10s += other.delayed_10s
+        if other.forward_latency is not None:
+            if self.forward_latency is None:
+                self.forward_latency = Histogram()
+            self.forward_latency.add(other.forward_latency)
+        if other.settle_latency is not None:
+            if self.settle_latency is None:
+                self.settle_latency = Histogram()
+            self.settle_latency.add(other.settle_latency)
         self.expired += other.expired
         self.aborted += other.aborted
         self.no_destination += other.no_destination

@@ -2,23 +2,24 @@ cimport cython
 from router.amqp cimport codes
 from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog
+from router.core.counters cimport Counters
 from router.core.redelivery cimport Redelivery
 from router.core.settlement cimport Settler
 from router.core.waiting cimport WaitingQueue
 from router.engine.delivery cimport Delivery
-from router.engine.link cimport OutgoingLink
-from router.engine.outbox cimport Turn
+from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef bytes EMPTY
 
 cdef class Dispenser(Settler):
     cdef public Backlog backlog
-    cdef public Turn turn
     cdef public dict drains
 
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint)
     cpdef void serve(self, Consumer consumer) except *
+    @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
+    cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(consumer=Consumer)
     cdef int serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)

@@ -25,7 +25,6 @@ class Dispenser(Settler):
     def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
         super().__init__(redelivery)
         self.backlog = backlog
-        self.turn = backlog.turn
         # receivers whose drain waits for what their senders have, and until when
         self.drains: dict[Consumer, float] = {}
 
@@ -72,6 +71,8 @@ class Dispenser(Settler):
                 self.backlog.replace_first(delivery, octets)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
+            if delivery.arrived != self.turn.now or not consumer.address.is_moving:
+                self._waited(consumer, delivery)
             if not self.backlog.send(session, delivery) or not delivery.complete:
                 link.current = delivery
             elif link.presettles:
@@ -80,6 +81,22 @@ class Dispenser(Settler):
                 self.redelivery.keep(delivery, whole, 0, len(whole))
         if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
             draining.answer(self, consumer)
+
+    def _waited(self, consumer: Consumer, delivery: Delivery) -> None:
+        """Count how long a delivery had to wait before it is sent on; others pass in their turn."""
+        address = consumer.address
+        counters = address.counters
+        age_s = self.turn.now - delivery.arrived
+        address.egress_mark += 1
+        counters.count_forwarded(age_s, 1)
+        if age_s > 1 and not delivery.outgoing_open:
+            # nothing more will be heard of it
+            link = consumer.link
+            link.count_delay(age_s, 1)
+            if delivery.settled and delivery.parent is None:
+                counters.count_delay(age_s, 1)
+                sender = delivery.incoming
+                sender.count_delay(age_s, 1)
 
     def serve_next(self, link: OutgoingLink) -> None:
         """A message has left whole: its link takes what else waits."""

@@ -3,6 +3,7 @@ from router.amqp cimport codes
 from router.amqp.reading cimport TransferFrame
 from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog
+from router.core.counters cimport Counters
 from router.core.credit cimport replenish, replenish_anonymous
 from router.core.dispensing cimport Dispenser
 from router.core.intake cimport Intake
@@ -20,6 +21,7 @@ cdef class Forwarder(Dispenser):
     cdef public object link_names
     cdef public object suspended
     cdef public list dying_nodes
+    cdef public list moving
     cdef public object observer
     cdef public Intake intake
 
@@ -44,4 +46,7 @@ cdef class Forwarder(Dispenser):
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
+    cdef int _note_moving(self, Address address) except -1
+    @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)
+    cpdef int sent(self, double now) except -1
     cpdef int finish_turn(self) except -1

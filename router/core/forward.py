@@ -61,6 +61,8 @@ class Forwarder(Dispenser):
         self.table = table
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
+        # addresses that something came in for in this turn
+        self.moving: list[Address] = []
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
@@ -114,10 +116,14 @@ class Forwarder(Dispenser):
             if address is None:
                 return
         delivery.address = address
+        delivery.arrived = self.turn.now
+        if not address.is_moving:
+            self._note_moving(address)
         address.counters.ingress += 1
         address.counters.bytes_in += delivery.size
         if delivery.settled:
             address.counters.presettled += 1
+            link.presettled += 1
         if link.credit <= producer.low_mark:
             self.note_credit(address, producer)
         if sound is None:
@@ -239,9 +245,11 @@ class Forwarder(Dispenser):
             has_room = consumer.waiting.count == 0 and session.can_send(link)
             if not has_room and delivery.settled and not self._is_worth_keeping(consumer, delivery):
                 address.counters.dropped_presettled += 1
+                link.dropped_presettled += 1
                 continue
             copy = Delivery.__new__(Delivery)
             copy.incoming = delivery.incoming
+            copy.arrived = delivery.arrived
             copy.address = address
             copy.message_format = delivery.message_format
             copy.passage = delivery.passage
@@ -317,6 +325,7 @@ class Forwarder(Dispenser):
         address.counters.no_destination += 1
         if delivery.settled:
             address.counters.dropped_presettled += 1
+            delivery.incoming.dropped_presettled += 1
         delivery.discarded = True
         self.settle(delivery, codes.RELEASED, EMPTY)
 
@@ -336,8 +345,29 @@ class Forwarder(Dispenser):
                 self.serve(consumer)
             self.note_credit(consumer.address, None)
 
+    def _note_moving(self, address: Address) -> None:
+        """Something comes for an address, for the first time in this turn."""
+        address.is_moving = True
+        address.egress_mark = address.counters.egress
+        self.moving.append(address)
+
+    def sent(self, now: float) -> None:
+        """What came in this turn has been sent as far as it could: count how long that took.
+
+        Those that had to wait have been counted, and `egress_mark` moved on, when they left.
+        """
+        age_s = now - self.turn.now
+        for address in self.moving:
+            address.is_moving = False
+            count = address.counters.egress - address.egress_mark
+            if count:
+                counters = address.counters if address.heir is None else address.heir
+                counters.count_forwarded(age_s, count)
+        self.moving.clear()
+
     def finish_turn(self) -> None:
         """Grant what can be granted after all that came in this turn; then outputs are sent."""
+        self.outcomes.end_run()
         due, self.credit_due = self.credit_due, []
         for item in due:
             if isinstance(item, Address):
@@ -363,5 +393,6 @@ class Forwarder(Dispenser):
 
     def event_received(self, connection: Any, event: Any) -> None:
         """Attaches and detaches change the lists; everybody else hears of it after."""
+        self.outcomes.end_run()
         linking.event_received(self, connection, event)
         self.observer.event_received(connection, event)

@@ -120,7 +120,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     if octets is None:
         return False
     redelivery.drop(delivery)
-    address.counters.count_outcome(frame.state_code)
+    core.outcomes.receiver_told(delivery, frame.state_code)
     if not frame.settled:
         # it waits for its sender to settle, who is not going to hear of it
         count = 0 if frame.plain else frame.state_end - frame.state_at
@@ -180,6 +180,8 @@ def _send(
     counters = delivery.address.counters
     counters.redelivered += 1
     counters.egress += 1
+    # of its way through the router the first attempt was counted
+    delivery.address.egress_mark += 1
     delivery.started = False
     delivery.outcome = codes.NO_STATE
     delivery.tag = None

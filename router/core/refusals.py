@@ -21,6 +21,10 @@ def unaddressed(forwarder: Any, delivery: Any, verdict: bytes) -> None:
     if delivery.settled:
         counters.presettled += 1
         counters.dropped_presettled += 1
+        delivery.incoming.presettled += 1
+        delivery.incoming.dropped_presettled += 1
+    elif delivery.incoming_open:
+        counters.count_told(REJECTED, 0.0, 1)
     delivery.discarded = True
     forwarder.settle(delivery, REJECTED, verdict)
 

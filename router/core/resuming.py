@@ -15,6 +15,7 @@ from router.amqp.composite import decode_composite, encode_composite
 from router.amqp.constants import Condition
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core.suspended import Terminus
+from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError, Scope
@@ -91,9 +92,12 @@ def _is_reattached(terminus: Terminus, link: Link) -> bool:
 def _move(forwarder: Any, delivery: Any, link: Link) -> None:
     """A live delivery goes on by another link of its session, under the id that it has."""
     link.unsettled += 1
+    # whether it is stuck is looked at anew
     if isinstance(link, OutgoingLink):
+        delivery.stuck &= ~STUCK_OUTGOING
         delivery.outgoing = link
     else:
+        delivery.stuck &= ~STUCK_INCOMING
         _hand_over(forwarder, delivery, link)
 
 
@@ -258,7 +262,7 @@ def settled_by_sender(
         forwarder.redelivery.drop(part)
         if part.outgoing_open and part.outcome in OUTCOMES:
             # which waited for this
-            part.address.counters.count_outcome(part.outcome)
+            forwarder.outcomes.receiver_told(part, part.outcome)
         if part.outgoing is not None:
             part.outgoing.session.tell_receiver(part, True, code, octets, 0, len(octets))
 

@@ -161,6 +161,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
             octets = left
             session.begin_outgoing(link, delivery)
             delivery.address.counters.egress += 1
+            delivery.address.egress_mark += 1
     if octets and consumer.shows_passage:
         octets = passage.shown(consumer, delivery, octets)
     sent = 0

@@ -2,10 +2,12 @@ cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame
 from router.core.address cimport Address, Producer
+from router.core.outcomes cimport Outcomes
 from router.core.redelivery cimport Redelivery
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int TOLD
@@ -14,8 +16,10 @@ cdef bytes EMPTY
 cdef class Settler(Handler):
     cdef public list credit_due
     cdef public Redelivery redelivery
+    cdef public Turn turn
+    cdef public Outcomes outcomes
 
-    @cython.locals(address=Address, outgoing=OutgoingLink, count=Py_ssize_t)
+    @cython.locals(outgoing=OutgoingLink, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *
     @cython.locals(link=IncomingLink, session=Session)
     cdef int _tell_settled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
@@ -26,14 +30,14 @@ cdef class Settler(Handler):
     @cython.locals(session=Session, code=int, is_outcome=bint, was_told=bint)
     cdef void _told_second(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
     cdef int _copy_settled(self, Delivery copy, DispositionFrame frame, Py_ssize_t count) except -1
-    @cython.locals(address=Address, session=Session)
+    @cython.locals(session=Session)
     cdef int _settle_receiver(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(producer=Producer)
     cpdef int note_sender(self, IncomingLink link) except -1
     @cython.locals(link=IncomingLink, session=Session)
     cpdef void settle(self, Delivery delivery, int code, bytes state) except *
     cpdef int settle_lost(self, Delivery delivery) except -1
-    @cython.locals(address=Address, session=Session)
+    @cython.locals(session=Session)
     cpdef int sender_lost(self, Delivery delivery) except -1
     @cython.locals(parent=Delivery)
     cpdef int merge(self, Delivery copy, int code, bytes state) except -1

@@ -14,6 +14,7 @@ from router.amqp.constants import Condition
 from router.amqp.reading import DispositionFrame
 from router.core import terms, verdicts
 from router.core.address import Address, Producer
+from router.core.outcomes import Outcomes
 from router.core.redelivery import Redelivery
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
@@ -30,6 +31,8 @@ class Settler(Handler):
 
     def __init__(self, redelivery: Redelivery) -> None:
         self.redelivery = redelivery
+        self.turn = redelivery.turn
+        self.outcomes = Outcomes(self.turn)
         # addresses and anonymous producers whose senders' credit is to be looked at
         self.credit_due: list[Any] = []
 
@@ -47,11 +50,11 @@ class Settler(Handler):
         if not frame.settled:
             self._told_unsettled(delivery, frame, count)
             return
-        address = delivery.address
-        address.counters.count_outcome(frame.state_code)
         if delivery.parent is not None:
+            self.outcomes.receiver_told(delivery, frame.state_code)
             self._copy_settled(delivery, frame, count)
             return
+        self.outcomes.settled(delivery, frame.state_code)
         self._tell_settled(delivery, frame, count)
 
     def _tell_settled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
@@ -79,6 +82,7 @@ class Settler(Handler):
             if is_outcome:
                 self._copy_settled(delivery, frame, count)
         elif is_outcome:
+            self.outcomes.sender_told(delivery, frame.state_code)
             self._tell_settled(delivery, frame, count)
         elif delivery.incoming_open and not self._is_old_news(delivery, frame):
             delivery.outcome = frame.state_code
@@ -120,20 +124,20 @@ class Settler(Handler):
         if not delivery.incoming_open or (delivery.settling == TOLD and not was_told):
             # nobody is going to settle it: its sender is lost, or has the router's own word
             if frame.settled:
-                counters.count_outcome(code)
+                self.outcomes.receiver_told(delivery, code)
             else:
                 self._settle_receiver(delivery, frame, count)
             return
         if was_told:
             if frame.settled:
-                counters.count_outcome(code if is_outcome else delivery.outcome)
+                self.outcomes.receiver_told(delivery, code if is_outcome else delivery.outcome)
             return
         if frame.settled:
             if code == codes.NO_STATE or code == codes.RECEIVED:
                 # What became of it nobody will ever know, and settling first is not for us.
                 counters.count_outcome(self.settle_lost(delivery))
                 return
-            counters.count_outcome(code)
+            self.outcomes.receiver_told(delivery, code)
         elif not is_outcome and self._is_old_news(delivery, frame):
             return
         delivery.outcome = code
@@ -143,6 +147,7 @@ class Settler(Handler):
             octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
             delivery.outcome_octets = bytes(octets)
         if is_outcome or frame.settled:
+            self.outcomes.sender_told(delivery, code)
             delivery.settling = TOLD
         session = delivery.incoming.session
         session.tell_sender(delivery, False, code, frame.octets, frame.state_at, count)
@@ -161,8 +166,7 @@ class Settler(Handler):
     def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
         """Settle with the outcome that a receiver told, if it is one."""
         if codes.ACCEPTED <= frame.state_code <= codes.MODIFIED:
-            address = delivery.address
-            address.counters.count_outcome(frame.state_code)
+            self.outcomes.receiver_told(delivery, frame.state_code)
             session = delivery.outgoing.session
             session.tell_receiver(
                 delivery, True, frame.state_code, frame.octets, frame.state_at, count
@@ -189,8 +193,10 @@ class Settler(Handler):
                 if code == codes.NO_STATE:
                     # the sender awaits an outcome, and this is all that is known of it
                     code, state = codes.MODIFIED, verdicts.DELIVERY_FAILED
+                self.outcomes.sender_told(delivery, code)
                 session.tell_sender(delivery, False, code, state, 0, len(state))
             return
+        self.outcomes.sender_told(delivery, code)
         if state:
             session.tell_sender(delivery, True, code, state, 0, len(state))
         else:
@@ -219,8 +225,7 @@ class Settler(Handler):
         if delivery.kept is not None:
             self.redelivery.drop(delivery)
         if delivery.outgoing_open and codes.ACCEPTED <= delivery.outcome <= codes.MODIFIED:
-            address = delivery.address
-            address.counters.count_outcome(delivery.outcome)
+            self.outcomes.receiver_told(delivery, delivery.outcome)
             session = delivery.outgoing.session
             session.tell_receiver(delivery, True, codes.NO_STATE, EMPTY, 0, 0)
 
@@ -259,7 +264,7 @@ class Settler(Handler):
             if frame.settled and copy.kept is not None:
                 self.redelivery.drop(copy)
             if frame.settled and copy.outgoing_open and copy.outcome:
-                copy.address.counters.count_outcome(copy.outcome)
+                self.outcomes.receiver_told(copy, copy.outcome)
             session = copy.outgoing.session
             session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
         if frame.settled and delivery.incoming.credit == 0:

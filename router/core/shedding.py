@@ -111,6 +111,7 @@ def _release(forwarder: Forwarder, delivery: Any) -> None:
     address.counters.shed += 1
     if delivery.settled:
         address.counters.dropped_presettled += 1
+        delivery.incoming.dropped_presettled += 1
     forwarder.count_out(delivery)
     forwarder.note_credit(address, None)
     forwarder.backlog.drop(delivery)

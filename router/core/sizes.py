@@ -38,6 +38,7 @@ def _reject(forwarder: Any, delivery: Any, limit: int) -> None:
     counters = delivery.address.counters
     if delivery.settled:
         counters.dropped_presettled += 1
+        delivery.incoming.dropped_presettled += 1
     elif delivery.incoming_open:
         counters.count_outcome(REJECTED)
     delivery.discarded = True

@@ -246,7 +246,10 @@ class AddressTable:
         if self._in_use.get(address.name) is address:
             del self._in_use[address.name]
             self._closed.discard(address.name)
-            self.kept.get(address.name, self.retired).add(address.counters)
+            heir = self.kept.get(address.name, self.retired)
+            heir.add(address.counters)
+            # how long it took what left it in this turn is known at the turn's end
+            address.heir = heir
 
     def total(self) -> Counters:
         """What the router has counted so far, over all addresses."""

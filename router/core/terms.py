@@ -97,7 +97,7 @@ def judge(settler: Any, delivery: Any, frame: Any) -> bool:
         or delivery.outcome in ALL
     ):
         return False
-    delivery.address.counters.count_outcome(agreed.default_code)
+    settler.outcomes.receiver_told(delivery, agreed.default_code)
     settler.settle(delivery, agreed.default_code, agreed.default_state)
     return True
 

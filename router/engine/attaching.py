@@ -227,6 +227,6 @@ def _free_handle(session: Any) -> int:
 
 
 def _new_link(session: Any, name: str, handle: int, we_receive: bool) -> Link:
-    if we_receive:
-        return IncomingLink(session, name, handle)
-    return OutgoingLink(session, name, handle)
+    link: Link = (IncomingLink if we_receive else OutgoingLink)(session, name, handle)
+    link.dry_since = session.outbox.turn.now
+    return link

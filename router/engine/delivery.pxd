@@ -19,6 +19,7 @@ cdef class Delivery:
     cdef public unsigned long long size
     cdef public bint started
     cdef public unsigned char priority
+    cdef public unsigned char stuck
     cdef public SectionScan scan
     cdef public object chunks
     cdef public Py_ssize_t held_bytes
@@ -26,6 +27,7 @@ cdef class Delivery:
     cdef public list copies
     cdef public object address
     cdef public double deadline
+    cdef public double arrived
     cdef public Py_ssize_t ttl_at
     cdef public Py_ssize_t open_copies
     cdef public int outcome

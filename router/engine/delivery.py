@@ -11,6 +11,10 @@ from typing import Any
 
 from router.engine.link import IncomingLink
 
+# The bits of `stuck`: still open towards its sender, or towards its receiver.
+STUCK_INCOMING = 1
+STUCK_OUTGOING = 2
+
 
 class Delivery:
     """A message transfer between two links (section 2.6.12), as the router sees it.
@@ -70,6 +74,9 @@ class Delivery:
     passage: Any
     # the core's: what remembers the delivery while its sender's link is suspended
     suspended: Any
+    # when it came, in the turn's time; and in which of its two lists it is known to stand for long
+    arrived: float
+    stuck: int
     # the delivery-tag to send, where it matters; None for one made of the delivery-id
     tag: bytes | None
 
@@ -105,6 +112,8 @@ DEFAULTS: dict[str, Any] = {
     "state": None,
     "passage": None,
     "suspended": None,
+    "arrived": 0.0,
+    "stuck": 0,
     "tag": None,
 }
 

@@ -1,9 +1,12 @@
 cimport cython
+from router.amqp cimport codes
 from router.amqp.reading_flow cimport FlowFrame
 from router.engine cimport serial
 
 cdef int ATTACHED
 cdef long long MAX_CREDIT
+cdef double DELAY_S
+cdef double LONG_S
 
 cdef class Link:
     cdef public object session
@@ -23,7 +26,21 @@ cdef class Link:
     cdef public bint flow_due
     cdef public bint closes
     cdef public long long number
+    cdef public double dry_since
+    cdef public unsigned long long deliveries
+    cdef public unsigned long long presettled
+    cdef public unsigned long long dropped_presettled
+    cdef public unsigned long long accepted
+    cdef public unsigned long long rejected
+    cdef public unsigned long long released
+    cdef public unsigned long long modified
+    cdef public unsigned long long delayed_1s
+    cdef public unsigned long long delayed_10s
+    cdef public Py_ssize_t stuck
+    cdef public tuple samples
 
+    cpdef int count_outcome(self, int code, unsigned long long count) except -1
+    cpdef int count_delay(self, double age_s, unsigned long long count) except -1
     cpdef bint is_attached(self) except -1
     cpdef int drop(self) except -1
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.amqp import codes
 from router.amqp.reading_flow import FlowFrame
 from router.engine import serial
 from router.engine.states import LinkState
@@ -18,6 +19,9 @@ ATTACHED = int(LinkState.ATTACHED)
 # what a receiver takes that names no max-message-size
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
+# Deliveries that take longer than this are counted, for each link, in seconds (Dispatch's).
+DELAY_S = 1.0
+LONG_S = 10.0
 
 
 class Link:
@@ -47,10 +51,46 @@ class Link:
         # whether the detach that we sent closes it
         self.closes = False
         self.number = 0
+        # since when there is no credit, where there is none
+        self.dry_since = 0.0
+        # deliveries that were begun, and of these those that need no outcome
+        self.deliveries = 0
+        self.presettled = 0
+        self.dropped_presettled = 0
+        # what our side or the peer's said of the others; what took longer than one or ten seconds
+        # of them all until then
+        self.accepted = 0
+        self.rejected = 0
+        self.released = 0
+        self.modified = 0
+        self.delayed_1s = 0
+        self.delayed_10s = 0
+        # of those that are unsettled, the ones that have been so for long (`core.watch`)
+        self.stuck = 0
+        # what had been settled at two moments of late, for a rate: (then, count, before, count)
+        self.samples: tuple[float, int, float, int] | None = None
 
     def is_attached(self) -> bool:
         """Both attaches have passed and no detach has."""
         return self.state == ATTACHED
+
+    def count_outcome(self, code: int, count: int) -> None:
+        """Count settled deliveries by their outcome."""
+        if code == codes.ACCEPTED:
+            self.accepted += count
+        elif code == codes.REJECTED:
+            self.rejected += count
+        elif code == codes.RELEASED:
+            self.released += count
+        elif code == codes.MODIFIED:
+            self.modified += count
+
+    def count_delay(self, age_s: float, count: int) -> None:
+        """Count deliveries by how long they took, if that was long."""
+        if age_s > LONG_S:
+            self.delayed_10s += count
+        elif age_s > DELAY_S:
+            self.delayed_1s += count
 
     def drop(self) -> None:
         """Break reference cycles after the link is gone."""
@@ -77,6 +117,8 @@ class IncomingLink(Link):
             if 0 < used <= self.credit:
                 self.credit -= used
                 self.delivery_count = frame.delivery_count
+                if self.credit == 0:
+                    self.dry_since = self.session.outbox.turn.now
         self.told_available = frame.available
         self.told_at = self.delivery_count
 
@@ -106,5 +148,7 @@ class OutgoingLink(Link):
             start = frame.delivery_count if frame.has_delivery_count else 0
             credit = frame.link_credit - serial.distance(start, self.delivery_count)
             # a peer may claim to be ahead of us; more than the field holds is as much as it holds
+            if credit <= 0 and self.credit:
+                self.dry_since = self.session.outbox.turn.now
             self.credit = min(max(credit, 0), MAX_CREDIT)
         self.drain = frame.drain

@@ -14,6 +14,8 @@ from router.engine.window cimport IncomingWindow
 
 cdef int ATTACHED
 cdef int UNSETTLED
+cdef int INCOMING
+cdef int OUTGOING
 cdef bytes EMPTY
 
 @cython.final

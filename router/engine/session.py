@@ -14,7 +14,7 @@ from router.amqp.reading import DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_transfer
 from router.engine import flows, rare_transfers, serial, violations
-from router.engine.delivery import Delivery
+from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Outbox
@@ -27,6 +27,9 @@ ATTACHED = int(LinkState.ATTACHED)
 # in `due_code`, beside the state's own: what is told is not settled
 UNSETTLED = 0x100
 EMPTY = b""
+# the bits of a delivery's `stuck`
+INCOMING = STUCK_INCOMING
+OUTGOING = STUCK_OUTGOING
 
 
 class Session:
@@ -138,7 +141,10 @@ class Session:
             self.connection.fail_link(link, violations.no_credit())
             return None
         link.credit -= 1
+        if link.credit == 0:
+            link.dry_since = self.outbox.turn.now
         link.delivery_count = serial.add(link.delivery_count, 1)
+        link.deliveries += 1
         delivery = Delivery.__new__(Delivery)
         delivery.incoming = link
         delivery.incoming_id = number
@@ -211,13 +217,18 @@ class Session:
         delivery.outgoing_id = self.next_delivery_id
         self.next_delivery_id = serial.add(self.next_delivery_id, 1)
         link.credit -= 1
+        if link.credit == 0:
+            link.dry_since = self.outbox.turn.now
         link.delivery_count = serial.add(link.delivery_count, 1)
+        link.deliveries += 1
         if link.terminus is not None and delivery.tag is None:
             delivery.tag = link.terminus.new_tag()
         if not delivery.settled and not link.presettles:
             delivery.outgoing_open = True
             link.unsettled += 1
             self.outgoing.add(delivery.outgoing_id, delivery)
+        else:
+            link.presettled += 1
 
     def send(self, delivery: Delivery, view: Any, start: int, end: int, more: bool) -> int:
         """Write `view[start:end]` as frames of the delivery, as far as the peer's window reaches.
@@ -328,6 +339,9 @@ class Session:
         if delivery.incoming_open:
             delivery.incoming_open = False
             delivery.incoming.unsettled -= 1
+            if delivery.stuck & INCOMING:
+                delivery.stuck -= INCOMING
+                delivery.incoming.stuck -= 1
             self.incoming.remove(delivery.incoming_id)
 
     def close_outgoing(self, delivery: Delivery) -> None:
@@ -335,6 +349,9 @@ class Session:
         if delivery.outgoing_open:
             delivery.outgoing_open = False
             delivery.outgoing.unsettled -= 1
+            if delivery.stuck & OUTGOING:
+                delivery.stuck -= OUTGOING
+                delivery.outgoing.stuck -= 1
             self.outgoing.remove(delivery.outgoing_id)
 
     # What is due at the end of the turn.
@@ -356,6 +373,7 @@ class Session:
         """Answer a drain with nothing left to send: move the delivery-count on (section 2.6.7)."""
         link.delivery_count = serial.add(link.delivery_count, link.credit)
         link.credit = 0
+        link.dry_since = self.outbox.turn.now
         self.note_link(link)
 
     def note_window(self) -> None:

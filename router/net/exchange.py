@@ -20,6 +20,7 @@ from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
 from router.core.shedding import shed
 from router.core.table import AddressTable
+from router.core.watch import Watch
 from router.engine.outbox import Turn
 from router.net.memory import Reclaimer
 from router.net.tally import Tally, Traffic
@@ -180,6 +181,8 @@ class Exchange(Hub):
         # What else wants doing about as often as clocks are looked at, given the time. A task of
         # its own for each would cost more: what a waiting task is made of is made anew each time.
         self.chores: list[Callable[[float], None]] = []
+        self.watch = Watch(lambda: [pump.connection for pump in self.pumps.values()])
+        self.chores.append(self.watch.look)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
@@ -232,6 +235,12 @@ class Exchange(Hub):
         if backlog.held_bytes > backlog.limit_bytes:
             log.warning("more waits than memoryLimitBytes allows", given_up=shed(self.forwarder))
         self.forwarder.finish_turn()
+
+    def finish_turn(self) -> None:
+        """Send each connection that has something to say; how long that took is counted."""
+        super().finish_turn()
+        if self.forwarder.moving:
+            self.forwarder.sent(time.monotonic())
 
     def until_next_look_s(self) -> float:
         """Until a message that waits expires, or as long as ever.

@@ -102,6 +102,7 @@ class Router:
             for connection in touched:
                 connection.owner.carry()
             self._before_sending()
+        self.forwarder.sent(self.turn.now)
 
     def _before_sending(self) -> None:
         backlog = self.forwarder.backlog

@@ -78,6 +78,21 @@ DELIVERIES: Final = (
         lambda r: outcomes_of(r.counters),
     ),
     Metric(
+        "trioute_deliveries_told_total",
+        "counter",
+        "Deliveries by the outcome that their senders were told, a multicast's once.",
+        ("outcome",),
+        lambda r: [((word,), getattr(r.counters, f"told_{word}")) for word in OUTCOMES[:4]],
+    ),
+    Metric(
+        "trioute_deliveries_delayed_total",
+        "counter",
+        "Deliveries that took more than one second until they were settled, and no more than ten "
+        "(1s), or more than ten (10s).",
+        ("over",),
+        lambda r: [(("1s",), r.counters.delayed_1s), (("10s",), r.counters.delayed_10s)],
+    ),
+    Metric(
         "trioute_deliveries_unsettled",
         "gauge",
         "Deliveries whose settlement is awaited: by senders (in), or from receivers (out).",

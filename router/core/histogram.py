@@ -1,0 +1,44 @@
+"""How long things took: counted by fixed bounds, from ten microseconds to half a minute.
+
+A message that passes at once takes tens of microseconds, one that waits as long as its receivers
+like; each decade in between has three bounds (docs/decisions/0041).
+"""
+
+from __future__ import annotations
+
+from array import array
+
+BOUNDS_S = (
+    *(10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+SIZE = len(BOUNDS_S)
+_bounds = array("d", BOUNDS_S)
+
+
+class Histogram:
+    """How many took at most so many seconds, bound by bound, and those that took longer."""
+
+    def __init__(self) -> None:
+        self._counts = array("Q", bytes(8 * (SIZE + 1)))
+        self.sum_s = 0.0
+        self._bounds = _bounds
+
+    def observe(self, age_s: float, count: int) -> None:
+        """Count so many that took this long; a clock that seems to go back means no time at all."""
+        at = 0
+        while at < SIZE and age_s > self._bounds[at]:
+            at += 1
+        self._counts[at] += count
+        if age_s > 0:
+            self.sum_s += age_s * count
+
+    def add(self, other: Histogram) -> None:
+        """Add what another has counted."""
+        for at in range(SIZE + 1):
+            self._counts[at] += other._counts[at]
+        self.sum_s += other.sum_s
+
+    def counts(self) -> list[int]:
+        """How many there are for each of `BOUNDS_S`, and above the last."""
+        return [self._counts[at] for at in range(SIZE + 1)]

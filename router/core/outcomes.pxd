@@ -1,0 +1,24 @@
+cimport cython
+from router.core.address cimport Address
+from router.core.counters cimport Counters
+from router.engine.delivery cimport Delivery
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.outbox cimport Turn
+
+@cython.final
+cdef class Outcomes:
+    cdef public Turn turn
+    cdef public IncomingLink incoming
+    cdef public OutgoingLink outgoing
+    cdef public Address address
+    cdef public int code
+    cdef public double arrived
+    cdef public unsigned long long count
+
+    cpdef int settled(self, Delivery delivery, int code) except -1
+    @cython.locals(count=cython.ulonglong, age_s=cython.double, counters=Counters, incoming=IncomingLink, outgoing=OutgoingLink, address=Address)
+    cpdef int end_run(self) except -1
+    @cython.locals(address=Address, counters=Counters, link=OutgoingLink)
+    cpdef int receiver_told(self, Delivery delivery, int code) except -1
+    @cython.locals(age_s=cython.double, address=Address, counters=Counters, link=IncomingLink)
+    cpdef int sender_told(self, Delivery delivery, int code) except -1

@@ -1,0 +1,95 @@
+"""What became of deliveries is counted: by link, by address, and how long it took.
+
+Outcomes come in runs: a receiver settles a range, of one sender's deliveries that came in one turn.
+So what is alike is only counted up to the end of its run, and then added everywhere at once
+(docs/decisions/0041). A run ends with the turn at the latest, and before any link comes or goes.
+"""
+
+from __future__ import annotations
+
+from router.core.address import Address
+from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.outbox import Turn
+
+
+class Outcomes:
+    """The run that is under way: `count` deliveries with the same links, outcome and arrival."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.incoming: IncomingLink | None = None
+        self.outgoing: OutgoingLink | None = None
+        self.address: Address | None = None
+        self.code = 0
+        self.arrived = 0.0
+        self.count = 0
+
+    def settled(self, delivery: Delivery, code: int) -> None:
+        """Its receiver has settled a delivery with this outcome, and its sender is told at once."""
+        if not delivery.incoming_open:
+            # nobody is there to be told
+            self.receiver_told(delivery, code)
+        elif (
+            delivery.arrived == self.arrived
+            and delivery.incoming is self.incoming
+            and delivery.outgoing is self.outgoing
+            and code == self.code
+        ):
+            self.count += 1
+        else:
+            self.end_run()
+            self.incoming = delivery.incoming
+            self.outgoing = delivery.outgoing
+            self.address = delivery.address
+            self.arrived = delivery.arrived
+            self.code = code
+            self.count = 1
+
+    def end_run(self) -> None:
+        """Add what has been counted."""
+        count = self.count
+        if count:
+            self.count = 0
+            incoming, outgoing, address = self.incoming, self.outgoing, self.address
+            assert incoming is not None
+            assert outgoing is not None
+            assert address is not None
+            age_s = self.turn.now - self.arrived
+            counters = address.counters
+            counters.count_outcome(self.code, count)
+            counters.count_told(self.code, age_s, count)
+            outgoing.count_outcome(self.code, count)
+            incoming.count_outcome(self.code, count)
+            counters.count_delay(age_s, count)
+            outgoing.count_delay(age_s, count)
+            incoming.count_delay(age_s, count)
+            # what is over is not kept alive; no delivery has come by no link
+            self.incoming = None
+            self.outgoing = None
+            self.address = None
+
+    def receiver_told(self, delivery: Delivery, code: int) -> None:
+        """Its receiver has told the outcome of a delivery, or settled it; its sender is another
+        matter.
+        """
+        address = delivery.address
+        counters = address.counters
+        counters.count_outcome(code)
+        link = delivery.outgoing
+        if link is not None:
+            link.count_outcome(code, 1)
+            link.count_delay(self.turn.now - delivery.arrived, 1)
+
+    def sender_told(self, delivery: Delivery, code: int) -> None:
+        """The sender of a delivery is told its outcome, if it awaits one."""
+        if delivery.incoming_open:
+            age_s = self.turn.now - delivery.arrived
+            link = delivery.incoming
+            link.count_outcome(code, 1)
+            if delivery.address is not None:
+                address = delivery.address
+                counters = address.counters
+                counters.count_told(code, age_s, 1)
+                counters.count_delay(age_s, 1)
+                link.count_delay(age_s, 1)

@@ -1,0 +1,136 @@
+"""Looked at now and then: which deliveries are stuck, and how fast each link settles.
+
+A delivery is stuck that is unsettled for longer than `STUCK_S`, once for each of its two links; it
+is so until it is settled. All sessions are gone through in rounds, a little at each look, so that a
+hundred thousand unsettled deliveries keep nobody waiting. Within a session those that came first
+stand first, so that only the old ones are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from router.engine import serial
+from router.engine.connection import Connection
+from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
+from router.engine.link import Link
+from router.engine.session import Session
+from router.engine.unsettled import Unsettled
+
+# After so long without an outcome a delivery is stuck, in seconds (Dispatch's).
+STUCK_S = 10.0
+# How often all are gone through, if there is time for it, and so many steps are taken at a look.
+ROUND_S = 5.0
+STEPS = 2000
+
+
+class Watch:
+    """What goes through the links of all `connections`, round after round."""
+
+    def __init__(self, connections: Callable[[], Iterable[Connection]]) -> None:
+        self._connections = connections
+        self._now = 0.0
+        self._next_round = 0.0
+        self._round: Iterator[None] = iter(())
+
+    def look(self, now: float) -> None:
+        """Go on for a little; called about as often as clocks are looked at."""
+        self._now = now
+        for _ in range(STEPS):
+            try:
+                next(self._round)
+            except StopIteration:
+                if now < self._next_round:
+                    return
+                self._next_round = now + ROUND_S
+                self._round = self._walk()
+
+    def _walk(self) -> Iterator[None]:
+        """Go through everything once; each step is as much as looking at one delivery."""
+        for connection in list(self._connections()):
+            yield
+            for session in list(connection.local_sessions.values()):
+                yield
+                for link in list(session.local_links.values()):
+                    yield
+                    sample(link, self._now)
+                yield from self._look_at(session)
+
+    def _look_at(self, session: Session) -> Iterator[None]:
+        for unsettled, bit in (
+            (session.incoming, STUCK_INCOMING),
+            (session.outgoing, STUCK_OUTGOING),
+        ):
+            # these have been there for longer than the others
+            for number in list(unsettled.stragglers):
+                yield
+                self._is_old(unsettled.find(number), bit)
+            for delivery in _in_order(unsettled):
+                yield
+                if not self._is_old(delivery, bit):
+                    break
+
+    def _is_old(self, delivery: Delivery | None, bit: int) -> bool:
+        """Whether what came after this one has to be looked at, too."""
+        if delivery is None or delivery.arrived == 0:
+            # it is over, or its head has not come yet
+            return True
+        if self._now - delivery.arrived <= STUCK_S:
+            return False
+        if not delivery.stuck & bit:
+            delivery.stuck |= bit
+            link = delivery.incoming if bit == STUCK_INCOMING else delivery.outgoing
+            link.stuck += 1
+        return True
+
+
+def _in_order(unsettled: Unsettled) -> Iterator[Delivery | None]:
+    """What is unsettled, oldest first, while it is being settled; None where it has been."""
+    number = unsettled.base
+    while True:
+        ahead = serial.distance(unsettled.base, number)
+        if ahead < 0:
+            # those have been settled meanwhile
+            number, ahead = unsettled.base, 0
+        if ahead >= unsettled.span:
+            return
+        yield unsettled.find(number)
+        number = serial.add(number, 1)
+
+
+def sample(link: Link, now: float) -> None:
+    """Remember how much a link has settled by now, and what was remembered before."""
+    count = _settled(link)
+    if link.samples is None:
+        link.samples = (now, count, now, count)
+    else:
+        then, before, _, _ = link.samples
+        link.samples = (now, count, then, before)
+
+
+def settle_rate(link: Link, now: float) -> int:
+    """How many deliveries a second a link has settled of late, over one round or two.
+
+    As with Dispatch, neither what was released counts nor what was modified.
+    """
+    if link.samples is None:
+        return 0
+    _, _, then, before = link.samples
+    return int((_settled(link) - before) / (now - then)) if now > then else 0
+
+
+def dry_s(link: Link, now: float) -> float:
+    """For how long a link has had no credit, in seconds; 0 where it has some."""
+    return 0.0 if link.credit else max(0.0, now - link.dry_since)
+
+
+def is_blocked(link: Link, now: float) -> bool:
+    """Whether a link has had no credit for longer than `STUCK_S`: what Dispatch counts as blocked.
+
+    Why, `blocking` says.
+    """
+    return dry_s(link, now) > STUCK_S
+
+
+def _settled(link: Link) -> int:
+    return int(link.presettled + link.accepted + link.rejected)
