@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from router.config.model import Configuration
+from router.core import watch
 from router.core.address import MULTICAST, Address, Consumer
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressTable
@@ -30,8 +31,6 @@ MOBILE: Final = "M0"
 
 # Of how many deliveries that wait at an address it is looked at whose they are.
 LONGEST_LOOK: Final = 1000
-# Of how many links it is remembered since when they have no credit.
-MOST_DRY: Final = 10_000
 
 
 class Carried(Protocol):
@@ -97,9 +96,6 @@ class RouterView:
     started_at: float
     journal: Journal = attrs.field(factory=Journal, repr=False)
     streams: Streams = attrs.field(factory=Streams, repr=False)
-    # links that were seen without credit: their delivery-count then, and when that was first seen
-    dry: dict[str, tuple[int, float]] = attrs.field(factory=dict, repr=False)
-
     # by which it becomes another; None where it stays as it is
     changeable: Changeable | None = attrs.field(default=None, repr=False)
 
@@ -137,17 +133,22 @@ class RouterView:
 
     def links(self) -> Iterator[LinkView]:
         """The links of those connections."""
-        seen = set()
         for pump in list(self.observed.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
                 for link in list(session.local_links.values()):
                     if link.owner is not None:
-                        view = LinkView(pump, link, self)
-                        if self.dry:
-                            seen.add(view.identity)
-                        yield view
-        for gone in self.dry.keys() - seen:
-            del self.dry[gone]
+                        yield LinkView(pump, link, self)
+
+    @property
+    def links_blocked(self) -> int:
+        """How many links have had no credit for long."""
+        now = self.observed.turn.now
+        return sum(watch.is_blocked(view.link, now) for view in self.links())
+
+    @property
+    def deliveries_stuck(self) -> int:
+        """How many deliveries have been unsettled for long, once for each of their links."""
+        return sum(int(view.link.stuck) for view in self.links())
 
 
 @attrs.frozen
@@ -213,23 +214,19 @@ class LinkView:
         return None if address is None else address_key(address.name, self.router.id)
 
     @property
-    def zero_credit_s(self) -> int:
-        """For how long, at least, there has been no credit: since it was first looked at so.
+    def dry_s(self) -> int:
+        """For how long there has been no credit; 0 where there is some."""
+        return int(watch.dry_s(self.link, self.router.observed.turn.now))
 
-        Nobody keeps this for each link. Whoever looks again and again, as one does at a link that
-        stands still, learns it.
-        """
-        dry, now = self.router.dry, self.router.observed.turn.now
-        if self.link.credit:
-            dry.pop(self.identity, None)
-            return 0
-        count, since = dry.get(self.identity, (-1, now))
-        if count != self.link.delivery_count:
-            # it had credit in between
-            since = now
-            if len(dry) < MOST_DRY:
-                dry[self.identity] = (self.link.delivery_count, now)
-        return int(now - since)
+    @property
+    def settle_rate(self) -> int:
+        """How many deliveries a second it has settled of late."""
+        return watch.settle_rate(self.link, self.router.observed.turn.now)
+
+    @property
+    def ingress_histogram(self) -> list[int] | None:
+        """What has left by it, by the router it came in by: all of it by this one."""
+        return None if self.is_incoming else [int(self.link.deliveries)]
 
     @property
     def capacity(self) -> int:

@@ -48,35 +48,31 @@ async def test_links_of_clients_are_seen_and_those_of_the_router_are_not() -> No
         await threaded(receiver.close)
 
 
-async def test_time_without_credit_is_reckoned_from_the_first_look() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as one,
-        dialled(running.address) as other,
-    ):
-        await one.begin()
-        await one.attach_receiver("q", credit=0)
+async def test_time_without_credit_is_reckoned_from_when_it_ended() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        await peer.attach_receiver("q", credit=0)
         router = view_of(running)
         (link,) = router.links()
         turn = running.node.exchange.turn
-        turn.now = 1000.0
-        assert link.zero_credit_s == 0
-        turn.now = 1007.5
-        assert link.zero_credit_s == 7
-        # what it got meanwhile needed credit
-        link.link.delivery_count += 1
-        assert [link.zero_credit_s, len(router.dry)] == [0, 1]
+        link.link.dry_since = 1000.0
+        turn.now = 1009.5
+        assert (link.dry_s, router.links_blocked) == (9, 0)
+        turn.now = 1010.5
+        assert (link.dry_s, router.links_blocked) == (10, 1)
         link.link.credit = 1
-        assert [link.zero_credit_s, len(router.dry)] == [0, 0]
-        link.link.credit = 0
-        assert [link.zero_credit_s, len(router.dry)] == [0, 1]
-        # links that are gone are forgotten when all are looked at
-        await other.begin()
-        await other.attach_receiver("q", credit=1)
-        await one.stream.aclose()
-        await running.until(lambda: len(running.pumps) == 1)
-        assert len(list(router.links())) == 1
-        assert router.dry == {}
+        assert (link.dry_s, router.links_blocked) == (0, 0)
+
+
+async def test_links_tell_how_much_has_come_and_gone_by_them() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        await peer.receiver("q")
+        await peer.sender("q")
+        out, into = view_of(running).links()
+        assert (out.ingress_histogram, into.ingress_histogram) == ([0], None)
+        assert out.settle_rate == into.settle_rate == 0
+        out.link.stuck, into.link.stuck = 2, 3
+        assert view_of(running).deliveries_stuck == 5
 
 
 async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
