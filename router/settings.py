@@ -30,6 +30,10 @@ class Running(Protocol):
     treating: Treating
     journal: Journal
 
+    @property
+    def configuration(self) -> Configuration:
+        """What it runs until now."""
+
 
 def take_up(running: Running, differences: Iterable[Difference], wanted: Configuration) -> None:
     """Have a router's settings as they are wanted, in the turn that there is; never fails."""
@@ -38,8 +42,7 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
     }
     entities = {entity for entity, _ in changed}
     if "address" in entities or ("router", "defaultDistribution") in changed:
-        rules = configured_rules(wanted.addresses)
-        running.treating.set_rules(rules, wanted.router.default_distribution)
+        _change_rules(running, wanted)
     if "redirect" in entities:
         _set_redirects(running, wanted)
     if "log" in entities:
@@ -47,6 +50,17 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
     for (entity, name), change in LIVE.items():
         if (entity, file_name(name)) in changed:
             change(running, getattr(wanted, entity))
+
+
+def _change_rules(running: Running, wanted: Configuration) -> None:
+    # there may be very many, of which few are others: most stay the very same objects
+    old, new = running.configuration.addresses, wanted.addresses
+    before, after = set(map(id, old)), set(map(id, new))
+    running.treating.change_rules(
+        configured_rules(each for each in old if id(each) not in after),
+        configured_rules(each for each in new if id(each) not in before),
+        wanted.router.default_distribution,
+    )
 
 
 def _set_redirects(running: Running, wanted: Configuration) -> None:

@@ -9,6 +9,7 @@ at its default.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -121,15 +122,17 @@ def _same_name(entity: str, index: int, first: int, *, given: bool) -> Finding:
 
 def _address_forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     for index, address in enumerate(configuration.addresses):
+        if (address.prefix is None) != (address.pattern is None):
+            continue
         concerns: tuple[Path, ...] = (("address", index, "prefix"), ("address", index, "pattern"))
-        if address.prefix is None and address.pattern is None:
+        if address.prefix is None:
             yield Finding(
                 ("address", index),
                 "says not which addresses",
                 "give a prefix or a pattern",
                 concerns=concerns,
             )
-        elif address.prefix is not None and address.pattern is not None:
+        else:
             yield Finding(
                 ("address", index, "pattern"),
                 "stands beside a prefix",
@@ -179,11 +182,17 @@ def _dead_letters(configuration: Configuration, _: Mapping[str, Any]) -> Iterato
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
     """The tokens that an entity matches: a prefix is a pattern that ends in #."""
-    if (address.prefix is None) == (address.pattern is None):
+    return _tokens_covered(address.prefix, address.pattern)
+
+
+@lru_cache(maxsize=65536)
+def _tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
+    # of very many addresses few change from one configuration to the next
+    if (prefix is None) == (pattern is None):
         return None
-    if address.prefix is not None:
-        return (*address_tokens(address.prefix), "#")
-    return address_tokens(address.pattern or "")
+    if prefix is not None:
+        return (*address_tokens(prefix), "#")
+    return address_tokens(pattern or "")
 
 
 def _redirect_forms(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -391,6 +400,9 @@ def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[
 
 def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
     """The index of each key, with that of each equal one before it; None equals nothing."""
+    present = [key for key in keys if key is not None]
+    if len(set(present)) == len(present):
+        return
     seen: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):
         if key is None:

@@ -116,7 +116,7 @@ def key_of(settings: Any) -> str:
 
 
 def _of_entity(entity: Entity, old: Configuration, new: Configuration) -> Iterator[Difference]:
-    before, after = _by_key(entity, old), _by_key(entity, new)
+    before, after = _by_key(entity, old, new), _by_key(entity, new, old)
     for key, settings in after.items():
         if key not in before:
             fields = _fields(entity, default_of(entity, settings), settings)
@@ -130,9 +130,13 @@ def _of_entity(entity: Entity, old: Configuration, new: Configuration) -> Iterat
             yield Difference(entity.name, key, "removed", fields)
 
 
-def _by_key(entity: Entity, configuration: Configuration) -> dict[str, Any]:
-    value = getattr(configuration, entity.attribute)
-    return {key_of(each): each for each in value} if entity.repeated else {"": value}
+def _by_key(entity: Entity, of: Configuration, other: Configuration) -> dict[str, Any]:
+    """The entities of a configuration, without those that are the very same objects in another."""
+    value, others = getattr(of, entity.attribute), getattr(other, entity.attribute)
+    if not entity.repeated:
+        return {"": value}
+    same = set(map(id, others))
+    return {key_of(each): each for each in value if id(each) not in same}
 
 
 def default_of(entity: Entity, settings: Any) -> Any:

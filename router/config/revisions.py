@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -69,10 +69,21 @@ def share(old: Configuration, new: Configuration) -> Configuration:
     for entity in ENTITIES:
         before, after = getattr(old, entity.attribute), getattr(new, entity.attribute)
         if entity.repeated:
-            known = {key_of(each): each for each in before}
-            after = tuple(
-                known[key] if (key := key_of(each)) in known and known[key] == each else each
-                for each in after
-            )
+            after = _shared(before, after)
         fields[entity.attribute] = before if before == after else after
     return Configuration(**fields)
+
+
+def _shared(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """There may be very many, of which few are others: those alone are looked at."""
+    same = set(map(id, old))
+    others = {at: each for at, each in enumerate(new) if id(each) not in same}
+    if not others:
+        return new
+    keys = set(map(key_of, others.values()))
+    known = {key: each for each in old if (key := key_of(each)) in keys}
+    found = list(new)
+    for at, each in others.items():
+        kept = known.get(key_of(each))
+        found[at] = kept if kept == each else each
+    return tuple(found)

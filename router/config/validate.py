@@ -7,30 +7,47 @@ here, as the loader looks at it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
 from router.config.mistakes import Finding, Mistake, Path, format_path, format_value
-from router.config.model import ENTITIES, Configuration
+from router.config.model import ENTITIES, Configuration, Entity
 from router.config.reload import key_of
 from router.config.structure import is_secret
-from router.config.write import data_of
+from router.config.write import table_of
 
 SOURCE: Final = "the configuration"
 
 
 def find_mistakes(configuration: Configuration, further: Iterable[Check] = ()) -> list[Mistake]:
     """Every mistake in a configuration; `further` finds what other parts of the router know."""
-    data: dict[str, Any] = {each.name: [] for each in ENTITIES if each.repeated}
-    data.update(data_of(configuration))
+    data = {each.name: _written(each, configuration) for each in ENTITIES}
     found: dict[Path, Finding] = {}
     for check in (find_contradictions, *further):
         for finding in check(configuration, data):
             found.setdefault(finding.path, finding)
     mistakes = [_mistake(finding, configuration, data) for finding in found.values()]
     return list(chain(mistakes, users_file_mistakes(configuration)))
+
+
+class _Tables(Sequence[Mapping[str, Any]]):
+    """Entities as parsed TOML would have them, each made when somebody looks at it."""
+
+    def __init__(self, settings: Sequence[Any]) -> None:
+        self._settings = settings
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    def __getitem__(self, index: Any) -> Any:
+        return table_of(self._settings[index])
+
+
+def _written(entity: Entity, configuration: Configuration) -> Any:
+    value = getattr(configuration, entity.attribute)
+    return _Tables(value) if entity.repeated else table_of(value)
 
 
 def _mistake(finding: Finding, configuration: Configuration, data: dict[str, Any]) -> Mistake:

@@ -45,8 +45,8 @@ def data_of(configuration: Configuration) -> dict[str, Any]:
         value = getattr(configuration, entity.attribute)
         if entity.repeated:
             if value:
-                data[entity.name] = [_table(each) for each in value]
-        elif table := _table(value):
+                data[entity.name] = [table_of(each) for each in value]
+        elif table := table_of(value):
             data[entity.name] = table
     return data
 
@@ -68,7 +68,8 @@ def file_value(value: Any) -> Any:
     return value
 
 
-def _table(settings: Any) -> dict[str, Any]:
+def table_of(settings: Any) -> dict[str, Any]:
+    """One entity as parsed TOML would have it; what is at its default is left out."""
     table = {}
     for field in attrs.fields(type(settings)):
         value = getattr(settings, field.name)

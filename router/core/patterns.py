@@ -49,11 +49,37 @@ class PatternTree(Generic[T]):
 
     def add_prefix(self, prefix: str, value: T) -> None:
         """Let `value` speak for `prefix` itself and whatever begins with its tokens."""
-        self.add(f"{prefix.rstrip('/.')}/#", value)
+        self.add(pattern_of(prefix), value)
+
+    def remove(self, pattern: str) -> None:
+        """Let nothing speak for the names that this very pattern matches; it was added before."""
+        _remove(self._root, tokens(pattern), 0)
 
     def match(self, name: str) -> T | None:
         """The value of the most specific pattern that matches, or None."""
         return _search(self._root, tokens(name), 0, set())
+
+
+def pattern_of(prefix: str) -> str:
+    """The pattern that matches what a prefix covers."""
+    return f"{prefix.rstrip('/.')}/#"
+
+
+def _remove(node: _Node[T], names: list[str], at: int) -> bool:
+    """Forget the value at the end of a path; whether nothing is left at this node."""
+    if at == len(names):
+        node.value = None
+    else:
+        token = names[at]
+        following = {"*": node.one, "#": node.any}.get(token, node.exact.get(token))
+        if following is not None and _remove(following, names, at + 1):
+            if token == "*":
+                node.one = None
+            elif token == "#":
+                node.any = None
+            else:
+                del node.exact[token]
+    return not (node.exact or node.one or node.any) and node.value is None
 
 
 def _search(node: _Node[T], names: list[str], at: int, tried: set[tuple[int, int]]) -> T | None:

@@ -8,13 +8,14 @@ kept when it goes. Addresses come as clients write them: `amqp://host:port/order
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from router.amqp.redirects import Redirect
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
 from router.core.counters import Counters
-from router.core.patterns import PatternTree
+from router.core.patterns import PatternTree, pattern_of
 from router.core.redirects import Redirects
 from router.errors import AmqpError
 
@@ -61,6 +62,15 @@ class AddressRule(NamedTuple):
     dead_letter: str | None = None
 
 
+def _pattern(rule: AddressRule) -> str:
+    return pattern_of(rule.pattern) if rule.is_prefix else rule.pattern
+
+
+def _same(rule: AddressRule) -> str:
+    """What is equal for rules that match the same."""
+    return _pattern(rule).strip("/.").replace(".", "/")
+
+
 class AddressTable:
     """All addresses of a router.
 
@@ -80,6 +90,12 @@ class AddressTable:
         self._in_use: dict[str, Address] = {}
         # the names in use that have become unavailable to whoever does not use them yet
         self._closed: set[str] = set()
+        self._default = TREATMENTS[default_treatment]
+        self._by_pattern: dict[str, AddressRule] = {}
+        self._rules: PatternTree[AddressRule] = PatternTree()
+        # how many rules name an address for dead letters; None is for those that name none
+        self._dead_letters: Counter[str | None] = Counter()
+        self._has_dead_letters = False
         self.set_rules(rules, default_treatment)
         # the names of nodes that are the router's own, each with the one that stands for it
         self._own_nodes: dict[str, str] = {}
@@ -90,16 +106,53 @@ class AddressTable:
         # where messages go whose address nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
 
-    def set_rules(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
-        """From now on these rules speak for names; for addresses in use, see `treating`."""
-        self._rules: PatternTree[AddressRule] = PatternTree()
-        self._dead_letters: set[str] = set()
-        for rule in rules:
-            add = self._rules.add_prefix if rule.is_prefix else self._rules.add
-            add(rule.pattern, rule)
-            if rule.dead_letter:
-                self._dead_letters.add(rule.dead_letter)
-        self._default = TREATMENTS[default_treatment]
+    def set_rules(
+        self, rules: Iterable[AddressRule], default_treatment: str
+    ) -> PatternTree[AddressRule] | None:
+        """From now on these rules, and no others, speak for names; otherwise as `change_rules`."""
+        wanted = {_same(rule): rule for rule in rules}
+        before = self._by_pattern
+        removed = [rule for same, rule in before.items() if wanted.get(same) != rule]
+        added = [rule for same, rule in wanted.items() if before.get(same) != rule]
+        return self.change_rules(removed, added, default_treatment)
+
+    def change_rules(
+        self,
+        removed: Iterable[AddressRule],
+        added: Iterable[AddressRule],
+        default_treatment: str,
+    ) -> PatternTree[AddressRule] | None:
+        """From now on some rules do not speak for names any more, and others do; what stays costs
+        nothing. For addresses in use, see `treating`.
+
+        Returns what matches the names that another rule may speak for; None where that may be any.
+        """
+        changed: PatternTree[AddressRule] = PatternTree()
+        for rule in removed:
+            same = _same(rule)
+            if self._by_pattern.get(same) == rule:
+                del self._by_pattern[same]
+                self._rules.remove(_pattern(rule))
+                changed.add(_pattern(rule), rule)
+                self._dead_letters.subtract([rule.dead_letter])
+        for rule in added:
+            same = _same(rule)
+            if same in self._by_pattern:
+                # of several that match the same, the last one counts
+                self._dead_letters.subtract([self._by_pattern[same].dead_letter])
+            self._by_pattern[same] = rule
+            self._rules.add(_pattern(rule), rule)
+            changed.add(_pattern(rule), rule)
+            self._dead_letters.update([rule.dead_letter])
+        self._has_dead_letters = any(
+            count for name, count in self._dead_letters.items() if name is not None
+        )
+        before, self._default = self._default, TREATMENTS[default_treatment]
+        return changed if before == self._default else None
+
+    def rules(self) -> Iterator[AddressRule]:
+        """The rules that speak for names."""
+        return iter(self._by_pattern.values())
 
     def treatment_wanted(self, address: Address) -> int:
         """How an address in use would be treated if it came to be now; new links to one that would
@@ -166,7 +219,7 @@ class AddressTable:
 
         A dead-letter address has none of its own: a message is moved once.
         """
-        if not self._dead_letters or name in self._dead_letters:
+        if not self._has_dead_letters or self._dead_letters[name]:
             return None
         rule = self._rules.match(name)
         return None if rule is None else rule.dead_letter

@@ -28,11 +28,22 @@ class Treating:
         # addresses in use that cannot be treated as they should be yet
         self.pending: list[Address] = []
 
-    def set_rules(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
+    def change_rules(
+        self,
+        removed: Iterable[AddressRule],
+        added: Iterable[AddressRule],
+        default_treatment: str,
+    ) -> None:
         """Take up other rules, for the addresses in use as well; to be called in a turn."""
         table = self._forwarder.table
-        table.set_rules(rules, default_treatment)
-        self.pending = [each for each in table.addresses() if not self._treat(each)]
+        changed = table.change_rules(removed, added, default_treatment)
+        waiting = {each for each in self.pending if table.in_use(each.name) is each}
+        self.pending = [
+            each
+            for each in table.addresses()
+            if (changed is None or each in waiting or changed.match(each.name) is not None)
+            and not self._treat(each)
+        ]
 
     def go_on(self) -> None:
         """Look again at what had to wait; to be called in a turn, now and then."""

@@ -19,6 +19,9 @@ def tree(*patterns: str) -> PatternTree[str]:
     return found
 
 
+PATTERNS = ["a", "b", "a/b", "a/*", "a/#", "*", "#", "#/b", "*/b", "a/*/c", "a/#/c", "a/b/c/d"]
+
+
 @pytest.mark.parametrize(
     ("pattern", "matching", "others"),
     [
@@ -107,3 +110,16 @@ def test_adversarial_names_and_patterns_take_bounded_time() -> None:
 def test_tokens_beyond_the_limit_are_one() -> None:
     assert len(tokens("a/" * 1000)) == 65
     assert tokens("a.b/c") == ["a", "b", "c"]
+
+
+@given(
+    st.lists(st.sampled_from(PATTERNS), unique=True),
+    st.lists(st.sampled_from(PATTERNS), unique=True),
+)
+@examples(200)
+def test_what_is_removed_leaves_nothing_behind(kept: list[str], removed: list[str]) -> None:
+    both = tree(*kept, *removed)
+    for pattern in removed:
+        if pattern not in kept:
+            both.remove(pattern)
+    assert both.__dict__ == tree(*kept).__dict__

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer, Producer
 from router.core.table import TREATMENT_NAMES, TREATMENTS, AddressRule, AddressTable, address_name
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
+
+from support.examples import examples
 
 
 def table(*rules: tuple[Any, ...], default: str = "balanced") -> AddressTable:
@@ -200,3 +203,35 @@ def test_a_dynamic_address_says_whom_it_was_made_for(
 ) -> None:
     text, _ = table().enter_dynamic(container, link)
     assert text == f"amqp:/temp/0.{ending}"
+
+
+RULES = st.lists(
+    st.builds(
+        AddressRule,
+        st.booleans(),
+        st.sampled_from(["a", "a/b", "a.b", "b", "a/b/c"]),
+        st.sampled_from(["closest", "balanced", "multicast", "unavailable"]),
+        st.booleans(),
+        st.sampled_from([None, "dead", "b"]),
+    ),
+    max_size=6,
+    unique_by=lambda rule: (rule.is_prefix, rule.pattern.replace(".", "/")),
+)
+NAMES = ["a", "a/b", "a.b.c", "b", "b/c", "dead", "c"]
+
+
+@given(st.lists(st.tuples(RULES, st.sampled_from(["balanced", "closest"])), min_size=1, max_size=4))
+@examples(200)
+def test_rules_that_become_others_are_as_if_they_had_always_been(steps: list[Any]) -> None:
+    changing = table()
+    for rules, default in steps:
+        before = {name: changing.treatment(name) for name in NAMES}
+        changed = changing.set_rules(rules, default)
+        fresh = AddressTable(rules, default, str)
+        for name in NAMES:
+            assert changing.rule_of(name) == fresh.rule_of(name)
+            assert changing.treatment(name) == fresh.treatment(name)
+            assert changing.dead_letter_of(name) == fresh.dead_letter_of(name)
+            if changing.treatment(name) != before[name]:
+                assert changed is None or changed.match(name) is not None
+        assert set(changing.rules()) == set(rules)

@@ -18,7 +18,8 @@ from support.pairs import several
 def set_rules(router: Router, *rules: tuple[Any, ...], default: str = "balanced") -> Treating:
     """Have a router take up rules, in a turn."""
     treating = Treating(router.forwarder)
-    treating.set_rules([AddressRule(*rule) for rule in rules], default)
+    before = list(router.table.rules())
+    treating.change_rules(before, [AddressRule(*rule) for rule in rules], default)
     router.finish_turn()
     return treating
 
