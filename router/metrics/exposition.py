@@ -1,8 +1,7 @@
 """The metrics as text, in the format that the scraper asked for, without stopping the router.
 
-A reading is taken at one go; turning it into text, which costs far more, goes metric by metric and
-lets the router forward in between. One text is made at a time, so however many ask at once, what
-the router loses to them is the same.
+A reading is taken in steps, and turned into text metric by metric; the router forwards in between.
+One text is made at a time, so however many ask at once, what the router loses to them is the same.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from router.metrics.labels import AddressLabels
 from router.metrics.metric import Metric, Spread, Value
 from router.metrics.observed import Observed
 from router.metrics.readiness import Readiness
-from router.metrics.reading import take_reading
+from router.metrics.reading import Reading, read_in_steps
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"
@@ -54,6 +53,7 @@ class RouterCollector:
         self.connection_labels = ConnectionLabels(observed, 0)
         self.started_at = time.monotonic()
         self.metrics: list[Metric] = []
+        self._reading: Reading | None = None
         self.configure(settings)
 
     def configure(self, settings: MetricsSettings) -> None:
@@ -69,10 +69,23 @@ class RouterCollector:
         if settings.qdr_names:
             self.metrics.extend(each.metric for each in DISPATCH)
 
-    def collect(self) -> Iterator[Family]:
-        """Take one reading, then yield each metric of it."""
+    async def read(self) -> None:
+        """Take a reading, and let others go on meanwhile; it is what `collect` tells of next."""
         uptime_s = time.monotonic() - self.started_at
-        reading = take_reading(self.observed, self.labels, self.connection_labels, uptime_s)
+        steps = read_in_steps(self.observed, self.labels, self.connection_labels, uptime_s)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as over:
+                self._reading = over.value
+                return
+            await trio.lowlevel.checkpoint()
+
+    def collect(self) -> Iterator[Family]:
+        """Yield each metric of the last reading."""
+        reading, self._reading = self._reading, None
+        if reading is None:
+            return
         reading.is_ready = not self.readiness.reasons()
         for metric in self.metrics:
             family = _family(metric)
@@ -130,6 +143,7 @@ class Exposition:
         encode, content_type = _chosen(accept)
         chunks = []
         async with self._turn:
+            await self.collector.read()
             for family in self.registry.collect():
                 chunks.append(encode(_Single(family)).removesuffix(_OPENMETRICS_END))
                 await trio.lowlevel.checkpoint()

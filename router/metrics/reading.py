@@ -1,13 +1,14 @@
-"""All the numbers of a running router at one moment, taken in one walk over what it holds.
+"""All the numbers of a running router, taken in one walk over what it holds.
 
-The walk does not await, so the numbers fit together: what the addresses count adds up to the
-totals. It reads what forwarding keeps anyway; nothing is counted for the metrics' sake alone.
+Totals are added up from what was read, so the numbers fit together: what the addresses count is
+what the router has counted. The walk reads what forwarding keeps anyway; nothing is counted for the
+metrics' sake alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -15,14 +16,16 @@ import attrs
 from router.core.address import Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
-from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, label_of
-from router.metrics.observed import Carriage, Observed, Tallied
+from router.metrics.observed import Carriage, Carried, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
+# How many are read before the router may go on: some two milliseconds' worth.
+ADDRESSES_AT_ONCE: Final = 1000
+CONNECTIONS_AT_ONCE: Final = 200
 
 
 @attrs.define
@@ -135,7 +138,27 @@ def take_reading(
     connection_labels: ConnectionLabels,
     uptime_s: float,
 ) -> Reading:
-    """Read everything, now; addresses and connections that are new get their labels before."""
+    """Read everything at one go; addresses and connections that are new get their labels before."""
+    steps = read_in_steps(observed, labels, connection_labels, uptime_s)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as over:
+            reading: Reading = over.value
+            return reading
+
+
+def read_in_steps(
+    observed: Observed,
+    labels: AddressLabels,
+    connection_labels: ConnectionLabels,
+    uptime_s: float,
+) -> Generator[None, None, Reading]:
+    """The same in steps of some milliseconds, between which the router may go on.
+
+    Who leaves meanwhile is read all the same, and what it has left behind is not: nothing is
+    counted twice, or not at all, and no counter ever falls.
+    """
     labels.assign()
     connection_labels.assign(observed.turn.now)
     table = observed.table
@@ -146,81 +169,126 @@ def take_reading(
     labelled = {name: AddressReading(label_of(name)) for name in table.kept}
     for name, counters in table.kept.items():
         labelled[name].counters.add(counters)
-    dynamic = own = 0
-    for address in table.addresses():
+    connections = _Connections(observed, connection_labels.late)
+    dynamic = own = named = 0
+    for count, address in enumerate(table.addresses(), 1):
         found = labelled.get(address.name, other)
         found.add(address)
         if found is not other:
             found.blocked_by = survey.address(address).flow_reason
-        dynamic += address.is_dynamic
-        if table.is_own_node(address.name):
+        if address.is_dynamic:
+            dynamic += 1
+        elif table.is_own_node(address.name):
             # it has one receiver, the router, which is no client
             own += 1
             other.consumers -= len(address.consumers)
+        else:
+            named += 1
+        if count % ADDRESSES_AT_ONCE == 0:
+            yield
+            survey = Survey(observed.forwarder)
+    yield from connections.read_in_steps()
     addresses = [*labelled.values(), other]
     total = Counters()
     for each in addresses:
         total.add(each.counters)
-    reading = Reading(
+    core = observed.forwarder
+    return Reading(
         uptime_s=uptime_s,
         addresses=addresses,
         counters=total,
         waiting=sum(each.waiting for each in addresses),
         dynamic_addresses=dynamic,
-        named_addresses=len(table) - dynamic - own,
-        held_bytes=observed.forwarder.backlog.held_bytes,
-        held_limit_bytes=observed.forwarder.backlog.limit_bytes,
-        endpoints=[],
-        connections=[],
-        connections_held_back=0,
+        named_addresses=named,
+        held_bytes=core.backlog.held_bytes,
+        held_limit_bytes=core.backlog.limit_bytes,
+        endpoints=list(connections.endpoints.values()),
+        connections=[*connections.shown, connections.other],
+        connections_held_back=connections.held_back,
         redirects_issued=dict(table.redirects.issued),
-        sessions=0,
-        incoming=LinkReading(),
-        outgoing=LinkReading(),
-        links_stolen=observed.forwarder.link_names.stolen,
-        stealing_refused=observed.forwarder.link_names.refused,
-        links_suspended=len(observed.forwarder.suspended),
-        links_resumed=observed.forwarder.suspended.resumed,
-        suspended=observed.forwarder.suspended.deliveries(),
-        memory={},
+        sessions=connections.sessions,
+        incoming=_added(each.incoming for each in [*connections.shown, connections.other]),
+        outgoing=_added(each.outgoing for each in [*connections.shown, connections.other]),
+        links_stolen=core.link_names.stolen,
+        stealing_refused=core.link_names.refused,
+        links_suspended=len(core.suspended),
+        links_resumed=core.suspended.resumed,
+        suspended=core.suspended.deliveries(),
+        memory=_read_memory(observed, connections),
+        held_up=connections.held_up,
     )
-    streaming = _read_connections(observed, connection_labels.late, survey, reading)
-    reading.memory = _read_memory(observed, streaming)
-    return reading
 
 
-def _read_connections(observed: Observed, late: set[int], survey: Survey, reading: Reading) -> int:
-    """Add what the connections tell; returns the octets of messages that are half sent."""
-    endpoints = {t: EndpointReading(t, 0, 0, 0) for t in observed.tallies}
-    for endpoint in endpoints.values():
-        _carried(endpoint, endpoint.tally.past)
-    other = ConnectionReading(OTHERS)
-    other.carried(observed.unshown_past)
-    streaming = 0
-    for number, pump in observed.pumps.items():
+class _Connections:
+    """What the connections of one moment tell, as far as they have been read."""
+
+    def __init__(self, observed: Observed, late: set[int]) -> None:
+        self.observed = observed
+        self.late = late
+        self.pumps = list(observed.pumps.items())
+        self.endpoints = {each: EndpointReading(each, 0, 0, 0) for each in observed.tallies}
+        for endpoint in self.endpoints.values():
+            _carried(endpoint, endpoint.tally.past)
+        self.shown: list[ConnectionReading] = []
+        self.other = ConnectionReading(OTHERS)
+        self.other.carried(observed.unshown_past)
+        self.held_back = self.sessions = 0
+        # by direction and reason
+        self.held_up: Counter[tuple[str, str]] = Counter()
+        # octets of messages that are half sent, of frames that are half come, and of buffers
+        self.half_sent = self.input = self.output = 0
+
+    def read_in_steps(self) -> Iterator[None]:
+        """Read all of them."""
+        for begin in range(0, len(self.pumps), CONNECTIONS_AT_ONCE):
+            if begin:
+                yield
+            survey = Survey(self.observed.forwarder)
+            for number, pump in self.pumps[begin : begin + CONNECTIONS_AT_ONCE]:
+                self._read(number, pump, survey)
+
+    def _read(self, number: int, pump: Carried, survey: Survey) -> None:
         connection = pump.connection
         if pump.tally is not None:
-            endpoints[pump.tally].connections += 1
-            _carried(endpoints[pump.tally], connection)
-        if number in observed.shown:
+            self.endpoints[pump.tally].connections += 1
+            _carried(self.endpoints[pump.tally], connection)
+        if number in self.observed.shown:
             own = ConnectionReading(labels_of(number, pump))
             own.carried(connection)
-            reading.connections.append(own)
+            self.shown.append(own)
         else:
-            own = other
-            if number in late:
+            own = self.other
+            if number in self.late:
                 # one that may still get a label is not counted here before, and then leaves
                 own.carried(connection)
+        output = connection.outbox.output
         own.held_bytes += connection.held_bytes
-        own.unsent_bytes += connection.outbox.output.size()
-        reading.connections_held_back += connection.held_back
-        streaming += _read_links(connection, own, survey, reading)
-    reading.connections.append(other)
-    for each in reading.connections:
-        reading.incoming.add(each.incoming)
-        reading.outgoing.add(each.outgoing)
-    reading.endpoints = list(endpoints.values())
-    return streaming
+        own.unsent_bytes += output.size()
+        self.held_back += connection.held_back
+        self.input += len(connection.kept)
+        self.output += output.capacity()
+        for session in connection.local_sessions.values():
+            self.sessions += session.state == _MAPPED
+            for link in session.local_links.values():
+                self._read_link(link, own, survey)
+
+    def _read_link(self, link: Any, own: ConnectionReading, survey: Survey) -> None:
+        reason = survey.link(link)
+        if isinstance(link, IncomingLink):
+            direction, of_direction = "in", own.incoming
+            is_blocked = link.credit == 0
+        else:
+            direction, of_direction = "out", own.outgoing
+            owner = link.owner
+            is_blocked = link.credit == 0 and isinstance(owner, Consumer) and bool(owner.waiting)
+            if link.current is not None:
+                self.half_sent += link.current.held_bytes
+        if reason is not None:
+            self.held_up[direction, reason] += 1
+        of_direction.unsettled += link.unsettled
+        if link.is_attached():
+            of_direction.attached += 1
+            of_direction.blocked += is_blocked
 
 
 def _carried(endpoint: EndpointReading, carriage: Carriage) -> None:
@@ -228,51 +296,25 @@ def _carried(endpoint: EndpointReading, carriage: Carriage) -> None:
     endpoint.sent_bytes += carriage.sent_bytes
 
 
-def _read_links(
-    connection: Connection, own: ConnectionReading, survey: Survey, reading: Reading
-) -> int:
-    streaming = 0
-    for session in connection.local_sessions.values():
-        reading.sessions += session.state == _MAPPED
-        for link in session.local_links.values():
-            streaming += _read_link(link, own)
-            reason = survey.link(link)
-            if reason is not None:
-                direction = "in" if isinstance(link, IncomingLink) else "out"
-                reading.held_up[direction, reason] += 1
-    return streaming
+def _added(readings: Iterable[LinkReading]) -> LinkReading:
+    total = LinkReading()
+    for each in readings:
+        total.add(each)
+    return total
 
 
-def _read_link(link: Any, own: ConnectionReading) -> int:
-    half_sent = 0
-    if isinstance(link, IncomingLink):
-        of_direction = own.incoming
-        is_blocked = link.credit == 0
-    else:
-        of_direction = own.outgoing
-        owner = link.owner
-        is_blocked = link.credit == 0 and isinstance(owner, Consumer) and bool(owner.waiting)
-        if link.current is not None:
-            half_sent = link.current.held_bytes
-    of_direction.unsettled += link.unsettled
-    if link.is_attached():
-        of_direction.attached += 1
-        of_direction.blocked += is_blocked
-    return half_sent
-
-
-def _read_memory(observed: Observed, streaming: int) -> dict[str, int]:
+def _read_memory(observed: Observed, connections: _Connections) -> dict[str, int]:
     """What takes memory, in octets; each is what forwarding itself goes by."""
     core = observed.forwarder
-    connections = [pump.connection for pump in observed.pumps.values()]
     own = [] if observed.own_pump is None else [observed.own_pump.connection]
     return {
-        "waiting": core.backlog.held_bytes - streaming,
-        "half_sent": streaming,
+        # what is half sent was read a moment ago
+        "waiting": max(0, core.backlog.held_bytes - connections.half_sent),
+        "half_sent": connections.half_sent,
         "heads": core.intake.held_bytes,
         "redelivery": core.redelivery.kept_bytes,
-        "input": sum(len(each.kept) for each in connections),
-        "output": sum(each.outbox.output.capacity() for each in connections),
+        "input": connections.input,
+        "output": connections.output,
         "management": sum(len(each.kept) + each.outbox.output.capacity() for each in own),
         "read_buffer": len(observed.buffer),
     }

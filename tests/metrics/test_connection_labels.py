@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Generator
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Open
 from router.engine.connection import Connection
+from router.metrics import reading
 from router.metrics.connection_labels import LABELS, LASTING_S, OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import LONGEST_LABEL, AddressLabels
 from router.metrics.reading import Reading, take_reading
@@ -77,6 +81,11 @@ class Connections:
         """What the metrics say."""
         addresses = AddressLabels(self.exchange.table, 0)
         return take_reading(self.exchange, addresses, self.labels, 0.0)
+
+    def read_in_steps(self) -> Generator[None, None, Reading]:
+        """The same, a step for each connection."""
+        addresses = AddressLabels(self.exchange.table, 0)
+        return reading.read_in_steps(self.exchange, addresses, self.labels, 0.0)
 
     def shown(self) -> set[str]:
         """The connections with labels."""
@@ -176,3 +185,51 @@ def test_no_series_ever_falls(steps: list[tuple[str, Any]], limit: int) -> None:
             assert endpoints == connections.carried
             assert all(endpoints[way] >= endpoints_before[way] for way in endpoints)
             endpoints_before = endpoints
+
+
+@given(STEPS, st.integers(0, 3))
+def test_no_series_falls_that_is_read_while_it_changes(
+    steps: list[tuple[str, Any]], limit: int
+) -> None:
+    connections = Connections(limit)
+    before: dict[str, int] = {}
+    totals_before = {"in": 0, "out": 0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "CONNECTIONS_AT_ONCE", 1)
+        for _ in range(3):
+            walk = connections.read_in_steps()
+            for step, what in steps:
+                present = list(connections.exchange.pumps)
+                if step == "connect":
+                    connections.connect(is_client=what)
+                elif step == "wait":
+                    connections.wait(what)
+                elif step == "carry" and present:
+                    connections.carry(present[what % len(present)], what)
+                elif step == "end" and present:
+                    connections.exchange.leave(present[what % len(present)])
+                elif step == "read":
+                    # others have had their turn; one step more
+                    with contextlib.suppress(StopIteration):
+                        next(walk)
+            read = exhausted(walk) or connections.read()
+            series = {each.labels[0]: each.received_bytes for each in read.connections}
+            for number in before.keys() & series.keys():
+                assert series[number] >= before[number]
+            totals = {e.tally.direction: e.received_bytes for e in read.endpoints}
+            for way, total in totals.items():
+                assert totals_before[way] <= total <= connections.carried[way]
+            before, totals_before = series, totals
+    # and when it stands still, all has been counted, once
+    after = {e.tally.direction: e.received_bytes for e in connections.read().endpoints}
+    assert after == connections.carried
+
+
+def exhausted(walk: Generator[None, None, Reading]) -> Reading | None:
+    """What a walk brings at its end; None where it is at its end already."""
+    while True:
+        try:
+            next(walk)
+        except StopIteration as over:
+            found: Reading | None = over.value
+            return found

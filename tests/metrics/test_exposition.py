@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from router.config.model import MetricsSettings
 from router.core.table import AddressTable
+from router.metrics import reading
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS
 from router.metrics.dispatch import DISPATCH
 from router.metrics.exposition import Exposition
@@ -114,3 +115,21 @@ async def test_others_run_while_a_text_is_made() -> None:
         await shown.render("")
         nursery.cancel_scope.cancel()
     assert passes >= len(METRICS)
+
+
+async def test_others_run_while_a_reading_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "ADDRESSES_AT_ONCE", 2)
+    shown = exposition(*(f"a{n}" for n in range(100)))
+    passes = 0
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        await shown.collector.read()
+        nursery.cancel_scope.cancel()
+    assert passes > 40
