@@ -18,15 +18,28 @@ from router.errors import AmqpError
 
 # Messages of up to fifty lines that may be on their way.
 CREDIT: Final = 20
+# What a frame is called that keeps a connection alive.
+EMPTY: Final = "empty frame"
+
+CONNECTIONS: Final = ("connection", "container", "user", "peer", "all")
+# The options that say which deliveries, and what TRACE calls them.
+DELIVERIES: Final = {
+    "address": "address",
+    "message_id": "messageId",
+    "link": "link",
+    "delivery_id": "deliveryId",
+    "tag": "tag",
+}
 
 
 @attrs.frozen
 class Wanted:
-    """What is asked for, and how it is printed; `count` is how many frames end it."""
+    """What is asked for, and how it is printed; after `count` frames or deliveries it ends."""
 
     body: dict[str, Any]
     as_json: bool
     count: int | None
+    heartbeats: bool = False
 
 
 @click.command()
@@ -35,38 +48,48 @@ class Wanted:
 @click.option("--user", metavar="NAME", help="The connections of a user.")
 @click.option("--peer", metavar="HOST[:PORT]", help="The connections from a host, or a port of it.")
 @click.option("--all", "every", is_flag=True, help="All connections, but for those of traces.")
+@click.option("--delivery", is_flag=True, help="Follow deliveries instead, by what follows.")
+@click.option("--address", help="Deliveries to an address.")
+@click.option("--message-id", metavar="ID", help="The delivery of a message.")
+@click.option("--link", metavar="ID", help="Deliveries that come in by a link, by its identity.")
+@click.option("--delivery-id", type=int, metavar="N", help="The delivery of a number on its link.")
+@click.option("--tag", help="The delivery with a tag, as it is shown or in hexadecimal.")
+@click.option("--heartbeats", is_flag=True, help="Show the empty frames, too.")
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a line.")
 @click.option(
-    "--count", type=click.IntRange(min=1), metavar="FRAMES", help="End after so many frames."
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="End after so many frames, or deliveries that are settled.",
 )
 @place_options
 def trace(
     place: Place,
-    connection: str | None,
-    container: str | None,
-    user: str | None,
-    peer: str | None,
     every: bool,
+    delivery: bool,
+    heartbeats: bool,
     as_lines: bool,
     count: int | None,
+    **given: Any,
 ) -> None:
-    """See the frames that pass over a router's connections, decoded, while they do.
+    """See the frames that pass over a router's connections, decoded, while they do; or, with
+    --delivery, what becomes of deliveries: where they come in, wait and go, and each outcome.
 
-    Who connects later is seen from its first octet on. What a peer proves itself with is never
-    shown, and of messages the first octets are. Ctrl-C ends it.
+    Who connects later is seen, too. What a peer proves itself with is never shown, and of messages
+    the first octets are. Ctrl-C ends it.
     """
-    given = {
-        "connection": connection,
-        "container": container,
-        "user": user,
-        "peer": peer,
-        "all": every or None,
-    }
-    body = {name: value for name, value in given.items() if value is not None}
-    if len(body) != 1:
-        names = ", ".join(f"--{name}" for name in given)
-        raise click.UsageError(f"say what is to be traced, by one of {names}")
-    wanted = Wanted(body, as_lines, count)
+    given["all"] = every or None
+    body = {name: given[name] for name in CONNECTIONS if given[name] is not None}
+    which = {key: given[name] for name, key in DELIVERIES.items() if given[name] is not None}
+    if delivery and not body and which:
+        body = {"delivery": which}
+    elif delivery or which:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in DELIVERIES)
+        raise click.UsageError(f"deliveries are followed by --delivery and some of {names}")
+    elif len(body) != 1:
+        names = ", ".join(f"--{name}" for name in CONNECTIONS)
+        raise click.UsageError(f"say what is to be traced, by one of {names}, or --delivery")
+    wanted = Wanted(body, as_lines, count, heartbeats)
     ask(place, lambda management: follow(management, wanted))
 
 
@@ -88,7 +111,10 @@ async def follow(management: ManagementClient, wanted: Wanted) -> None:
 
 def _begun(begun: Any, wanted: Wanted) -> str:
     """What is said on standard error once the trace is on."""
-    numbers = begun.get("connections", []) if isinstance(begun, dict) else []
+    told = begun if isinstance(begun, dict) else {}
+    if "delivery" in wanted.body:
+        return f"tracing deliveries, of which {told.get('deliveries', 0)} are here"
+    numbers = told.get("connections", [])
     text = f"tracing connection{'s' * (len(numbers) != 1)} {', '.join(map(str, numbers)) or 'none'}"
     return text if "connection" in wanted.body else f"{text}, and whoever comes"
 
@@ -108,14 +134,18 @@ class Printer:
         body = message.body[0] if message.body else None
         lines = body.value if isinstance(body, AmqpValue) else []
         for line in lines if isinstance(lines, list) else []:
-            if isinstance(line, dict):
+            if isinstance(line, dict) and self._is_shown(line):
                 self._echo(json.dumps(as_json(line)) if self._wanted.as_json else format_line(line))
                 if self._is_last(line):
                     return False
         return True
 
+    def _is_shown(self, line: dict[Any, Any]) -> bool:
+        return self._wanted.heartbeats or line.get("name") != EMPTY
+
     def _is_last(self, line: dict[Any, Any]) -> bool:
-        if self._left is not None and line.get("kind") != "connection":
+        ends = line.get("kind") == "frame" or line.get("last")
+        if self._left is not None and ends:
             self._left -= 1
         return self._left == 0
 

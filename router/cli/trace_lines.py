@@ -10,18 +10,61 @@ import click
 from router.amqp.describing import Words
 
 _ARROWS: Final = {"in": "<-", "out": "->"}
+_EVENTS: Final = {
+    "came in": "green",
+    "is here": "green",
+    "waits": "yellow",
+    "went out": "cyan",
+    "is out": "cyan",
+    "outcome": "magenta",
+    "told": "magenta",
+    "was aborted": "red",
+}
+# What is told of a delivery, and how each is called.
+_DELIVERY_FACTS: Final = (
+    ("deliveryId", "id"),
+    ("tag", "tag"),
+    ("address", "at"),
+    ("messageId", "message-id"),
+    ("bytes", "octets"),
+    ("reason", "since"),
+    ("state", ""),
+    ("by", "known by its"),
+)
 _COLOURS: Final = {"in": "green", "out": "cyan"}
 
 
 def format_line(line: dict[str, Any]) -> str:
     """One line, with colours; whoever writes to no terminal strips them."""
     kind = line.get("kind")
+    if kind == "delivery":
+        return _format_delivery(line)
     head = f"{_time(line.get('at'))}  {_connection(line):>6}"
     if kind == "connection":
         return f"{head}  --  {_introduction(line)}"
     direction = str(line.get("direction"))
     arrow = click.style(_ARROWS.get(direction, "??"), fg=_COLOURS.get(direction))
     return f"{head}  {arrow}  {line.get('channel', '')} {_words(line)}"
+
+
+def _format_delivery(line: dict[str, Any]) -> str:
+    """What became of a delivery."""
+    event = str(line.get("event"))
+    shown = click.style(f"{_plain(event):<10}", fg=_EVENTS.get(event), bold=True)
+    told = []
+    if "link" in line:
+        told.append(f"{_connection(line)}[L{_plain(line['link'])}]")
+    told += [
+        f"{words} {_plain(line[name])}".lstrip()
+        for name, words in _DELIVERY_FACTS
+        if line.get(name) is not None
+    ]
+    if "settled" in line:
+        told.append("settled" if line["settled"] else "unsettled")
+    head = f"{_time(line.get('at'))}  {'#' + str(line.get('delivery', '?')):>6}"
+    after = line.get("afterMs")
+    delay = f"  +{after:.1f} ms" if isinstance(after, float | int) and after else ""
+    return f"{head}  {shown}  {' '.join(told)}{delay}"
 
 
 def _time(at: Any) -> str:

@@ -2,7 +2,9 @@
 
 The body says where `to`, and which connections: one by its number (`connection`), those of a
 `container` or a `user`, those from a `peer`, by host or by host and port, or `all` there are. Who
-connects later is traced as well where it is one of these. (docs/how-to/trace.md tells what comes.)
+connects later is traced as well where it is one of these. With `delivery` no frames are sent but
+what becomes of deliveries: it is a map of their `address`, `messageId`, `link`, `deliveryId` and
+`tag`, of which at least one is given. (docs/how-to/trace.md tells what comes.)
 """
 
 from __future__ import annotations
@@ -10,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from router.core.table import address_name
+from router.management.delivery_trace import Deliveries, Wanted
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.trace_streams import MOST_TRACES, Line, TooMany, Trace
 from router.management.views import RouterView
 
 LONGEST: Final = 512
-KINDS: Final = ("connection", "container", "user", "peer", "all")
+KINDS: Final = ("connection", "container", "user", "peer", "all", "delivery")
+OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
 
 
 def trace(router: RouterView, request: Request) -> dict[str, Any]:
@@ -41,12 +46,52 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
                 BAD_REQUEST,
                 f"connection {pumps[0].number} carries a trace itself, and so cannot be traced",
             )
+    deliveries = _deliveries(asked["delivery"]) if "delivery" in asked else None
     started = _start(router, to, request.connection)
+    if deliveries is not None:
+        return _follow(router, started, deliveries)
     frames = Frames(router, started)
     listening = router.observed.traces.listen(wants, frames.hear)
     started.at_end = lambda: router.observed.traces.stop(listening)
     numbers = [str(pump.number) for pump in pumps if pump.number not in carriers]
     return {"trace": started.number, "connections": numbers}
+
+
+def _follow(router: RouterView, started: Trace, wanted: Wanted) -> dict[str, Any]:
+    """Follow deliveries over all connections, and tell of those that are here."""
+
+    def is_carrier(number: int) -> bool:
+        return number in router.streams.carriers()
+
+    traces = router.observed.traces
+    deliveries = Deliveries(started, wanted, router.observed, is_carrier)
+    here = deliveries.look()
+    listening = traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
+    started.at_end = lambda: traces.stop(listening)
+    return {"trace": started.number, "deliveries": here}
+
+
+def _deliveries(asked: Any) -> Wanted:
+    """Which deliveries are asked for."""
+    if not isinstance(asked, dict) or not asked:
+        raise Refused(
+            BAD_REQUEST, f"delivery is a map of one or more of {', '.join(OF_DELIVERIES)}"
+        )
+    unknown = [key for key in asked if key not in OF_DELIVERIES]
+    if unknown:
+        raise Refused(BAD_REQUEST, f"delivery knows no {str(unknown[0])[:100]!r}")
+    given = {key: _text(asked, key) for key in asked}
+    number = given.get("deliveryId")
+    if number is not None and not (number.isascii() and number.isdigit()):
+        raise Refused(BAD_REQUEST, "deliveryId is no whole number")
+    address = given.get("address")
+    return Wanted(
+        address=None if address is None else address_name(address),
+        message_id=given.get("messageId"),
+        link=given.get("link"),
+        delivery_id=None if number is None else int(number),
+        tag=given.get("tag"),
+    )
 
 
 def _start(router: RouterView, to: str, asker: int | None) -> Trace:
@@ -72,6 +117,8 @@ def _wants(asked: dict[Any, Any]) -> Callable[[Any], bool]:
     if len(given) != 1:
         raise Refused(BAD_REQUEST, f"TRACE needs one of {', '.join(KINDS)}")
     (kind,) = given
+    if kind == "delivery":
+        return lambda _: True
     if kind == "all":
         if asked["all"] is not True:
             raise Refused(BAD_REQUEST, "all is true or is not given")

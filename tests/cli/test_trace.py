@@ -25,7 +25,7 @@ def tracing(router: RouterProcess, *arguments: str) -> Iterator[Command]:
         screen() as shown,
         Command("trace", "-b", router.url(), *arguments, stderr=shown.theirs) as command,
     ):
-        shown.wait_for("tracing connection")
+        shown.wait_for("tracing ")
         yield command
 
 
@@ -126,3 +126,26 @@ def test_what_cannot_be_traced_is_said(
     ended = run("trace", "-b", router_process.url(), *arguments)
     assert ended.code == code
     assert complaint in ended.errors
+
+
+def test_a_delivery_is_followed(start_router: StartRouter, peers: ProtonPeers) -> None:
+    router = start_router()
+    peer, other = peers.connect(router.url()), peers.connect(router.url())
+    receiver = peer.receiver("followed", 10)
+    sender = other.sender("followed")
+    peers.until(lambda: router.log_text().count("address=followed") == 2, "both are attached")
+    place = ("--delivery", "--address", "followed", "--message-id", "wanted")
+    with tracing(router, *place, "--count", "1") as command:
+        for name in ("other", "wanted"):
+            sender.send(Message("hello", id=name))
+        peers.until(lambda: len(receiver.bodies()) == 2, "the messages are there")
+        peers.until(lambda: command.has_ended, "the trace has ended")
+        ended = command.end()
+    assert ended.code == 0
+    told = [re.sub(r"^\S+ +| +\+\d+\.\d ms$| tag \S+", "", line) for line in ended.lines]
+    assert told == [
+        "#1  came in     [C2][L2.0.0] id 1 at followed message-id wanted octets 28 unsettled",
+        "#1  went out    [C1][L1.0.0] id 1 unsettled",
+        "#1  outcome     [C1][L1.0.0] id 1 accepted settled",
+        "#1  told        [C2][L2.0.0] id 1 accepted settled",
+    ]

@@ -1,0 +1,71 @@
+"""What the first octets of a message say of it, where the rest need not be there: for traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from router.amqp.composite import class_of
+from router.amqp.constants import Descriptor
+from router.amqp.decode import decode_value
+from router.amqp.describing import show
+from router.amqp.types import Described
+from router.errors import AmqpError
+
+CONTENT_BYTES: Final = 512
+"""By how much of their content messages are told apart."""
+
+
+def sections(octets: bytes) -> Iterator[tuple[int, int, Any]]:
+    """The sections that octets begin with, as far as they are there: code, place, and value."""
+    at = 0
+    while at < len(octets):
+        try:
+            value, after = decode_value(octets, at)
+        except AmqpError:
+            return
+        cls = class_of(value) if isinstance(value, Described) else None
+        code = value.descriptor if isinstance(value, Described) else None
+        if cls is not None:
+            code = int(cls.CODE)
+        if not isinstance(code, int):
+            return
+        yield int(code), at, value.value
+        at = after
+
+
+def message_id_of(octets: bytes) -> str | None:
+    """The message-id of a message, as text, or None."""
+    for code, _, value in sections(octets):
+        if code == Descriptor.PROPERTIES:
+            found = value[0] if isinstance(value, list) and value else None
+            if isinstance(found, bytes):
+                return found.hex()
+            if isinstance(found, int):
+                return str(int(found))
+            return None if found is None else str(found)
+        if code > Descriptor.PROPERTIES:
+            return None
+    return None
+
+
+def bare_content(octets: bytes) -> bytes:
+    """What a router passes on as it is: the begin of the message from its properties on."""
+    for code, at, _ in sections(octets):
+        if code >= Descriptor.PROPERTIES:
+            return octets[at : at + CONTENT_BYTES]
+    return b""
+
+
+def outcome_text(state: Any) -> str:
+    """A delivery's state: `accepted`, or `rejected [error=...]` where there is more to say."""
+    cls = class_of(state) if isinstance(state, Described) else None
+    if cls is None or not isinstance(state.value, list):
+        return show(state)
+    name = cls.NAME.split(":")[1]
+    told = [
+        f"{field.name.replace('_', '-')}={show(item)}"
+        for field, item in zip(cls.FIELDS, state.value, strict=False)
+        if item is not None
+    ]
+    return f"{name} [{', '.join(told)}]" if told else name

@@ -1,0 +1,371 @@
+"""Following deliveries: where each came in, where it waits, where it went, and each outcome.
+
+What is told is what the frames of all connections say, put together by what the engine knows of
+the deliveries in them. A delivery that is settled from its begin is nowhere to be found once it has
+gone out: then its octets tell which one it was.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.describing import show_octets
+from router.amqp.message_head import bare_content, message_id_of, outcome_text
+from router.amqp.peek import find_to
+from router.core.table import address_name
+from router.engine.link import IncomingLink
+from router.engine.naming import link_identity
+from router.management.trace_streams import Line, Trace
+
+MOST_FOLLOWED: Final = 1000
+# How many deliveries that are in the router already are looked at.
+MOST_LOOKED_AT: Final = 100_000
+IDS: Final = 2**32
+
+# Connection, our channel, delivery-id.
+Key = tuple[int, int, int]
+
+
+@attrs.frozen
+class Wanted:
+    """Which deliveries are followed; what is None does not matter.
+
+    `link` is the identity of the link that they come in by, `tag` their delivery-tag as octets or
+    as `trioute trace` shows it, and `message_id` the message's, as text.
+    """
+
+    address: str | None = None
+    message_id: str | None = None
+    link: str | None = None
+    delivery_id: int | None = None
+    tag: str | None = None
+
+    def fits(self, coming: _Coming) -> bool:
+        """Whether a delivery is one of them."""
+        return (
+            self._is(self.address, coming.address)
+            and self._is(self.link, coming.link)
+            and self._is(self.delivery_id, coming.delivery_id)
+            and self._is(self.message_id, coming.message_id)
+            and (self.tag is None or self.tag in coming.tags())
+        )
+
+    @staticmethod
+    def _is(wanted: object, found: object) -> bool:
+        return wanted is None or wanted == found
+
+
+@attrs.frozen
+class _Coming:
+    """What is known of a delivery that comes in."""
+
+    link: str
+    delivery_id: int
+    tag: bytes | None
+    address: str | None
+    message_id: str | None
+
+    def tags(self) -> tuple[str, ...]:
+        """How its tag may be written."""
+        if self.tag is None:
+            return ()
+        shown = show_octets(self.tag, len(self.tag))
+        return shown, shown[1:-1], self.tag.hex(), self.tag.decode("latin-1")
+
+
+@attrs.define(eq=False)
+class _Followed:
+    """A delivery that is followed, from `began_at` on, on the clock of the engine."""
+
+    number: int
+    key: Key
+    began_at: float
+    content: bytes = b""
+    is_settled: bool = False
+    octets: int = 0
+    link: str = ""
+    # by what it went out, with the identities of the links
+    outs: dict[Key, str] = attrs.field(factory=dict)
+
+
+class Deliveries:
+    """Makes lines for a trace out of what happens to deliveries.
+
+    `is_carrier` says of a connection, by its number, that it carries a trace.
+    """
+
+    def __init__(
+        self, trace: Trace, wanted: Wanted, observed: Any, is_carrier: Callable[[int], bool]
+    ) -> None:
+        self._trace = trace
+        self._wanted = wanted
+        self._observed = observed
+        self._is_carrier = is_carrier
+        self._last = 0
+        self._followed: OrderedDict[Key, _Followed] = OrderedDict()
+        self._out: dict[Key, _Followed] = {}
+        # first frames of this turn, and links whose delivery is not whole, with what it is
+        self._arrived: list[tuple[Any, Any, Any]] = []
+        self._unfinished: dict[tuple[int, int, int], Key] = {}
+
+    @property
+    def seen(self) -> int:
+        """How many there were so far."""
+        return self._last
+
+    @property
+    def followed(self) -> int:
+        """Of how many it is remembered where they are."""
+        return len(self._followed)
+
+    # What is in the router already.
+
+    def look(self) -> int:
+        """Tell of the deliveries that are here; returns how many there are."""
+        looked = 0
+        for pump in list(self._observed.pumps.values()):
+            for session in list(pump.connection.local_sessions.values()):
+                unsettled = session.incoming
+                for delivery in (*unsettled.ring, *unsettled.stragglers.values()):
+                    if delivery is None or delivery.incoming is None:
+                        continue
+                    looked += 1
+                    if looked > MOST_LOOKED_AT or len(self._followed) == MOST_FOLLOWED:
+                        return len(self._followed)
+                    self._look_at(pump, session, delivery)
+        return len(self._followed)
+
+    def _look_at(self, pump: Any, session: Any, delivery: Any) -> None:
+        octets = b"".join(delivery.chunks or ())
+        coming = _Coming(
+            link_identity(delivery.incoming),
+            delivery.incoming_id,
+            delivery.incoming_tag,
+            None if delivery.address is None else delivery.address.name,
+            message_id_of(octets),
+        )
+        if not self._wanted.fits(coming):
+            return
+        key = (pump.number, session.channel, delivery.incoming_id)
+        followed = self._follow(key, octets, coming.link)
+        followed.octets = delivery.size
+        self._tell(followed, "is here", coming.link, **_facts(coming), bytes=delivery.size)
+        outs = [each for each in delivery.copies or [delivery] if each.outgoing is not None]
+        for each in outs:
+            link = each.outgoing
+            number = link.session.connection.number
+            key = (number, link.session.channel, each.outgoing_id)
+            self._go_out(followed, key, link_identity(link))
+            self._tell(followed, "is out", link_identity(link), deliveryId=each.outgoing_id)
+        if not outs:
+            self._tell_waiting(followed, delivery)
+
+    # What passes.
+
+    def hear(self, frame: Any) -> None:
+        """A frame passes, and what comes in has had no effect yet."""
+        name = frame.words.name
+        if name not in ("transfer", "disposition") or self._is_carrier(frame.pump.number):
+            return
+        connection, values = frame.pump.connection, frame.words.values
+        if frame.incoming:
+            session = connection.sessions.find(frame.channel)
+        else:
+            session = connection.local_sessions.get(frame.channel)
+        if session is None:
+            return
+        if name == "disposition":
+            self._disposition(frame, session, values)
+        elif frame.incoming:
+            self._transfer_in(frame, session, values)
+        else:
+            self._transfer_out(frame, session, values)
+
+    def _transfer_in(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
+        link = session.links.find(_number(values, "handle"))
+        if not isinstance(link, IncomingLink):
+            return
+        place = (frame.pump.number, session.channel, link.handle)
+        if place in self._unfinished:
+            self._go_on(frame, place, values)
+        elif link.current is None:
+            self._arrived.append((frame, session, link))
+            if values.get("more"):
+                id_ = _number(values, "delivery_id")
+                self._unfinished[place] = (frame.pump.number, session.channel, id_)
+
+    def _go_on(self, frame: Any, place: tuple[int, int, int], values: dict[str, Any]) -> None:
+        """Another frame of a delivery that is not whole."""
+        is_aborted, goes_on = bool(values.get("aborted")), bool(values.get("more"))
+        key = self._unfinished[place]
+        # it may be that nothing is known of it yet: its first frame came in the same read
+        self.turned()
+        followed = self._followed.get(key)
+        if followed is not None:
+            followed.octets += frame.words.payload_bytes
+        if goes_on and not is_aborted:
+            return
+        del self._unfinished[place]
+        if followed is not None:
+            what = "was aborted" if is_aborted else "is whole"
+            self._tell(followed, what, followed.link, bytes=followed.octets)
+
+    def turned(self) -> None:
+        """What came in has had its effects."""
+        arrived, self._arrived = self._arrived, []
+        for frame, session, link in arrived:
+            self._came_in(frame, session, link)
+
+    def _came_in(self, frame: Any, session: Any, link: Any) -> None:
+        values = frame.words.values
+        payload = frame.seen.body[frame.words.payload_at :]
+        id_ = _number(values, "delivery_id")
+        delivery = session.incoming.find(id_)
+        address = None if link.owner is None else link.owner.address
+        to = find_to(payload, 0, len(payload)) if address is None else None
+        tag = values.get("delivery_tag")
+        coming = _Coming(
+            link_identity(link),
+            id_,
+            tag if isinstance(tag, bytes) else None,
+            address.name if address is not None else None if to is None else address_name(to),
+            message_id_of(payload),
+        )
+        if not self._wanted.fits(coming):
+            return
+        key = (frame.pump.number, session.channel, id_)
+        followed = self._follow(key, payload, coming.link)
+        followed.octets = frame.words.payload_bytes
+        followed.is_settled = bool(values.get("settled"))
+        facts: Line = {"bytes": followed.octets, "settled": followed.is_settled}
+        if values.get("more"):
+            facts["more"] = True
+        self._tell(followed, "came in", coming.link, **_facts(coming), **facts)
+        if delivery is not None and delivery.outgoing is None and not delivery.copies:
+            self._tell_waiting(followed, delivery)
+
+    def _transfer_out(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
+        if "delivery_id" not in values:
+            # a further frame of one that went out
+            return
+        id_ = _number(values, "delivery_id")
+        delivery = session.outgoing.find(id_)
+        followed = self._origin(delivery) if delivery is not None else self._alike(frame)
+        link = session.local_links.get(_number(values, "handle"))
+        if followed is None or link is None:
+            return
+        is_settled = bool(values.get("settled"))
+        facts: Line = {"settled": is_settled, "deliveryId": id_}
+        if delivery is None:
+            facts["by"] = "content"
+        if followed.is_settled and is_settled:
+            facts["last"] = True
+        else:
+            key = (frame.pump.number, session.channel, id_)
+            self._go_out(followed, key, link_identity(link))
+        self._tell(followed, "went out", link_identity(link), **facts)
+
+    def _origin(self, delivery: Any) -> _Followed | None:
+        """What is followed of a delivery that goes out."""
+        origin = delivery if delivery.parent is None else delivery.parent
+        link = origin.incoming
+        if link is None:
+            return None
+        session = link.session
+        key = (session.connection.number, session.channel, origin.incoming_id)
+        return self._followed.get(key)
+
+    def _alike(self, frame: Any) -> _Followed | None:
+        """What is followed, with the octets of one that goes out."""
+        content = bare_content(frame.seen.body[frame.words.payload_at :])
+        alike = (each for each in reversed(self._followed.values()) if each.content == content)
+        return next(alike, None) if content else None
+
+    def _disposition(self, frame: Any, session: Any, values: dict[str, Any]) -> None:
+        first = _number(values, "first")
+        width = (_number(values, "last", first) - first) % IDS
+        from_receiver = bool(values.get("role"))
+        # who speaks of what: the receiver of a delivery of what comes in, its sender of what left
+        outs = frame.incoming is from_receiver
+        events = ("outcome", "was settled by us") if outs else ("told", "was settled by its sender")
+        facts: Line = {"settled": bool(values.get("settled"))}
+        state = values.get("state")
+        if state is not None:
+            facts["state"] = outcome_text(state)
+        concerned = self._out if outs else self._followed
+        for key, followed in list(concerned.items()):
+            number, channel, id_ = key
+            if (number, channel) != (frame.pump.number, session.channel):
+                continue
+            if (id_ - first) % IDS > width:
+                continue
+            event = events[0] if from_receiver else events[1]
+            is_last = not outs and facts["settled"]
+            if is_last:
+                facts["last"] = True
+            link = followed.outs[key] if outs else followed.link
+            self._tell(followed, event, link, deliveryId=id_, **facts)
+            if is_last:
+                self._forget(followed)
+
+    # What is kept.
+
+    def _follow(self, key: Key, payload: bytes, link: str) -> _Followed:
+        self._last += 1
+        now = self._observed.turn.now
+        followed = _Followed(self._last, key, now, bare_content(payload), link=link)
+        old = self._followed.get(key)
+        if old is not None:
+            self._forget(old)
+        self._followed[key] = followed
+        if len(self._followed) > MOST_FOLLOWED:
+            self._forget(next(iter(self._followed.values())))
+        return followed
+
+    def _go_out(self, followed: _Followed, key: Key, link: str) -> None:
+        followed.outs[key] = link
+        self._out[key] = followed
+
+    def _forget(self, followed: _Followed) -> None:
+        if self._followed.get(followed.key) is followed:
+            del self._followed[followed.key]
+        for key in followed.outs:
+            if self._out.get(key) is followed:
+                del self._out[key]
+
+    def _tell_waiting(self, followed: _Followed, delivery: Any) -> None:
+        address = delivery.address
+        if address is None:
+            return
+        receivers = len(address.consumers)
+        why = (
+            "nobody receives there" if not receivers else f"none of {receivers} receivers takes it"
+        )
+        self._tell(followed, "waits", "", address=address.name, reason=why)
+
+    def _tell(self, followed: _Followed, event: str, link: str, **facts: Any) -> None:
+        line: Line = {"kind": "delivery", "delivery": followed.number, "event": event}
+        if link:
+            line["connection"], line["link"] = link.partition(".")[0], link
+        after_ms = (self._observed.turn.now - followed.began_at) * 1000
+        line["afterMs"] = round(after_ms, 3)
+        self._trace.add(line | {name: value for name, value in facts.items() if value is not None})
+
+
+def _facts(coming: _Coming) -> Line:
+    tag = None if coming.tag is None else show_octets(coming.tag, 32)
+    return {
+        "deliveryId": coming.delivery_id,
+        "tag": tag,
+        "address": coming.address,
+        "messageId": coming.message_id,
+    }
+
+
+def _number(values: dict[str, Any], name: str, otherwise: int = 0) -> int:
+    value = values.get(name)
+    return int(value) if isinstance(value, int) and value >= 0 else otherwise
