@@ -13,7 +13,7 @@ import trio
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration, ListenerSettings
 from router.config.reload import Applied, Difference, NotApplied, find_differences, find_impossible
-from router.config.revisions import History, Revision
+from router.config.revisions import History, Revision, share
 from router.config.saved import Base, Keeper
 from router.config.validate import find_mistakes
 from router.core.address import UNAVAILABLE
@@ -175,19 +175,30 @@ class Node:
         async with self._applying:
             if self.configuration is not before:
                 raise NotApplied(["the configuration was changed meanwhile: look again"])
-            differences = await self.examine(wanted)
+            self._check_phase()
+            wanted, differences = await trio.to_thread.run_sync(_readied, before, wanted)
             try:
                 prepared = await self.endpoints.prepare(wanted)
             except (OSError, InvalidConfiguration) as error:
                 raise NotApplied([str(error)]) from None
             try:
-                await self._save(wanted, base or self.base, differences)
-                self._check_phase()
+                if differences or base is not None:
+                    await self._save(wanted, base or self.base)
+                if self._refuses is not None:
+                    # the end came in between, and the next start is not to run it either
+                    with trio.CancelScope(shield=True):
+                        await self._save(before, self.base)
+                    self._check_phase()
             except BaseException:
                 prepared.discard()
                 raise
+            # from here on nothing fails, and nothing waits
+            self.exchange.begin_turn()
+            take_up(self, differences, wanted)
+            self.exchange.finish_turn()
+            self.endpoints.commit(prepared)
             self.base = base or self.base
-            revision = self._commit(wanted, prepared, differences, cause)
+            revision = self._note(wanted, differences, cause)
         return Applied(differences, revision.number, self.kept_in)
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
@@ -202,12 +213,10 @@ class Node:
         if self._refuses is not None:
             raise NotApplied([self._refuses])
 
-    async def _save(
-        self, wanted: Configuration, base: Base, differences: tuple[Difference, ...]
-    ) -> None:
+    async def _save(self, wanted: Configuration, base: Base) -> None:
         """Keep what is about to be run; a crash before it is run does no harm."""
         keeper = self.keeper
-        if keeper is None or (not differences and base is self.base):
+        if keeper is None:
             return
         number = self.history.current.number + 1
         try:
@@ -216,18 +225,10 @@ class Node:
             reason = f"cannot be saved in {keeper.file}: {error.strerror or error}"
             raise NotApplied([reason]) from None
 
-    def _commit(
-        self,
-        wanted: Configuration,
-        prepared: Prepared,
-        differences: tuple[Difference, ...],
-        cause: str,
+    def _note(
+        self, wanted: Configuration, differences: tuple[Difference, ...], cause: str
     ) -> Revision:
-        """Do what was prepared. Nothing here fails, and nothing waits."""
-        self.exchange.begin_turn()
-        take_up(self, differences, wanted)
-        self.exchange.finish_turn()
-        self.endpoints.commit(prepared)
+        """Remember, log and show what is run from now on."""
         if not differences:
             return self.history.current
         revision = self.history.add(wanted, differences, cause, time.time())
@@ -282,6 +283,14 @@ class Node:
             self.exposition if listener.metrics else None,
             Health(self.exchange.round_trip, self.readiness) if listener.healthz else None,
         )
+
+
+def _readied(
+    old: Configuration, wanted: Configuration
+) -> tuple[Configuration, tuple[Difference, ...]]:
+    """What takes long with a large configuration, and needs nothing of the router."""
+    wanted = share(old, wanted)
+    return wanted, _examined(old, wanted)
 
 
 def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:

@@ -205,6 +205,28 @@ async def test_what_is_changed_is_kept_before_it_is_run(tmp_path: Path) -> None:
         assert causes == [(4, ""), (3, "back"), (2, ""), (1, "start")]
 
 
+async def test_what_comes_too_late_is_neither_run_nor_kept(tmp_path: Path) -> None:
+    configuration = listening(name="l")
+    wanted = attrs.evolve(configuration, addresses=(AddressSettings(prefix="a"),))
+    keeper = Keeper(tmp_path / "state")
+    kept: list[bool] = []
+    async with running_node(configuration) as running:
+
+        class Ending(Keeper):
+            def save(self, *of: Any) -> None:
+                """Have the router end while it is saved."""
+                super().save(*of)
+                kept.append(self.file.exists())
+                trio.from_thread.run_sync(running.stop.set)
+                trio.from_thread.run(trio.testing.wait_all_tasks_blocked)
+
+        running.node.keeper = Ending(keeper.file)
+        with pytest.raises(NotApplied, match="shutting down"):
+            await running.node.apply(wanted)
+        assert running.node.configuration is configuration
+        assert kept == [True, False]
+
+
 async def test_what_cannot_be_kept_is_not_run(tmp_path: Path) -> None:
     configuration = listening(name="l")
     async with running_node(configuration) as running:

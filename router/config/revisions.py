@@ -55,16 +55,15 @@ class History:
         cause: str,
         at_s: float,
     ) -> Revision:
-        """Another one runs; what it has in common with the one before is kept once."""
-        before = self.current
-        kept = share(before.configuration, configuration)
-        revision = Revision(before.number + 1, at_s, cause, differences, kept)
+        """Another one runs; see `share`."""
+        number = self.current.number + 1
+        revision = Revision(number, at_s, cause, differences, configuration)
         self._revisions.append(revision)
         return revision
 
 
 def share(old: Configuration, new: Configuration) -> Configuration:
-    """`new`, of the entities of `old` wherever they are the same."""
+    """`new`, of the entities of `old` wherever they are the same, which are so kept once."""
     fields = {}
     for entity in ENTITIES:
         before, after = getattr(old, entity.attribute), getattr(new, entity.attribute)
