@@ -235,7 +235,7 @@ LINKS: Final = View(
         _text("blocked", "blockedReason", rank=2, alarming=bool),
         _count("undel", "undeliveredCount", rank=2, alarming=_some),
         _count("unsett", "unsettledCount", rank=2),
-        _count("deliv", "deliveryCount", rank=3),
+        _count("deliv", "deliveryCount", rank=1),
         _count("presett", "presettledCount", rank=8),
         _count("psdrop", "droppedPresettledCount", rank=8),
         _count("acc", "acceptedCount", rank=6),

@@ -13,6 +13,7 @@ import attrs
 from router.config.model import Configuration
 from router.core import watch
 from router.core.address import MULTICAST, Address, Consumer
+from router.core.blocking import Survey
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressTable
 from router.engine.connection import Connection
@@ -98,6 +99,16 @@ class RouterView:
     streams: Streams = attrs.field(factory=Streams, repr=False)
     # by which it becomes another; None where it stays as it is
     changeable: Changeable | None = attrs.field(default=None, repr=False)
+    # of the turn with this time, so that each address is looked at once in it
+    _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
+
+    @property
+    def survey(self) -> Survey:
+        """What keeps links back, as it is in this turn."""
+        now = self.observed.turn.now
+        if self._survey is None or self._survey[0] != now:
+            self._survey = (now, Survey(self.observed.forwarder))
+        return self._survey[1]
 
     @property
     def name(self) -> str:
@@ -212,6 +223,12 @@ class LinkView:
         """The key of its address; None for an anonymous sender."""
         address = self.link.owner.address
         return None if address is None else address_key(address.name, self.router.id)
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why nothing can come or go by it now, in a word; None where something can."""
+        reason = self.router.survey.link(self.link)
+        return None if reason is None else str(reason)
 
     @property
     def dry_s(self) -> int:

@@ -149,7 +149,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
             shop = peers.connect(router.url(), container_id="shop")
             store = peers.connect(router.url(), container_id="store")
             store.receiver("orders", 1500)
-            settle(peers, shop.sender("orders"), 1234)
+            settle(peers, shop.sender("orders"), 987)
             store.receiver("dry")
             shop.sender("dry")
             store.receiver("news/today", 9)

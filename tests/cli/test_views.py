@@ -21,7 +21,6 @@ from router.management.schema import long_name
 
 # What the views can show of routers that tell it, and this one's schema does not have.
 ELSEWHERE = {
-    "links": {"blockedReason"},
     "memory": {"residentMemoryUsage", "heldMemoryUsage"},
 }
 

@@ -43,6 +43,10 @@ def _right(found: re.Match[str]) -> str:
     return (MASK * 3).rjust(len(found[0]))
 
 
+def _last(found: re.Match[str]) -> str:
+    return found[1] + (MASK * 3).rjust(len(found[0]) - len(found[1]))
+
+
 def _nothing(_found: re.Match[str]) -> str:
     return ""
 
@@ -69,7 +73,8 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (r"\bsolo\.[\w-]{20}\b", _whole),
     # what the router does for its management counts as well
     (r"(?m)^(deliveries (in|out)|accepted|connections processed) +[\d,]+.*$", _digits),
-    # how quickly
+    # how quickly; of links in the last column
+    (r"(?m)(?<=^endpoint)(.{100,}\S) +[\d,]+$", _last),
     (r"(?<= )[\d.,]+(?=/s)", _digits),
 )
 

@@ -86,6 +86,12 @@ LINK: Final = EntityType(
             )
         ),
         Attribute(
+            "blockedReason",
+            "string",
+            "Why nothing can come or go by it now, in a word such as no_credit; null where it can.",
+            lambda v: v.blocked_reason,
+        ),
+        Attribute(
             "ingressHistogram",
             "list",
             "Of an outgoing link, how many of its deliveries came into the network by which router:"

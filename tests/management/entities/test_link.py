@@ -20,3 +20,13 @@ async def test_links_tell_their_direction_and_address() -> None:
         (pump,) = running.pumps
         assert {each["connectionId"] for each in (out, into)} == {str(pump.number)}
         assert 0 < into["creditAvailable"] <= into["capacity"] == 1000
+
+
+async def test_links_tell_what_keeps_them_back() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        await peer.receiver("q", credit=5)
+        await peer.sender("q")
+        await peer.sender("nobody")
+        out, into, lonely = told(running, LINK)
+        assert (out["blockedReason"], into["blockedReason"]) == (None, None)
+        assert lonely["blockedReason"] == "no_consumer"
