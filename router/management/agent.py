@@ -150,7 +150,7 @@ class Agent:
             payload = await encode_answer(properties, answered)
         # whatever it is: the log has all of it, and the next request is not to suffer
         except Exception as defect:
-            log.exception("management request failed")
+            log.exception("management request failed", connection=asker)
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
             payload = await encode_answer(properties, answered)
         if answered.status >= BAD_REQUEST:

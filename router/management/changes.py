@@ -19,7 +19,7 @@ from router.config.reload import Applied, NotApplied
 from router.errors import AmqpError
 from router.management.changeable import Changeable
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
-from router.management.entities.logs import LOG
+from router.management.entities.logs import FIXED, LOG
 from router.management.entity_types import ENTITY_TYPES
 from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
 from router.management.making import (
@@ -265,6 +265,9 @@ async def _update_connection(router: RouterView, found: Found, given: dict[str, 
 
 async def _update_log(router: RouterView, found: Found, given: dict[str, Any]) -> Answer:
     """Write other levels of one module of the log; null and `default` mean those of DEFAULT."""
+    for name, reason in FIXED.items():
+        if name in given:
+            raise Refused(BAD_REQUEST, f"{name} cannot be changed: {reason}")
     _only_changing(LOG, given)
     changeable = _changeable(router)
     configuration = changeable.configuration

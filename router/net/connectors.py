@@ -11,7 +11,6 @@ import structlog
 import trio
 
 from router.amqp.constants import Condition
-from router.amqp.performatives import Error
 from router.amqp.redirects import redirect_of
 from router.config.model import ConnectorSettings
 from router.config.secret import SecretUnavailable
@@ -104,22 +103,24 @@ class AmqpConnector:
             if pump.opened.is_set() and trio.current_time() - began >= STEADY_S:
                 has_lasted = True
                 trail.settle()
-            if not self._is_sent_on(trail, pump.close_error):
+            if not self._is_sent_on(trail, pump):
                 return has_lasted
 
-    def _is_sent_on(self, trail: Trail, error: Error | None) -> bool:
+    def _is_sent_on(self, trail: Trail, pump: Pump) -> bool:
         """Whether the peer closed with a redirect that is followed."""
+        error = pump.close_error
         if error is None or error.condition != Condition.CONNECTION_REDIRECT:
             return False
         redirect = redirect_of(error)
         assert redirect is not None
         reason = trail.follow(redirect)
+        facts = {"connection": pump.number, "to": str(redirect)}
         if reason:
             self.tally.failed += 1
-            self.log.warning("redirect not followed", to=str(redirect), reason=reason)
+            self.log.warning("redirect not followed", **facts, reason=reason)
             return False
         self.tally.followed += 1
-        self.log.info("following a redirect", to=str(redirect), hops=trail.hops)
+        self.log.info("following a redirect", **facts, hops=trail.hops)
         return True
 
     async def _connect(self, place: Place) -> Pump | None:

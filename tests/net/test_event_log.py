@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -42,11 +44,30 @@ CONFIGURATION = Configuration(
 REASON = Error(Symbol("x:reason"), description="for a reason")
 
 
+@contextmanager
+def captured() -> Iterator[list[EventDict]]:
+    """All that is logged, of which every line has the ids of what it is about.
+
+    What is about a connection has a peer, and what is about a link a direction.
+    """
+    with capture_logs() as lines:
+        yield lines
+    for line in lines:
+        if "peer" in line:
+            assert isinstance(line["connection"], int), line
+        if "direction" in line:
+            number, _, _ = line["link_id"].split(".")
+            assert number == str(line["connection"]), line
+        if "other_peer" in line:
+            number, _, _ = line["other_link_id"].split(".")
+            assert number == str(line["other_connection"]), line
+
+
 async def logged(*said: Any, heard: type = Detach) -> list[EventDict]:
     """What is logged of a connection with an attached sender and receiver that then says this,
     until it hears what it waits for and leaves.
     """
-    with capture_logs() as logs:
+    with captured() as logs:
         async with running_node(CONFIGURATION) as running, dialled(running.address) as peer:
             await peer.begin()
             await peer.attach_receiver("q", credit=1, handle=1)
@@ -116,7 +137,7 @@ async def test_a_redirected_link(attach: Attach, direction: str) -> None:
 
 
 async def test_a_redirected_connection() -> None:
-    with capture_logs() as logs:
+    with captured() as logs:
         async with running_node(CONFIGURATION) as running, dialled(running.address) as peer:
             await peer.say(AMQP_HEADER, Open("ada's laptop", hostname="moved.example.org"))
             assert await peer.octets(8) == AMQP_HEADER
@@ -240,7 +261,7 @@ def elsewhere(name: str) -> dict[str, object]:
 
 
 async def test_a_stolen_link_is_told_with_both_peers() -> None:
-    with capture_logs() as logs:
+    with captured() as logs:
         async with (
             running_node() as running,
             dialled(running.address) as old,
@@ -268,7 +289,7 @@ async def test_a_link_that_may_not_be_stolen_is_told_with_both_peers() -> None:
     configuration = Configuration(
         router=RouterSettings(link_stealing="never"), listeners=(ListenerSettings(port=0),)
     )
-    with capture_logs() as logs:
+    with captured() as logs:
         async with (
             running_node(configuration) as running,
             dialled(running.address) as old,
@@ -289,7 +310,7 @@ async def test_a_link_that_may_not_be_stolen_is_told_with_both_peers() -> None:
 
 async def test_a_link_that_is_suspended_and_resumed_is_told() -> None:
     lasts = Source(address="q", expiry_policy=TerminusExpiryPolicy.LINK_DETACH, timeout=60)
-    with capture_logs() as logs:
+    with captured() as logs:
         async with (
             running_node() as running,
             dialled(running.address) as old,

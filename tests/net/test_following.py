@@ -227,6 +227,7 @@ async def test_it_goes_there_at_once_and_calls_the_container_by_its_name(waits: 
         "event": "following a redirect",
         "log_level": "info",
         "connector": "out",
+        "connection": 1,
         "to": f"amqp://{OTHER}:{there.port} (hostname container-2)",
         "hops": 1,
     }

@@ -11,6 +11,13 @@ from router.management.entities.attributes import identified, integers
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType
 from router.management.views import RouterView
 
+FIXED: Final = {
+    "includeTimestamp": "every line has its time",
+    "includeSource": "no line names its place in the program",
+    "outputFile": "the log goes to standard error, and whoever runs the router keeps it",
+}
+"""What Dispatch lets its users change and this router does not, and why."""
+
 # Module and journal, for what says how lines are written.
 Written = tuple[Module, Journal]
 
