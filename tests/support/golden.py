@@ -29,7 +29,7 @@ MASK: Final = "#"
 # Attributes whose values are another each time, in CSV and JSON.
 VOLATILE: Final = frozenset(
     {"uptimeSeconds", "memoryUsage", "residentMemoryUsage", "hostName", "version", "host"}
-    | {"lastDlvSeconds", "settleRate", "time", "zeroCreditSeconds"}
+    | {"deliveriesDelayed1Sec", "lastDlvSeconds", "settleRate", "time", "zeroCreditSeconds"}
 )
 # Entities of the very client that looks: what they count depends on what was looked at before.
 _OWN: Final = re.compile(r"trioute-client-|\$management|temp\.|local[:…]|management")
@@ -41,10 +41,6 @@ def _digits(found: re.Match[str]) -> str:
 
 def _right(found: re.Match[str]) -> str:
     return (MASK * 3).rjust(len(found[0]))
-
-
-def _last(found: re.Match[str]) -> str:
-    return found[1] + (MASK * 3).rjust(len(found[0]) - len(found[1]))
 
 
 def _nothing(_found: re.Match[str]) -> str:
@@ -73,8 +69,9 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (r"\bsolo\.[\w-]{20}\b", _whole),
     # what the router does for its management counts as well
     (r"(?m)^(deliveries (in|out)|accepted|connections processed) +[\d,]+.*$", _digits),
-    # how quickly; of links in the last column
-    (r"(?m)(?<=^endpoint)(.{100,}\S) +[\d,]+$", _last),
+    # a busy machine delays deliveries
+    (r"(?m)(?<=^delayed over 1 s)  +[\d,]+$", _right),
+    # how quickly
     (r"(?<= )[\d.,]+(?=/s)", _digits),
 )
 
@@ -84,7 +81,11 @@ def masked(output: str, own: str | None) -> str:
     for pattern, cover in MASKS:
         output = re.sub(pattern, cover, output)
     lines = []
+    rate_is_last = False
     for line in output.splitlines(keepends=True):
+        rate_is_last = line.endswith("  rate\n") or (rate_is_last and line[0] not in "\n(")
+        if rate_is_last:
+            line = re.sub(r" +[\d,]+$", _right, line)
         if own is not None and (_OWN.search(line) or re.search(rf"(^| ){own}(\.| |$)", line)):
             line = re.sub(r"\d", MASK, line)
         lines.append(line)
