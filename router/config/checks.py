@@ -22,6 +22,8 @@ from router.config.users import load_users
 
 Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
 
+# Of equal ones before it, so many are looked at for each.
+MOST_NAMED: Final = 3
 HTTP_ATTRIBUTES: Final = (
     "host",
     "port",
@@ -399,7 +401,10 @@ def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[
 
 
 def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
-    """The index of each key, with that of each equal one before it; None equals nothing."""
+    """The index of each key, with those of the first few equal ones before it; None equals nothing.
+
+    Were it with all of them, a configuration that says the same many times would take for ever.
+    """
     present = [key for key in keys if key is not None]
     if len(set(present)) == len(present):
         return
@@ -409,7 +414,8 @@ def _repeats(keys: Sequence[Hashable | None]) -> Iterator[tuple[int, int]]:
             continue
         earlier = seen.setdefault(key, [])
         yield from ((index, first) for first in earlier)
-        earlier.append(index)
+        if len(earlier) < MOST_NAMED:
+            earlier.append(index)
 
 
 def _unreadable(path: FilePath) -> str:

@@ -30,6 +30,8 @@ TREATMENT_NAMES = {number: name for name, number in TREATMENTS.items()}
 # What a client says of itself, in the name of a dynamic node made for it.
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_WORD = 32
+# When more rules than these become others, it is not found out which names they are of.
+MANY_RULES = 100
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
@@ -127,13 +129,12 @@ class AddressTable:
 
         Returns what matches the names that another rule may speak for; None where that may be any.
         """
-        changed: PatternTree[AddressRule] = PatternTree()
+        removed, added = list(removed), list(added)
         for rule in removed:
             same = _same(rule)
             if self._by_pattern.get(same) == rule:
                 del self._by_pattern[same]
                 self._rules.remove(_pattern(rule))
-                changed.add(_pattern(rule), rule)
                 self._dead_letters.subtract([rule.dead_letter])
         for rule in added:
             same = _same(rule)
@@ -142,13 +143,17 @@ class AddressTable:
                 self._dead_letters.subtract([self._by_pattern[same].dead_letter])
             self._by_pattern[same] = rule
             self._rules.add(_pattern(rule), rule)
-            changed.add(_pattern(rule), rule)
             self._dead_letters.update([rule.dead_letter])
         self._has_dead_letters = any(
             count for name, count in self._dead_letters.items() if name is not None
         )
         before, self._default = self._default, TREATMENTS[default_treatment]
-        return changed if before == self._default else None
+        if before != self._default or len(removed) + len(added) > MANY_RULES:
+            return None
+        changed: PatternTree[AddressRule] = PatternTree()
+        for rule in (*removed, *added):
+            changed.add(_pattern(rule), rule)
+        return changed
 
     def rules(self) -> Iterator[AddressRule]:
         """The rules that speak for names."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import structlog
 import trio
@@ -30,7 +30,15 @@ from router.management.access import (
     rights_of,
 )
 from router.management.operations import answer
-from router.management.requests import BAD_REQUEST, SERVER_ERROR, Answer, Refused, Request, Rows
+from router.management.requests import (
+    BAD_REQUEST,
+    SERVER_ERROR,
+    Answer,
+    Listed,
+    Refused,
+    Request,
+    Rows,
+)
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
@@ -112,6 +120,9 @@ class Agent:
             received.reject(Condition.MESSAGE_SIZE_EXCEEDED, reason)
             return
         try:
+            if len(received.payload) > LARGEST_READ_BYTES:
+                # that takes a while, in which the router goes on
+                await trio.to_thread.run_sync(lambda: received.message)
             message = received.message
         except AmqpError as error:
             received.reject(str(error.condition), error.description)
@@ -193,20 +204,35 @@ async def encode_answer(asked: Properties, answered: Answer) -> bytes:
             "statusDescription": answered.description,
         },
     )
-    body = answered.body
-    value = await _encode_rows(body) if isinstance(body, Rows) else encode_value(body)
-    return encode_message(head) + AMQP_VALUE + value
+    return encode_message(head) + AMQP_VALUE + await _encode_body(answered.body)
 
 
-async def _encode_rows(asked: Rows) -> bytes:
-    rows = bytearray()
+async def _encode_body(body: Any) -> bytes:
+    if isinstance(body, Rows):
+        return await _encode_rows(body)
+    if isinstance(body, Listed):
+        items, count = await _encode_steps(body.items)
+        value = bytearray()
+        write_list(value, count, items)
+        return bytes(value)
+    return encode_value(body)
+
+
+async def _encode_steps(items: Iterable[Any]) -> tuple[bytearray, int]:
+    """The encodings of all that is not None, and how many they are."""
+    encoded = bytearray()
     count = 0
-    for step, row in enumerate(asked.rows, 1):
-        if row is not None:
-            encode_value_into(rows, row)
+    for step, item in enumerate(items, 1):
+        if item is not None:
+            encode_value_into(encoded, item)
             count += 1
         if step % STEPS_AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
+    return encoded, count
+
+
+async def _encode_rows(asked: Rows) -> bytes:
+    rows, count = await _encode_steps(asked.rows)
     entries = bytearray(encode_value("attributeNames") + encode_value(asked.names))
     entries += encode_value("results")
     write_list(entries, count, rows)

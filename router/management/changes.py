@@ -38,6 +38,7 @@ from router.management.requests import (
     NOT_IMPLEMENTED,
     OK,
     Answer,
+    Listed,
     Refused,
     Request,
 )
@@ -73,8 +74,8 @@ async def create(router: RouterView, request: Request) -> Answer:
         configuration = _with(configuration, entity, (*_all(configuration, entity), *new))
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
     applied = await _apply(changeable, configuration, f"CREATE {what}")
-    bodies = [each.told() for each in made]
-    body = bodies if isinstance(request.body, list) else bodies[0]
+    is_many = isinstance(request.body, list)
+    body = Listed(each.told() for each in made) if is_many else made[0].told()
     return Answer(body, CREATED, _described("Created", applied))
 
 

@@ -104,17 +104,17 @@ def _rows(
 
 def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
     """The names that are asked for, without those that nothing here has a value for."""
-    known = list(dict.fromkeys(each.name for of in types for each in of.attributes))
+    known = dict.fromkeys(each.name for of in types for each in of.attributes)
     absent = {name for of in types for name in of.absent}
     if body is None:
-        return known
+        return list(known)
     if not isinstance(body, dict):
         raise Refused(BAD_REQUEST, "the body of a QUERY is a map")
     names = body.get("attributeNames") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Refused(BAD_REQUEST, "attributeNames is a list of strings")
     if not names:
-        return known
+        return list(known)
     unknown = [name for name in names if name not in known and name not in absent]
     if unknown:
         raise Refused(NOT_FOUND, f"there are no attributes {', '.join(unknown)[:200]}")

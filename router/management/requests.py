@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import attrs
@@ -88,8 +88,15 @@ class Rows:
 
 
 @attrs.frozen
+class Listed:
+    """A body that is a long list; each step of `items` is a short one, as with Rows."""
+
+    items: Iterable[Any]
+
+
+@attrs.frozen
 class Answer:
-    """What is answered. `body` is what AMQP can carry, or Rows."""
+    """What is answered. `body` is what AMQP can carry, or Rows, or Listed."""
 
     body: Any = attrs.Factory(dict)
     status: int = OK

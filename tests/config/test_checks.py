@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from router.config.checks import find_contradictions
 from router.config.load import parse_configuration
 from router.config.mistakes import InvalidConfiguration
+from router.config.model import Configuration, ListenerSettings
 from router.config.users import hash_password
 
 HASH = hash_password("x")
@@ -443,3 +446,17 @@ def test_mistakes_inside_a_users_file_are_said_once(tmp_path: Path) -> None:
     assert [str(mistake) for mistake in caught.value.mistakes] == [
         f"{users}:{line}: holds no hash of the form scrypt$n$r$p$salt$hash" for line in (2, 3)
     ]
+
+
+def test_the_same_many_times_takes_no_longer_than_it_must() -> None:
+    listeners = (ListenerSettings(port=5672),) * 5_000
+    data: dict[str, Any] = {
+        "listener": [{}] * len(listeners),
+        "connector": [],
+        "address": [],
+        "redirect": [],
+    }
+    found = list(find_contradictions(Configuration(listeners=listeners), data))
+    places = {finding.path for finding in found}
+    assert {("listener", index, "port") for index in range(1, len(listeners))} <= places
+    assert len(found) < 40 * len(listeners)

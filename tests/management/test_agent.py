@@ -10,6 +10,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
+from router.amqp.encode import encode_value
 from router.amqp.message import AmqpValue, Data, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Accepted, Rejected
 from router.client import LinkLost, connect
@@ -24,7 +25,7 @@ from router.management.agent import (
     request_of,
 )
 from router.management.operations import answer
-from router.management.requests import Answer, Rows
+from router.management.requests import Answer, Listed, Rows
 
 from support.loopback import Running, running_node
 from support.management import ANSWERS, NODE, asked, request, status
@@ -232,3 +233,38 @@ async def test_shutting_down_ends_it_in_order() -> None:
                 await running.over.wait()
             assert running.node.exchange.own_pump is None
     assert [line["event"] for line in logs if line["log_level"] != "info"] == []
+
+
+async def test_a_long_list_is_encoded_as_what_it_is() -> None:
+    for count in (0, 1, STEPS_AT_ONCE, 1000):
+        items = [{"name": f"number {number}"} for number in range(count)]
+        message = decode_message(await encode_answer(Properties(), Answer(Listed(iter(items)))))
+        assert message.body == (AmqpValue(items),)
+
+
+async def test_bodies_that_are_hard_to_read_are_answered_and_the_next_is_too() -> None:
+    deep: Any = 0
+    for _ in range(8):
+        deep = [deep]
+    async with running_node(configured()) as running, connect(url(running)) as connection:
+        sender = await connection.open_sender(NODE)
+        before = running.node.configuration
+        for operation in ("CREATE", "UPDATE", "QUERY"):
+            for body in (
+                deep,
+                {"attributeNames": ["x"] * 20_000},
+                {"attributeNames": [f"x{n}" for n in range(20_000)]},
+                {f"x{n}": n for n in range(20_000)},
+                [{"type": "listener"}] * 5_000,
+                {"name": "x" * 1_000_000, "port": "9" * 500_000},
+            ):
+                asking = request(body, operation=operation, type="listener", name="first")
+                answered = await asked(connection, sender, asking)
+                assert status(answered) in (400, 404, 501)
+        assert running.node.configuration is before
+        assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200
+        # nested deeper than values may be
+        octets = encode_message(request(deep, operation="CREATE"))
+        deeper = octets.replace(encode_value(deep), b"\xc0\x02\x01" * 5000 + b"\x40")
+        assert isinstance(await sender.send(deeper), Rejected)
+        assert status(await asked(connection, sender, request(operation="GET-TYPES"))) == 200

@@ -113,7 +113,8 @@ async def test_many_are_created_at_once_or_none() -> None:
         connector = {"type": "connector", "port": 1, "name": "c"}
         made = await ask(running, "CREATE", [connector, *many])
         assert made.status == 201
-        assert [each["name"] for each in made.body[:2]] == ["c", "router.config.address/a0"]
+        bodies = list(made.body.items)
+        assert [each["name"] for each in bodies[:2]] == ["c", "router.config.address/a0"]
         assert len(running.node.configuration.addresses) == 102
         assert [each.name for each in running.node.configuration.connectors] == ["c"]
         assert (await ask(running, "CREATE", many[:1])).status == 400
