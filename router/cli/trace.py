@@ -144,6 +144,9 @@ class Printer:
         return self._wanted.heartbeats or line.get("name") != EMPTY
 
     def _is_last(self, line: dict[Any, Any]) -> bool:
+        if line.get("gone") and "connection" in self._wanted.body:
+            # nothing more will come
+            return True
         ends = line.get("kind") == "frame" or line.get("last")
         if self._left is not None and ends:
             self._left -= 1

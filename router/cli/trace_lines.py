@@ -41,7 +41,8 @@ def format_line(line: dict[str, Any]) -> str:
         return _format_delivery(line)
     head = f"{_time(line.get('at'))}  {_connection(line):>6}"
     if kind == "connection":
-        return f"{head}  --  {_introduction(line)}"
+        gone = " is gone" if line.get("gone") else ""
+        return f"{head}  --  {_introduction(line)}{gone}"
     direction = str(line.get("direction"))
     arrow = click.style(_ARROWS.get(direction, "??"), fg=_COLOURS.get(direction))
     return f"{head}  {arrow}  {line.get('channel', '')} {_words(line)}"

@@ -164,6 +164,14 @@ class Deliveries:
         if not outs:
             self._tell_waiting(followed, delivery)
 
+    def look_again(self) -> None:
+        """Say of which deliveries the sender is gone: it will not be told what became of them."""
+        pumps = self._observed.pumps
+        for followed in list(self._followed.values()):
+            if followed.key[0] not in pumps:
+                self._tell(followed, "has no sender", followed.link, last=True)
+                self._forget(followed)
+
     # What passes.
 
     def hear(self, frame: Any) -> None:
@@ -190,13 +198,16 @@ class Deliveries:
         if not isinstance(link, IncomingLink):
             return
         place = (frame.pump.number, session.channel, link.handle)
-        if place in self._unfinished:
+        id_ = _number(values, "delivery_id")
+        known = self._unfinished.get(place)
+        if known is not None and values.get("delivery_id") in (None, known[2]):
             self._go_on(frame, place, values)
         elif link.current is None:
             self._arrived.append((frame, session, link))
             if values.get("more"):
-                id_ = _number(values, "delivery_id")
                 self._unfinished[place] = (frame.pump.number, session.channel, id_)
+                if len(self._unfinished) > MOST_FOLLOWED:
+                    del self._unfinished[next(iter(self._unfinished))]
 
     def _go_on(self, frame: Any, place: tuple[int, int, int], values: dict[str, Any]) -> None:
         """Another frame of a delivery that is not whole."""

@@ -9,6 +9,7 @@ what becomes of deliveries: it is a map of their `address`, `messageId`, `link`,
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from router.management.trace_streams import MOST_TRACES, Line, TooMany, Trace
 from router.management.views import RouterView
 
 LONGEST: Final = 512
+# Of how many connections it is remembered what the asker has been told.
+MOST_KNOWN: Final = 10_000
 KINDS: Final = ("connection", "container", "user", "peer", "all", "delivery")
 OF_DELIVERIES: Final = ("address", "messageId", "link", "deliveryId", "tag")
 
@@ -53,6 +56,9 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
     frames = Frames(router, started)
     listening = router.observed.traces.listen(wants, frames.hear)
     started.at_end = lambda: router.observed.traces.stop(listening)
+    started.at_beat = frames.look
+    if "connection" in asked:
+        frames.introduce(pumps[0])
     numbers = [str(pump.number) for pump in pumps if pump.number not in carriers]
     return {"trace": started.number, "connections": numbers}
 
@@ -68,6 +74,7 @@ def _follow(router: RouterView, started: Trace, wanted: Wanted) -> dict[str, Any
     here = deliveries.look()
     listening = traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
     started.at_end = lambda: traces.stop(listening)
+    started.at_beat = deliveries.look_again
     return {"trace": started.number, "deliveries": here}
 
 
@@ -148,8 +155,8 @@ class Frames:
     def __init__(self, router: RouterView, trace: Trace) -> None:
         self._router = router
         self._trace = trace
-        # what the asker has been told of each connection
-        self._told: dict[int, Line] = {}
+        # what the asker has been told of each connection, the newest last
+        self._told: OrderedDict[int, Line] = OrderedDict()
 
     def hear(self, frame: Any) -> None:
         """A frame passes."""
@@ -179,6 +186,14 @@ class Frames:
         if self._told.get(pump.number) != line:
             self._told[pump.number] = line
             self._trace.add(dict(line))
+            if len(self._told) > MOST_KNOWN:
+                self._told.popitem(last=False)
+
+    def look(self) -> None:
+        """Say which connections are gone."""
+        pumps = self._router.observed.pumps
+        for number in [number for number in self._told if number not in pumps]:
+            self._trace.add({**self._told.pop(number), "gone": True})
 
 
 def connection_line(pump: Any) -> Line:

@@ -52,8 +52,9 @@ class Trace:
         self.number = number
         self.to = to
         self.asker = asker
-        # what to call when it is over
+        # what to call when it is over, and now and then until then
         self.at_end: Callable[[], None] = _nothing
+        self.at_beat: Callable[[], None] = _nothing
         self.dropped = 0
         self._lines: deque[tuple[Line, int]] = deque()
         self._characters = 0
@@ -142,7 +143,8 @@ class Streams:
         """The connections whose links receive from an address."""
         address = None if self.table is None else self.table.find(to)
         consumers: Iterable[Any] = () if address is None else address.consumers
-        return {consumer.link.session.connection.number for consumer in consumers}
+        # the router itself, whose connection has no number, receives no traces
+        return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
     def begin(self, to: str, asker: int | None) -> Trace:
         """A new trace for the receiver at `to`; raises TooMany."""
@@ -179,7 +181,7 @@ class Streams:
             return
         sender = await self.connection.open_sender(trace.to, window=MESSAGES_AT_ONCE)
         sender.outcome_told = trace.told
-        told_at = -math.inf
+        told_at = looked_at = -math.inf
         while self.receivers(trace.to):
             if not sender.has_room():
                 if sender.is_over:
@@ -189,6 +191,9 @@ class Streams:
                 continue
             await trace.wait()
             now = trio.current_time()
+            if now - looked_at >= BEAT_S:
+                looked_at = now
+                trace.at_beat()
             if sender.has_room() and (trace.is_waiting() or now - told_at >= BEAT_S):
                 trace.send(sender)
                 told_at = now

@@ -149,3 +149,14 @@ def test_a_delivery_is_followed(start_router: StartRouter, peers: ProtonPeers) -
         "#1  outcome     [C1][L1.0.0] id 1 accepted settled",
         "#1  told        [C2][L2.0.0] id 1 accepted settled",
     ]
+
+
+def test_a_trace_ends_with_its_connection(start_router: StartRouter, peers: ProtonPeers) -> None:
+    router = start_router()
+    peer = peers.connect(router.url())
+    with tracing(router, "--connection", "1") as command:
+        peer.close()
+        peers.until(lambda: command.has_ended, "the trace has ended")
+        ended = command.end()
+    assert ended.code == 0
+    assert ended.lines[-1].endswith(" is gone")

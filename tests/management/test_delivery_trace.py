@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
-from router.amqp.performatives import Accepted, Disposition, Released, Transfer
+from router.amqp.performatives import Accepted, Detach, Disposition, Released, Transfer
 from router.client import Receiver
 from router.client.management import ManagementClient, RequestRefused
 from router.config.model import AddressSettings, Configuration, ListenerSettings
@@ -240,3 +240,44 @@ async def test_what_is_remembered_is_bounded() -> None:
             await sender.transfer(number, settled=False)
         await running.until(lambda: deliveries.seen == MOST_FOLLOWED + 50)
         assert deliveries.followed == MOST_FOLLOWED
+
+
+async def test_a_sender_that_is_gone_is_told_of() -> None:
+    async with (
+        running_node() as running,
+        dialled(running.address) as target,
+        asking(running) as (management, receiver),
+    ):
+        await target.begin()
+        await target.attach_receiver("q", credit=10)
+        async with dialled(running.address) as sender:
+            await sender.begin()
+            await sender.attach_sender("q")
+            await follow(management, receiver, address="q")
+            await sender.transfer(0)
+            await target.hear_until(Transfer)
+        found = await lines(receiver, 3)
+        assert [line["event"] for line in found] == ["came in", "went out", "has no sender"]
+        assert found[-1]["last"] is True
+
+
+async def test_a_delivery_begun_by_a_link_that_is_lost_hides_no_other() -> None:
+    async with (
+        running_node() as running,
+        dialled(running.address) as sender,
+        dialled(running.address) as target,
+        asking(running) as (management, receiver),
+    ):
+        await sender.begin()
+        await target.begin()
+        await target.attach_receiver("q", credit=10)
+        await sender.attach_sender("q")
+        await follow(management, receiver, address="q")
+        await sender.transfer(0, more=True)
+        await sender.say(Detach(0, closed=True))
+        await sender.hear_until(Detach)
+        await sender.attach_sender("q")
+        await sender.transfer(1)
+        found: list[tuple[str, str | None]] = []
+        while found.count(("came in", "1.0.0")) < 2:
+            found += await told(receiver, 1)

@@ -116,3 +116,24 @@ async def test_who_may_only_read_may_not_trace() -> None:
     ):
         with pytest.raises(RequestRefused, match="403"):
             await management.request("TRACE", None, {"to": receiver.address, "all": True})
+
+
+async def test_a_connection_is_told_of_at_once_and_when_it_is_gone() -> None:
+    async with running_node() as running, asking(running) as (management, receiver):
+        async with dialled(running.address) as peer:
+            await peer.begin(container_id="ada")
+            number = (await running.pump_of(peer)).number
+            asked = {"to": receiver.address, "connection": number}
+            await management.request("TRACE", None, asked)
+            (first,) = await lines(receiver, 1)
+        assert (first["kind"], first["container"]) == ("connection", "ada")
+        last: dict[str, Any] = {}
+        while "gone" not in last:
+            last = (await lines(receiver, 1))[-1]
+        assert (last["connection"], last["gone"]) == (str(number), True)
+
+
+async def test_the_router_itself_is_sent_no_trace() -> None:
+    async with running_node() as running, asking(running) as (management, _):
+        with pytest.raises(RequestRefused, match="nobody receives"):
+            await management.request("TRACE", None, {"to": "$management", "all": True})
