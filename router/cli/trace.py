@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -11,6 +12,7 @@ import click
 
 from router.amqp.message import AmqpValue, Message
 from router.cli.asking import Place, ask, place_options
+from router.cli.recorded import recorded_lines
 from router.cli.render import as_json
 from router.cli.trace_lines import format_line
 from router.client import ManagementClient
@@ -43,6 +45,12 @@ class Wanted:
 
 
 @click.command()
+@click.argument(
+    "recorded",
+    metavar="[FILE]",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
 @click.option("--connection", metavar="NUMBER", help="One connection, by its number.")
 @click.option("--container", metavar="ID", help="The connections of a container.")
 @click.option("--user", metavar="NAME", help="The connections of a user.")
@@ -65,6 +73,7 @@ class Wanted:
 @place_options
 def trace(
     place: Place,
+    recorded: Path | None,
     every: bool,
     delivery: bool,
     heartbeats: bool,
@@ -75,12 +84,21 @@ def trace(
     """See the frames that pass over a router's connections, decoded, while they do; or, with
     --delivery, what becomes of deliveries: where they come in, wait and go, and each outcome.
 
+    With a FILE, no router is asked: the frames are told of a recorded stream of octets, of one
+    direction of a connection, with their places in it.
+
     Who connects later is seen, too. What a peer proves itself with is never shown, and of messages
     the first octets are. Ctrl-C ends it.
     """
     given["all"] = every or None
     body = {name: given[name] for name in CONNECTIONS if given[name] is not None}
     which = {key: given[name] for name, key in DELIVERIES.items() if given[name] is not None}
+    if recorded is not None:
+        if body or which or delivery:
+            raise click.UsageError("a FILE is no part of a router: leave out what is to be traced")
+        for line in recorded_lines(recorded):
+            click.echo(json.dumps(line) if as_lines else format_line(line))
+        return
     if delivery and not body and which:
         body = {"delivery": which}
     elif delivery or which:

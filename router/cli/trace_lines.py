@@ -39,6 +39,8 @@ def format_line(line: dict[str, Any]) -> str:
     kind = line.get("kind")
     if kind == "delivery":
         return _format_delivery(line)
+    if kind == "recorded":
+        return f"{line.get('offset', ''):>10}  {line.get('channel', '')} {_words(line)}"
     head = f"{_time(line.get('at'))}  {_connection(line):>6}"
     if kind == "connection":
         gone = " is gone" if line.get("gone") else ""
