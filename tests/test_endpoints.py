@@ -18,20 +18,7 @@ from router.endpoints import Standing
 
 from support.connecting import connecting, open_as_server
 from support.loopback import Peer, Running, dialled, listening, running_node
-
-
-def is_open(port: int) -> bool:
-    """Whether anybody listens on a port of this host."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+from support.ports import free_port, is_open
 
 
 def with_listeners(*listeners: ListenerSettings) -> Configuration:

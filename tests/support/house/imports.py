@@ -42,9 +42,11 @@ ALLOWED: dict[str, frozenset[str]] = {
     # What of a running router can become another while it runs.
     "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
     "settings": _DATA_PLANE | {"config", "logs", "metrics", "net"},
+    "changing": _DATA_PLANE
+    | {"config", "endpoints", "logs", "management", "metrics", "net", "settings"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "endpoints", "logs", "management", "metrics", "net", "plugin"}
-    | {"settings"},
+    | {"changing"},
     "cli": _DATA_PLANE
     | {
         "build",

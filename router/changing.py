@@ -1,0 +1,172 @@
+"""How a running router becomes another one: the part of `node` that changes the other parts.
+
+What can fail is done first, beside what runs. Then the rest is done between two turns, in which
+nothing fails and nothing waits (docs/decisions/0038-changes-under-traffic.md).
+"""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+import trio
+
+from router.config.mistakes import InvalidConfiguration
+from router.config.model import Configuration
+from router.config.reload import Applied, Difference, NotApplied, find_differences, find_impossible
+from router.config.revisions import History, Revision, share
+from router.config.saved import Base, Keeper
+from router.config.validate import find_mistakes
+from router.core.treating import Treating
+from router.endpoints import Endpoints
+from router.logs.journal import Journal
+from router.management.views import RouterView
+from router.metrics.exposition import Exposition
+from router.metrics.readiness import STARTING
+from router.net.exchange import Exchange
+from router.net.first_frames import find_too_long
+from router.settings import take_up
+
+log = structlog.get_logger("router")
+
+# Of how many entities that change at once the log names each.
+MOST_LOGGED = 50
+
+
+class Changing:
+    """A router that can become another one, of parts that `node` makes.
+
+    `base` is what the configuration file says, `keeper` keeps what is not in it, and `revision` is
+    the number of the configuration that it begins with.
+    """
+
+    exchange: Exchange
+    exposition: Exposition
+    treating: Treating
+    journal: Journal
+    endpoints: Endpoints
+
+    def __init__(
+        self, base: Base, keeper: Keeper | None, configuration: Configuration, revision: int
+    ) -> None:
+        self.base = base
+        self.keeper = keeper
+        self.history = History(configuration, time.time(), revision)
+        # what management tells of, once there is something
+        self.view: RouterView | None = None
+        # why it cannot become another one, if so
+        self.refuses: str | None = STARTING
+        self._applying = trio.Lock()
+
+    @property
+    def configuration(self) -> Configuration:
+        """What it runs."""
+        return self.history.current.configuration
+
+    @property
+    def kept_in(self) -> str | None:
+        """Where what is changed is kept for the next start; None where it is lost."""
+        return None if self.keeper is None else str(self.keeper.file)
+
+    async def apply(
+        self, wanted: Configuration, cause: str = "", base: Base | None = None
+    ) -> Applied:
+        """Become what another configuration says, under traffic, as a whole or not at all.
+
+        One after the other, where several ask; who has made `wanted` of a configuration that is
+        not the one any more when it is his turn has to look again. `base` is what the
+        configuration file says, where that is news. Raises `router.config.reload.NotApplied`, and
+        then nothing has changed.
+        """
+        before = self.configuration
+        async with self._applying:
+            if self.configuration is not before:
+                raise NotApplied(["the configuration was changed meanwhile: look again"])
+            self._check_phase()
+            wanted, differences = await trio.to_thread.run_sync(_readied, before, wanted)
+            try:
+                prepared = await self.endpoints.prepare(wanted)
+            except (OSError, InvalidConfiguration) as error:
+                raise NotApplied([str(error)]) from None
+            try:
+                if differences or base is not None:
+                    await self._save(wanted, base or self.base)
+                if self.refuses is not None:
+                    # the end came in between, and the next start is not to run it either
+                    with trio.CancelScope(shield=True):
+                        await self._save(before, self.base)
+                    self._check_phase()
+            except BaseException:
+                prepared.discard()
+                raise
+            # from here on nothing fails, and nothing waits
+            self.exchange.begin_turn()
+            take_up(self, differences, wanted)
+            self.exchange.finish_turn()
+            self.endpoints.commit(prepared)
+            self.base = base or self.base
+            revision = self._note(wanted, differences, cause)
+        return Applied(differences, revision.number, self.kept_in)
+
+    async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
+        """What `apply` would change; raises `NotApplied` where it would do nothing of it.
+
+        A large configuration takes a while, in which the router goes on.
+        """
+        self._check_phase()
+        return await trio.to_thread.run_sync(_examined, self.configuration, wanted)
+
+    def _check_phase(self) -> None:
+        if self.refuses is not None:
+            raise NotApplied([self.refuses])
+
+    async def _save(self, wanted: Configuration, base: Base) -> None:
+        """Keep what is about to be run; a crash before it is run does no harm."""
+        keeper = self.keeper
+        if keeper is None:
+            return
+        number = self.history.current.number + 1
+        try:
+            await trio.to_thread.run_sync(keeper.save, base, wanted, number, time.time())
+        except OSError as error:
+            reason = f"cannot be saved in {keeper.file}: {error.strerror or error}"
+            raise NotApplied([reason]) from None
+
+    def _note(
+        self, wanted: Configuration, differences: tuple[Difference, ...], cause: str
+    ) -> Revision:
+        """Remember, log and show what is run from now on."""
+        if not differences:
+            return self.history.current
+        revision = self.history.add(wanted, differences, cause, time.time())
+        if self.view is not None:
+            self.view.configuration = revision.configuration
+        log.info("configuration changed", revision=revision.number, cause=cause)
+        for difference in differences[:MOST_LOGGED]:
+            log.info("changed", what=difference.what, place=difference.place)
+        return revision
+
+    def treat_addresses(self) -> None:
+        """Look again at addresses that could not be treated as they should be."""
+        if self.treating.pending:
+            self.exchange.begin_turn()
+            self.treating.go_on()
+            self.exchange.finish_turn()
+
+
+def _readied(
+    old: Configuration, wanted: Configuration
+) -> tuple[Configuration, tuple[Difference, ...]]:
+    """What takes long with a large configuration, and needs nothing of the router."""
+    wanted = share(old, wanted)
+    return wanted, _examined(old, wanted)
+
+
+def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:
+    differences = find_differences(old, wanted)
+    reasons = find_impossible(differences) or [
+        str(mistake) for mistake in find_mistakes(wanted, [find_too_long])
+    ]
+    if reasons:
+        raise NotApplied(reasons)
+    return differences
