@@ -61,6 +61,12 @@ def top(expression: str, count: int = 10) -> str:
     return f"topk({count}, {expression})"
 
 
+def quantile(share: float, histogram: str, *by: str) -> str:
+    """The time that a share of what a histogram has counted stayed below."""
+    buckets = rate(f"{histogram}_bucket", *by, "le")
+    return f"histogram_quantile({share:g}, {buckets})"
+
+
 HERE: Final = "{{instance}}"
 
 
@@ -122,6 +128,37 @@ ROWS: Final = (
                     (rate("trioute_deliveries_redelivered_total"), f"{HERE} redelivered"),
                 ),
                 "ops",
+            ),
+        ),
+    ),
+    (
+        "How long it takes",
+        (
+            Panel(
+                "Until deliveries are sent on",
+                (
+                    (quantile(0.5, "trioute_deliveries_forward_seconds"), f"{HERE} half"),
+                    (quantile(0.99, "trioute_deliveries_forward_seconds"), f"{HERE} 99 %"),
+                ),
+                "s",
+            ),
+            Panel(
+                "Until deliveries are settled",
+                (
+                    (quantile(0.5, "trioute_deliveries_settle_seconds"), f"{HERE} half"),
+                    (quantile(0.99, "trioute_deliveries_settle_seconds"), f"{HERE} 99 %"),
+                ),
+                "s",
+            ),
+            Panel(
+                "Slowest addresses, until settled (99 %)",
+                (
+                    (
+                        top(quantile(0.99, "trioute_address_settle_seconds", "address")),
+                        f"{HERE} {{{{address}}}}",
+                    ),
+                ),
+                "s",
             ),
         ),
     ),

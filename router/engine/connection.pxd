@@ -64,6 +64,8 @@ cdef class Connection:
     cdef public long long frames_received
     cdef public long long received_bytes
     cdef public long long sent_bytes
+    cdef public long long past_received
+    cdef public long long past_sent
 
     @cython.locals(at=Py_ssize_t, following=Py_ssize_t)
     cpdef void receive(self, const unsigned char[::1] view, Py_ssize_t end) except *

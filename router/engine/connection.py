@@ -18,6 +18,7 @@ from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.engine import attaching, beginning, opening, sasl
 from router.engine.handler import Handler
+from router.engine.link import IncomingLink
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
@@ -107,6 +108,9 @@ class Connection:
         # octets that came in, and that the socket has taken
         self.received_bytes = 0
         self.sent_bytes = 0
+        # deliveries of links that are over
+        self.past_received = 0
+        self.past_sent = 0
 
     # Octets in.
 
@@ -312,6 +316,13 @@ class Connection:
     def close(self, error: AmqpError | None = None) -> None:
         """Close the connection, with or without an error; nothing more is said afterwards."""
         opening.close(self, error)
+
+    def link_dropped(self, link: Any) -> None:
+        """A link is over; what it has carried is not forgotten."""
+        if isinstance(link, IncomingLink):
+            self.past_received += link.deliveries
+        else:
+            self.past_sent += link.deliveries
 
     def window_share(self, holds: bool) -> int:
         """How many octets a session's peer may have under way, if some of its frames are held."""

@@ -94,6 +94,10 @@ class Link:
 
     def drop(self) -> None:
         """Break reference cycles after the link is gone."""
+        if self.deliveries:
+            # once: it may be dropped again while its peer's detach is awaited
+            self.session.connection.link_dropped(self)
+            self.deliveries = 0
         self.owner = None
         self.current = None
 

@@ -13,6 +13,7 @@ from router.metrics.rows.addresses import ADDRESSES
 from router.metrics.rows.by_connection import BY_CONNECTION
 from router.metrics.rows.connections import CONNECTIONS
 from router.metrics.rows.deliveries import DELIVERIES
+from router.metrics.rows.latency import LATENCY
 from router.metrics.rows.memory import MEMORY
 from router.metrics.rows.router import ROUTER
 
@@ -20,6 +21,7 @@ METRICS: Final = (
     *ROUTER,
     *CONNECTIONS,
     *DELIVERIES,
+    *LATENCY,
     *MEMORY,
     *ADDRESSES,
     *BY_CONNECTION,

@@ -9,18 +9,7 @@ from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
-
-
-class Carriage(Protocol):
-    """What connections carried."""
-
-    @property
-    def received_bytes(self) -> int:
-        """Octets that came in on the wire, ever."""
-
-    @property
-    def sent_bytes(self) -> int:
-        """Octets that went out, ever."""
+from router.engine.traffic import Traffic
 
 
 class Tallied(Protocol):
@@ -55,7 +44,7 @@ class Tallied(Protocol):
         """Redirects that were followed, ever."""
 
     @property
-    def past(self) -> Carriage:
+    def past(self) -> Traffic:
         """What those of its connections carried that are over."""
 
 
@@ -107,5 +96,5 @@ class Observed(Protocol):
         """The numbers of the connections that have metrics of their own."""
 
     @property
-    def unshown_past(self) -> Carriage:
+    def unshown_past(self) -> Traffic:
         """What all others have carried that are over."""

@@ -16,11 +16,13 @@ import attrs
 from router.core.address import Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
+from router.core.watch import is_blocked as is_blocked_long
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
+from router.engine.traffic import Traffic, traffic_of
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, label_of
-from router.metrics.observed import Carriage, Carried, Observed, Tallied
+from router.metrics.observed import Carried, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
 # How many are read before the router may go on: some two milliseconds' worth.
@@ -59,12 +61,14 @@ class LinkReading:
     attached: int = 0
     blocked: int = 0
     unsettled: int = 0
+    stuck: int = 0
 
     def add(self, other: LinkReading) -> None:
         """Add those of other links."""
         self.attached += other.attached
         self.blocked += other.blocked
         self.unsettled += other.unsettled
+        self.stuck += other.stuck
 
 
 @attrs.define
@@ -72,17 +76,11 @@ class ConnectionReading:
     """The numbers of one connection, or of several together."""
 
     labels: tuple[str, ...]
-    received_bytes: int = 0
-    sent_bytes: int = 0
+    traffic: Traffic = attrs.Factory(Traffic)
     held_bytes: int = 0
     unsent_bytes: int = 0
     incoming: LinkReading = attrs.Factory(LinkReading)
     outgoing: LinkReading = attrs.Factory(LinkReading)
-
-    def carried(self, carriage: Carriage) -> None:
-        """Add what a connection carries, or what some have carried."""
-        self.received_bytes += carriage.received_bytes
-        self.sent_bytes += carriage.sent_bytes
 
 
 @attrs.define
@@ -90,9 +88,13 @@ class EndpointReading:
     """The numbers of a listener or connector, those of all its connections included, ever."""
 
     tally: Tallied
-    connections: int
-    received_bytes: int
-    sent_bytes: int
+    connections: int = 0
+    traffic: Traffic = attrs.Factory(Traffic)
+
+    @property
+    def is_route_container(self) -> bool:
+        """Whether containers are connected by it that messages are routed to and from."""
+        return self.tally.role == "route-container"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -129,6 +131,8 @@ class Reading:
     memory: dict[str, int]
     # by direction and reason
     held_up: Counter[tuple[str, str]] = attrs.Factory(Counter)
+    # links that have had no credit for so long that Dispatch calls them blocked
+    long_blocked: int = 0
     is_ready: bool = False
 
 
@@ -216,6 +220,7 @@ def read_in_steps(
         suspended=core.suspended.deliveries(),
         memory=_read_memory(observed, connections),
         held_up=connections.held_up,
+        long_blocked=connections.long_blocked,
     )
 
 
@@ -226,13 +231,13 @@ class _Connections:
         self.observed = observed
         self.late = late
         self.pumps = list(observed.pumps.items())
-        self.endpoints = {each: EndpointReading(each, 0, 0, 0) for each in observed.tallies}
+        self.endpoints = {each: EndpointReading(each) for each in observed.tallies}
         for endpoint in self.endpoints.values():
-            _carried(endpoint, endpoint.tally.past)
+            endpoint.traffic.add(endpoint.tally.past)
         self.shown: list[ConnectionReading] = []
         self.other = ConnectionReading(OTHERS)
-        self.other.carried(observed.unshown_past)
-        self.held_back = self.sessions = 0
+        self.other.traffic.add(observed.unshown_past)
+        self.held_back = self.sessions = self.long_blocked = 0
         # by direction and reason
         self.held_up: Counter[tuple[str, str]] = Counter()
         # octets of messages that are half sent, of frames that are half come, and of buffers
@@ -249,18 +254,19 @@ class _Connections:
 
     def _read(self, number: int, pump: Carried, survey: Survey) -> None:
         connection = pump.connection
+        traffic = traffic_of(connection)
         if pump.tally is not None:
             self.endpoints[pump.tally].connections += 1
-            _carried(self.endpoints[pump.tally], connection)
+            self.endpoints[pump.tally].traffic.add(traffic)
         if number in self.observed.shown:
             own = ConnectionReading(labels_of(number, pump))
-            own.carried(connection)
+            own.traffic.add(traffic)
             self.shown.append(own)
         else:
             own = self.other
             if number in self.late:
                 # one that may still get a label is not counted here before, and then leaves
-                own.carried(connection)
+                own.traffic.add(traffic)
         output = connection.outbox.output
         own.held_bytes += connection.held_bytes
         own.unsent_bytes += output.size()
@@ -286,14 +292,11 @@ class _Connections:
         if reason is not None:
             self.held_up[direction, reason] += 1
         of_direction.unsettled += link.unsettled
+        of_direction.stuck += link.stuck
         if link.is_attached():
+            self.long_blocked += is_blocked_long(link, self.observed.turn.now)
             of_direction.attached += 1
             of_direction.blocked += is_blocked
-
-
-def _carried(endpoint: EndpointReading, carriage: Carriage) -> None:
-    endpoint.received_bytes += carriage.received_bytes
-    endpoint.sent_bytes += carriage.sent_bytes
 
 
 def _added(readings: Iterable[LinkReading]) -> LinkReading:

@@ -73,7 +73,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield _DISPATCH
     for each in DISPATCH:
-        ours = f"`{each.ours}`" if each.ours else ""
+        ours = f"`{each.ours}`" if each.ours and " says " not in each.ours else each.ours
         yield f"| `{each.name}` | {each.kind} | {each.meaning} | {ours} |"
     yield ""
 

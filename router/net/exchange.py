@@ -22,8 +22,9 @@ from router.core.shedding import shed
 from router.core.table import AddressTable
 from router.core.watch import Watch
 from router.engine.outbox import Turn
+from router.engine.traffic import Traffic, traffic_of
 from router.net.memory import Reclaimer
-from router.net.tally import Tally, Traffic
+from router.net.tally import Tally
 from router.net.tracing import Traces
 
 if TYPE_CHECKING:
@@ -196,12 +197,13 @@ class Exchange(Hub):
         """Forget a connection, but not what it has carried."""
         pump = self.pumps.get(number)
         if pump is not None:
+            traffic = traffic_of(pump.connection)
             if pump.tally is not None:
-                pump.tally.past.add(pump.connection)
+                pump.tally.past.add(traffic)
             if number in self.shown:
                 self.shown.remove(number)
             else:
-                self.unshown_past.add(pump.connection)
+                self.unshown_past.add(traffic)
         super().leave(number)
 
     def look(self, pump: Pump) -> None:

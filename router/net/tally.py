@@ -6,20 +6,7 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.engine import events
-from router.engine.connection import Connection
-
-
-@attrs.define(eq=False)
-class Traffic:
-    """What connections carried, in octets on the wire; it only grows."""
-
-    received_bytes: int = 0
-    sent_bytes: int = 0
-
-    def add(self, connection: Connection) -> None:
-        """Add what a connection has carried so far."""
-        self.received_bytes += connection.received_bytes
-        self.sent_bytes += connection.sent_bytes
+from router.engine.traffic import Traffic
 
 
 @attrs.define(eq=False)

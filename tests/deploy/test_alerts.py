@@ -59,6 +59,17 @@ def limited(name: str, limit: str, at: int, before: int) -> Case:
     return Case({named: "81x60"} | limiting, {named: "79x60"} | limiting, at, before)
 
 
+def settled(within: str) -> dict[str, str]:
+    """Deliveries each of which takes as long as the bound says, or less, and more than others."""
+    bounds = {"0.25": QUIET, "0.5": QUIET, "5": QUIET, "+Inf": "0+60x60"}
+    at = list(bounds).index(within)
+    name = "trioute_deliveries_settle_seconds_bucket"
+    return {
+        series(name, le=bound): BAD if place >= at else values
+        for place, (bound, values) in enumerate(bounds.items())
+    }
+
+
 LINKS = "trioute_links_blocked"
 CASES = {
     "TriouteDown": by_value("up", "0x60", "1x60", 1, 0),
@@ -85,6 +96,10 @@ CASES = {
         5,
         4,
     ),
+    "TriouteDeliveriesStuck": by_value(
+        "trioute_deliveries_stuck", "2x60", "0x60", 5, 4, direction="in"
+    ),
+    "TriouteSlowSettlement": Case(settled("5"), settled("0.5"), 20, 9),
     "TriouteRejects": Case(outcome("rejected", "0+6x60"), outcome("rejected", "0+4x60"), 10, 4),
     "TriouteReturned": Case(outcome("modified", "0+6x60"), outcome("accepted", "0+90x60"), 10, 4),
     "TriouteExpired": Case(outcome("expired", "0+1x60"), outcome("expired", QUIET), 10, 4),

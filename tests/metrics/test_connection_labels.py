@@ -173,14 +173,14 @@ def test_no_series_ever_falls(steps: list[tuple[str, Any]], limit: int) -> None:
             connections.exchange.leave(present[what % len(present)])
         elif step == "read":
             reading = connections.read()
-            series = {each.labels[0]: each.received_bytes for each in reading.connections}
+            series = {each.labels[0]: each.traffic.received_bytes for each in reading.connections}
             assert len(series) == len(reading.connections) <= limit + 1
             for number, octets in series.items():
                 assert octets >= before.get(number, 0)
             for number in before.keys() - series.keys():
                 assert int(number) not in connections.exchange.pumps
             before = series
-            endpoints = {e.tally.direction: e.received_bytes for e in reading.endpoints}
+            endpoints = {e.tally.direction: e.traffic.received_bytes for e in reading.endpoints}
             # whatever has ended is in here, and nothing twice
             assert endpoints == connections.carried
             assert all(endpoints[way] >= endpoints_before[way] for way in endpoints)
@@ -213,15 +213,15 @@ def test_no_series_falls_that_is_read_while_it_changes(
                     with contextlib.suppress(StopIteration):
                         next(walk)
             read = exhausted(walk) or connections.read()
-            series = {each.labels[0]: each.received_bytes for each in read.connections}
+            series = {each.labels[0]: each.traffic.received_bytes for each in read.connections}
             for number in before.keys() & series.keys():
                 assert series[number] >= before[number]
-            totals = {e.tally.direction: e.received_bytes for e in read.endpoints}
+            totals = {e.tally.direction: e.traffic.received_bytes for e in read.endpoints}
             for way, total in totals.items():
                 assert totals_before[way] <= total <= connections.carried[way]
             before, totals_before = series, totals
     # and when it stands still, all has been counted, once
-    after = {e.tally.direction: e.received_bytes for e in connections.read().endpoints}
+    after = {e.tally.direction: e.traffic.received_bytes for e in connections.read().endpoints}
     assert after == connections.carried
 
 

@@ -28,7 +28,7 @@ RULES = ROOT / "deploy/prometheus/trioute-alerts.yml"
 DASHBOARD = ROOT / "deploy/prometheus/trioute-dashboard.json"
 # where `make prometheus` unpacks it
 UNPACKED = ROOT / ".prometheus/usr/bin"
-SCRAPE_S = 0.2
+SCRAPE_S = 0.4
 PATIENCE_S = 60.0
 _LISTENING = re.compile(r'msg="Listening on" address=(\S+):(\d+)')
 

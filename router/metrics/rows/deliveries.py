@@ -100,6 +100,14 @@ DELIVERIES: Final = (
         lambda r: [(("in",), r.incoming.unsettled), (("out",), r.outgoing.unsettled)],
     ),
     Metric(
+        "trioute_deliveries_stuck",
+        "gauge",
+        "Deliveries that have been unsettled for more than ten seconds: those of senders (in), and "
+        "those of receivers (out). They are looked for in rounds of some seconds.",
+        ("direction",),
+        lambda r: [(("in",), r.incoming.stuck), (("out",), r.outgoing.stuck)],
+    ),
+    Metric(
         "trioute_deliveries_waiting",
         "gauge",
         "Deliveries that wait in the router for a receiver with credit.",

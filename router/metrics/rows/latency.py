@@ -1,0 +1,88 @@
+"""Of how long deliveries take: until they are sent on, and until they are settled.
+
+Histograms have a series for each bound. Of the router as a whole each decade has three bounds; of
+an address only whole decades are shown, and nothing before anything was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from router.core.counters import Counters
+from router.core.histogram import BOUNDS_S, Histogram
+from router.metrics.metric import Metric, Sample, Spread, one
+from router.metrics.reading import Reading
+
+# The bounds that an address is shown with.
+COARSE_S: Final = (10e-6, 100e-6, 1e-3, 10e-3, 0.1, 1.0, 10.0)
+_NOTHING: Final = Histogram()
+
+Measured = Callable[[Counters], Histogram | None]
+
+
+def spread(histogram: Histogram | None) -> Spread:
+    """All that was measured."""
+    found = _NOTHING if histogram is None else histogram
+    return Spread(BOUNDS_S, found.counts(), found.sum_s)
+
+
+def coarse(histogram: Histogram) -> Spread:
+    """What was measured, with whole decades as bounds."""
+    counts = [0] * (len(COARSE_S) + 1)
+    at = 0
+    for bound, count in zip((*BOUNDS_S, float("inf")), histogram.counts(), strict=True):
+        while at < len(COARSE_S) and bound > COARSE_S[at]:
+            at += 1
+        counts[at] += count
+    return Spread(COARSE_S, counts, histogram.sum_s)
+
+
+def _by_address(measured: Measured) -> Callable[[Reading], Iterable[Sample]]:
+    def samples(reading: Reading) -> Iterable[Sample]:
+        for each in reading.addresses:
+            histogram = measured(each.counters)
+            if histogram is not None:
+                yield (each.label,), coarse(histogram)
+
+    return samples
+
+
+def _forward(counters: Counters) -> Histogram | None:
+    return counters.forward_latency
+
+
+def _settle(counters: Counters) -> Histogram | None:
+    return counters.settle_latency
+
+
+LATENCY: Final = (
+    Metric(
+        "trioute_deliveries_forward_seconds",
+        "histogram",
+        "How long deliveries took from their arrival until they were sent on to a receiver.",
+        (),
+        one(lambda r: spread(r.counters.forward_latency)),
+    ),
+    Metric(
+        "trioute_deliveries_settle_seconds",
+        "histogram",
+        "How long deliveries took from their arrival until their sender was told the outcome.",
+        (),
+        one(lambda r: spread(r.counters.settle_latency)),
+    ),
+    Metric(
+        "trioute_address_forward_seconds",
+        "histogram",
+        "The same as trioute_deliveries_forward_seconds, of an address, and with fewer bounds.",
+        ("address",),
+        _by_address(_forward),
+    ),
+    Metric(
+        "trioute_address_settle_seconds",
+        "histogram",
+        "The same as trioute_deliveries_settle_seconds, of an address, and with fewer bounds.",
+        ("address",),
+        _by_address(_settle),
+    ),
+)
