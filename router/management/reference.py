@@ -44,6 +44,8 @@ correlation-id, or else its message-id. Type names may be written with or withou
 | `GET-MGMT-NODES` | | other routers: none |
 | `GET-SCHEMA` | | all of this page as a map |
 | `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
+| `GET-LOG` | `limit` | the last lines: module, level, text, null, null, seconds since 1970 |
+| `TRACE` | body: `to`, and what is traced ([more](../how-to/trace.md)) | the number of the trace |
 | `EXPLAIN` | `direction` (send or receive), `address`, `user`, `vhost` | what flows, and why |
 | `GET-CONFIGURATION` | | what the router runs, as TOML, without passwords |
 | `EXPORT-CONFIGURATION` | | the same with passwords |

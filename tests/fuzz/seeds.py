@@ -109,4 +109,6 @@ def seeds(target: str) -> list[bytes]:
     if target == "server":
         said = [bytes((0, 255)) + each for each in CONVERSATIONS]
         return said + [bytes((4, 255)) + wire(body) for body in BODIES]
+    if target == "trace":
+        return [bytes((200,)) + each for each in CONVERSATIONS]
     return [bytes(range(2, 250)) * 4]

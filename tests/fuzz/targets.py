@@ -2,7 +2,8 @@
 
 `value` reads one value, `body` one frame's body by each of its readers, `server` talks to a router
 before and after the open, `play` is a whole run of several peers without manners, and `schedule`
-one of peers that have them, where every message can be accounted for.
+one of peers that have them, where every message can be accounted for. `trace` listens to what
+passes between two others.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from typing import Any
 import attrs
 
 from router.amqp.decode import DEFAULT_LIMITS, decode_value, skip_value
+from router.amqp.describing import Describer
 from router.amqp.encode import encode_value
 from router.amqp.framing import AMQP_HEADER, decode_frame_body
 from router.amqp.message import bare_message, decode_message
+from router.amqp.message_head import bare_content, message_id_of, outcome_text
 from router.amqp.peek import find_header, find_to
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
+from router.amqp.watching import KEPT_BYTES, SeenFrame, Watcher
 from router.errors import AmqpError
 
 from fuzz.choices import Choices
@@ -170,10 +174,39 @@ def schedule(octets: bytes) -> None:
                     for what, one, other in steps])  # fmt: skip
 
 
+# More than any frame that a watcher keeps can be in words: each octet of its begin by four
+# characters, in two fields at most, and the names of the fields.
+LONGEST_WORDS = 8 * KEPT_BYTES
+
+
+def trace(octets: bytes) -> None:
+    """Watch octets pass in pieces, and say what they are.
+
+    The first octet tells how large the pieces are, and whether they are watched from the start.
+    """
+    step = octets[0] % 128 + 1 if octets else 1
+    passed = octets[1:]
+    pieces = [passed[at : at + step] for at in range(0, len(passed), step)]
+    watcher = Watcher()
+    seen = [each for piece in pieces for each in watcher.feed(piece)]
+    assert seen == Watcher().feed(passed), "pieces make a difference"
+    describer = Describer(from_start=not octets or octets[0] < 128)
+    for each in seen:
+        words = describer.describe(each)
+        assert words.text.isprintable(), "a terminal would obey it"
+        assert len(words.text) < LONGEST_WORDS
+        if isinstance(each, SeenFrame):
+            head = each.body[words.payload_at :]
+            message_id_of(head)
+            assert bare_content(head) in head
+            outcome_text(words.values.get("state"))
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "value": value,
     "body": body,
     "server": server,
     "play": whole,
     "schedule": schedule,
+    "trace": trace,
 }

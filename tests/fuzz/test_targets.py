@@ -50,7 +50,9 @@ def test_conversations_read_in_pieces(step: int) -> None:
         TARGETS["server"](octets[:1] + bytes((step,)) + octets[2:])
 
 
-@pytest.mark.parametrize(("name", "runs"), [("value", 2000), ("body", 2000), ("server", 300)])
+@pytest.mark.parametrize(
+    ("name", "runs"), [("value", 2000), ("body", 2000), ("server", 300), ("trace", 2000)]
+)
 def test_the_seeds_changed_a_little(name: str, runs: int) -> None:
     random, corpus = Random(name), seeds(name)
     for _ in range(runs):
