@@ -16,6 +16,7 @@ import click
 from router.cli.asking import Place, ask, place_options
 from router.cli.figures import text
 from router.cli.looking import Seen, Slice, Viewer
+from router.cli.render import as_json
 from router.cli.showing import entities_as_json, format_csv, format_view
 from router.cli.views import VIEWS
 from router.cli.watching import Watch, watch
@@ -92,7 +93,7 @@ _WHAT: Final = {
 @click.option("--all-entities", is_flag=True, help="Show all of them, logs excepted.")
 @click.option("-v", "--verbose", count=True, help="Show more columns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, under the attributes' names.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list of maps for each view.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON: a list of maps for each view.")
 @click.option(
     "--limit", type=click.IntRange(0), metavar="N", help="Show N entities. [default: all, as 0]"
 )
@@ -128,7 +129,7 @@ def stat(
     all_entities: bool,
     verbose: int,
     as_csv: bool,
-    as_json: bool,
+    is_json: bool,
     limit: int | None,
     offset: int,
     width: int | None,
@@ -147,9 +148,9 @@ def stat(
     if all_entities:
         chosen = list(VIEWS)
     chosen = list(dict.fromkeys(chosen)) or ["general"]
-    if as_csv and (as_json or len(chosen) > 1):
+    if as_csv and (is_json or len(chosen) > 1):
         raise click.UsageError("--csv shows one view, and goes without --json")
-    if LOGS in chosen and (as_csv or (as_json and len(chosen) > 1)):
+    if LOGS in chosen and (as_csv or (is_json and len(chosen) > 1)):
         raise click.UsageError("logs are no CSV, and with --json they are shown alone")
     if looks is not None and watch_s is None:
         raise click.UsageError("--looks goes with --watch")
@@ -159,7 +160,7 @@ def stat(
     if width is None and is_terminal:
         width = shutil.get_terminal_size().columns
     colours = is_terminal and "NO_COLOR" not in os.environ
-    kind = "csv" if as_csv else "json" if as_json else "text"
+    kind = "csv" if as_csv else "json" if is_json else "text"
     form = Form(kind, width, verbose > 0, colours)
     part = Slice(offset, limit or None)
     viewers = [
@@ -237,7 +238,7 @@ def _log_lines(body: Any, kind: str) -> Iterator[str]:
     rows = [row for row in body if isinstance(row, list) and len(row) >= 6] if body else []
     if kind == "json":
         names = ("module", "level", "text", "file", "line", "time")
-        told = [dict(zip(names, map(_plain, row), strict=False)) for row in rows]
+        told = [dict(zip(names, map(as_json, row), strict=False)) for row in rows]
         yield json.dumps({LOGS: told}, indent=2, ensure_ascii=False)
         return
     for row in rows:
@@ -245,7 +246,3 @@ def _log_lines(body: Any, kind: str) -> Iterator[str]:
         yield f"{when} {text(row[0])} ({text(row[1])}) {text(row[2])}"
     if not rows:
         yield "Nothing was logged."
-
-
-def _plain(value: Any) -> Any:
-    return None if value is None else int(value) if isinstance(value, int) else str(value)

@@ -89,7 +89,7 @@ def test_what_clients_did_is_counted(other_side: OtherSide) -> None:
     row = next(
         line for line in shown(other_side.router, "-a").lines if line.startswith(other_side.address)
     )
-    assert row.split()[1:] == ["balanced", "1", "0", "3", "3", "0"]
+    assert row.split()[1:] == ["balanced", "1", "0", "3", "3", "0", "0"]
 
 
 def test_csv_has_the_names_of_the_schema(other_side: OtherSide) -> None:
@@ -134,6 +134,15 @@ def test_a_wrong_command_line(arguments: list[str], error: str) -> None:
     result = CliRunner().invoke(main, ["stat", "-b", "127.0.0.1:1", *arguments])
     assert result.exit_code == 2
     assert error in result.output
+
+
+def test_the_last_lines_of_the_log(router_process: RouterProcess) -> None:
+    lines = shown(router_process, "--log", "--limit", "2").lines
+    assert len(lines) == 2
+    assert all("link attached" in line for line in lines)
+    (first, _) = json.loads(shown(router_process, "--logs", "--json", "--limit", "2").output)[LOGS]
+    assert (first["module"], first["level"]) == ("ROUTER_CORE", "info")
+    assert isinstance(first["time"], int | float)
 
 
 def test_rates_from_the_second_look_on(other_side: OtherSide) -> None:

@@ -20,13 +20,45 @@ from router.management.schema import (
 )
 
 
-def _virtual_memory_bytes(_: object) -> int | None:
-    """The size of the process's virtual memory, which is what Dispatch tells."""
+def _process_bytes(field: int, _: object) -> int | None:
+    """How much memory the process takes: all its address space (0), or what of it is there (1)."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field])
+    except (OSError, ValueError, IndexError):
         return None
     return pages * resource.getpagesize()
+
+
+# What the router holds, as its metric trioute_memory_bytes has it, in octets.
+_HELD: Final = (
+    (
+        "memoryWaiting",
+        "Octets of messages that no receiver could take yet, or of which a part has left.",
+        lambda r: r.observed.forwarder.backlog.held_bytes,
+    ),
+    (
+        "memoryHeads",
+        "Octets of messages whose header and annotations have not come whole.",
+        lambda r: r.observed.forwarder.intake.held_bytes,
+    ),
+    (
+        "memoryRedelivery",
+        "Octets of copies of messages that another receiver may yet get.",
+        lambda r: r.observed.forwarder.redelivery.kept_bytes,
+    ),
+    (
+        "memoryInput",
+        "Octets of frames that have not come whole.",
+        lambda r: sum(len(each.connection.kept) for each in r.observed.pumps.values()),
+    ),
+    (
+        "memoryOutput",
+        "Octets of the buffers of what peers have not read yet.",
+        lambda r: sum(
+            each.connection.outbox.output.capacity() for each in r.observed.pumps.values()
+        ),
+    ),
+)
 
 
 def _router_setting(attribute: Attribute) -> Attribute:
@@ -96,7 +128,17 @@ ROUTER: Final = EntityType(
                 ("autoLinkCount", "Auto-links.", constant(0)),
                 ("connectionCount", "Connections.", lambda r: sum(1 for _ in r.connections())),
                 ("uptimeSeconds", "For how long the router has run.", lambda r: r.uptime_s),
-                ("memoryUsage", "The process's virtual memory, in octets.", _virtual_memory_bytes),
+                (
+                    "memoryUsage",
+                    "The process's virtual memory, in octets.",
+                    partial(_process_bytes, 0),
+                ),
+                (
+                    "residentMemoryUsage",
+                    "What of it is there, in octets.",
+                    partial(_process_bytes, 1),
+                ),
+                *_HELD,
             )
         ),
         *integers((name, meaning, partial(_count, of)) for name, meaning, of in _COUNTERS),

@@ -15,6 +15,9 @@ async def test_the_router_counts_what_its_entities_are() -> None:
         await peer.sender("other")
         (values,) = told(running, ROUTER)
         assert (values["linkCount"], values["connectionCount"], values["addrCount"]) == (2, 1, 3)
-        assert values["memoryUsage"] > 1_000_000
+        assert values["memoryUsage"] >= values["residentMemoryUsage"] > 1_000_000
+        assert values["memoryOutput"] > 0
+        for name in ("memoryWaiting", "memoryHeads", "memoryRedelivery", "memoryInput"):
+            assert values[name] == 0
         assert values["id"] == running.node.container_id
         assert values["defaultDistribution"] == "balanced"
