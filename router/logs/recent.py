@@ -35,6 +35,10 @@ class Recent:
         while len(self._lines) > MOST_LINES or self._characters > MOST_CHARACTERS:
             self._characters -= len(self._lines.popleft().text)
 
+    def characters(self) -> int:
+        """How much is kept."""
+        return self._characters
+
     def last(self, count: int | None = None) -> list[Line]:
         """The last `count` lines, or all there are, oldest first."""
         lines = list(self._lines)

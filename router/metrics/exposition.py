@@ -53,6 +53,8 @@ class RouterCollector:
         self.connection_labels = ConnectionLabels(observed, 0)
         self.started_at = time.monotonic()
         self.metrics: list[Metric] = []
+        # what else takes memory, in octets, by what the metric calls it
+        self.accounts: dict[str, Callable[[], int]] = {}
         self._reading: Reading | None = None
         self.configure(settings)
 
@@ -86,6 +88,8 @@ class RouterCollector:
         reading, self._reading = self._reading, None
         if reading is None:
             return
+        for reason, account in self.accounts.items():
+            reading.memory[reason] = account()
         reading.is_ready = not self.readiness.reasons()
         for metric in self.metrics:
             family = _family(metric)

@@ -28,4 +28,4 @@ def test_memory_is_bounded() -> None:
     assert recent.last()[0].text == str(2 * MOST_LINES)
     for _ in range(MOST_LINES):
         recent.add(line("x" * 4096))
-    assert sum(len(each.text) for each in recent.last()) <= MOST_CHARACTERS
+    assert sum(len(each.text) for each in recent.last()) == recent.characters() <= MOST_CHARACTERS

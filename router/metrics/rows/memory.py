@@ -15,7 +15,8 @@ MEMORY: Final = (
         "annotations have not come whole; redelivery, copies of messages that another receiver may "
         "yet get; input, of frames that have not come whole; output, the buffers of what peers "
         "have not read yet; management, the same of the router's own connection; read_buffer, the "
-        "one that all connections are read into. Each delivery takes some hundred octets besides.",
+        "one that all connections are read into; log, the last lines, kept for who asks. Each "
+        "delivery takes some hundred octets besides.",
         ("reason",),
         lambda r: (((reason,), octets) for reason, octets in r.memory.items()),
     ),

@@ -9,6 +9,7 @@ import pytest
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.message import Data, Header, Message, encode_message
 from router.amqp.performatives import Accepted, Source
+from router.logs.recent import Line
 
 from support.audit import reading_of
 from support.in_memory import Router
@@ -141,6 +142,14 @@ async def test_the_router_s_own_connection_and_buffer() -> None:
         own.connection.outbox.output.reserve(5000)
         scraped = await running.scrape()
         assert scraped("trioute_memory_bytes", reason="management") >= 5000
+
+
+async def test_lines_that_are_kept() -> None:
+    async with running_node() as running:
+        before = (await running.scrape())("trioute_memory_bytes", reason="log")
+        line = Line("ROUTER", "info", "x" * 100, 0)
+        running.node.journal.recent.add(line)
+        assert (await running.scrape())("trioute_memory_bytes", reason="log") == before + 100
 
 
 def test_every_reason_is_there_from_the_start() -> None:
