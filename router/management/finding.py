@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 import trio
 
+from router.management.entities.link import LINK
 from router.management.entity_types import ENTITY_TYPES, MANAGEMENT
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.schema import EntityType, long_name
@@ -64,6 +65,9 @@ async def find(router: RouterView, request: Request) -> Found:
     long = None if kind is None else known_type(kind)
     found = await _search(router, wanted, key, long if long in ENTITY_TYPES else None)
     right = [each for each in found if long is None or each.entity_type.is_a(long)]
+    if long is None and len(right) > 1:
+        # peers name their links as they like; what else has the name is not hidden by that
+        right = [each for each in right if each.entity_type is not LINK] or right
     if len(right) == 1:
         return right[0]
     if right:

@@ -52,7 +52,7 @@ def _perform(router: RouterView, request: Request) -> Any:
     # as in Dispatch: without a type or a name, the node itself is meant
     kind = request.text("type")
     is_node = kind is None or long_name(kind) in NODE_TYPES
-    if is_node and asked in NODE_OPERATIONS:
+    if (is_node or asked == "QUERY") and asked in NODE_OPERATIONS:
         return _NODE_ANSWERS[asked](router, request)
     if asked == "READ":
         return _read(router, request)
@@ -66,6 +66,10 @@ async def _read(router: RouterView, request: Request) -> dict[str, Any]:
 def _types(request: Request) -> list[EntityType]:
     """The types that a request is about: one, those that extend it, or all."""
     kind = request.text("entityType")
+    if kind is None:
+        # as in Dispatch: a QUERY may name the type that it is about where the node's would stand
+        named = request.text("type")
+        kind = None if named is None or long_name(named) in NODE_TYPES else named
     every = [entity_type for entity_type, _ in ENTITY_TYPES.values()]
     if kind is None:
         return every

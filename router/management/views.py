@@ -62,6 +62,10 @@ class Observed(Protocol):
         """Its connections, by number."""
 
     @property
+    def own_pump(self) -> Carried | None:
+        """The connection whose peer is this very process."""
+
+    @property
     def traces(self) -> Any:
         """Who listens to its connections."""
 
@@ -122,8 +126,23 @@ class RouterView:
 
     @property
     def counters(self) -> Counters:
-        """What all addresses have counted."""
-        return self.observed.table.total()
+        """What all addresses have counted, without what the router itself has sent and received.
+
+        As in Dispatch, a request is a delivery that came in, and its answer one that went out.
+        """
+        total = self.observed.table.total()
+        own = self.observed.own_pump
+        sessions = () if own is None else tuple(own.connection.local_sessions.values())
+        for session in sessions:
+            for link in session.local_links.values():
+                if isinstance(link, IncomingLink):
+                    total.ingress -= link.deliveries
+                    for outcome in ("accepted", "rejected", "released", "modified"):
+                        told = getattr(total, f"told_{outcome}") - getattr(link, outcome)
+                        setattr(total, f"told_{outcome}", told)
+                else:
+                    total.egress -= link.deliveries
+        return total
 
     def close(self, view: ConnectionView, reason: AmqpError) -> None:
         """Close a connection, and tell its peer why."""

@@ -68,6 +68,13 @@ def test_results_come_in_pages(page: dict[str, int], found: list[int]) -> None:
     assert query(["name"], entityType="listener", **page)["results"] == [[f"l{n}"] for n in found]
 
 
+def test_a_query_may_name_its_type_where_that_of_the_node_would_stand() -> None:
+    answered = ask({}, operation="QUERY", type=f"{P}listener")
+    rows = [row for row in answered.body.rows if row is not None]
+    assert rows == query(entityType="listener")["results"]
+    assert ask(operation="QUERY", type="nosuch").status == 400
+
+
 def test_without_a_type_everything_is_told() -> None:
     results = query(["type", "identity", "port"])["results"]
     assert [f"{P}router", "router/solo", None] in results
@@ -92,8 +99,7 @@ def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
         ({"operation": ""}, 400),
         ({"operation": 7}, 400),
         ({"operation": "nosuch", "type": "org.amqp.management"}, 501),
-        ({"operation": "nosuch", "type": "listener", "name": "l0"}, 501),
-        ({"operation": "QUERY", "type": "listener"}, 501),
+        ({"operation": "GET-TYPES", "type": "listener", "name": "l0"}, 501),
         ({"operation": "QUERY", "entityType": "nosuch"}, 400),
         ({"operation": "QUERY", "entityType": 1}, 400),
         ({"operation": "QUERY", "offset": -1}, 400),

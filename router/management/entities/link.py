@@ -12,7 +12,8 @@ LINK: Final = EntityType(
     "A link, seen from the router: what clients send on comes in.",
     OPERATIONAL,
     (
-        *identified(lambda v: f"router.link/{v.identity}", lambda v: v.identity, "router.link"),
+        # as in Dispatch: several may have the same name
+        *identified(lambda v: v.link.name, lambda v: v.identity, "router.link"),
         Attribute("adminStatus", "string", "Always enabled.", constant("enabled")),
         Attribute(
             "operStatus",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from router.management.entities.link import LINK
+from proton import Message
 
-from support.blocking_proton import Peer
-from support.entities import told
+from router.management.entities.link import LINK
+from router.management.finding import find
+from router.management.requests import Request
+
+from support.blocking_proton import Peer, threaded
+from support.entities import told, view_of
 from support.loopback import running_node
 
 
@@ -30,3 +34,28 @@ async def test_links_tell_what_keeps_them_back() -> None:
         out, into, lonely = told(running, LINK)
         assert (out["blockedReason"], into["blockedReason"]) == (None, None)
         assert lonely["blockedReason"] == "no_consumer"
+
+
+async def test_a_link_s_name_hides_nothing_else() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        (listener,) = running.node.configuration.listeners
+        assert listener.name
+        await peer.receiver("q", name=listener.name)
+        asked = {"operation": "READ", "name": listener.name}
+        found = await find(view_of(running), Request(asked, None))
+        assert found.entity is listener
+        found = await find(view_of(running), Request({**asked, "type": "router.link"}, None))
+        assert found.told()["linkName"] == listener.name
+
+
+async def test_links_tell_what_has_become_of_their_deliveries() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        receiver = await peer.receiver("q")
+        sender = await peer.sender("q", settled=True)
+        for _ in range(3):
+            await threaded(sender.send, Message("x"))
+        for _ in range(3):
+            await threaded(receiver.receive)
+        for link in told(running, LINK):
+            assert (link["deliveryCount"], link["presettledCount"]) == (3, 3)
+            assert (link["acceptedCount"], link["unsettledCount"]) == (0, 0)
