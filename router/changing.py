@@ -13,7 +13,14 @@ import trio
 
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration
-from router.config.reload import Applied, Difference, NotApplied, find_differences, find_impossible
+from router.config.reload import (
+    Applied,
+    Difference,
+    NotApplied,
+    Overtaken,
+    find_differences,
+    find_impossible,
+)
 from router.config.revisions import History, Revision, share
 from router.config.saved import Base, Keeper
 from router.config.validate import find_mistakes
@@ -81,7 +88,7 @@ class Changing:
         before = self.configuration
         async with self._applying:
             if self.configuration is not before:
-                raise NotApplied(["the configuration was changed meanwhile: look again"])
+                raise Overtaken
             self._check_phase()
             wanted, differences = await trio.to_thread.run_sync(_readied, before, wanted)
             try:

@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from router.config.mistakes import InvalidConfiguration, Mistake
-from router.config.reload import Difference, NotApplied, find_differences
+from router.config.reload import Applied, Difference, NotApplied, Overtaken, find_differences
 from router.config.saved import Base, Keeper, Preference, Start, choose, load_base, load_saved
 from router.net.first_frames import find_too_long
 from router.node import Node
@@ -99,6 +99,15 @@ def _tell_each(what: str, differences: tuple[Difference, ...]) -> None:
         log.warning(what, place=difference.place, what=difference.what)
 
 
+async def _applied(node: Node, base: Base) -> Applied:
+    """Run what the file says, whatever others have changed in the moment before."""
+    while True:
+        try:
+            return await node.apply(base.configuration, f"SIGHUP: {base.source}", base)
+        except Overtaken:
+            continue
+
+
 async def read_again(node: Node, file: Path | None) -> None:
     """Read the configuration file again and run it, or say why not; what else was changed since
     the start is undone by it.
@@ -108,7 +117,7 @@ async def read_again(node: Node, file: Path | None) -> None:
         return
     try:
         base = await trio.to_thread.run_sync(load_base, file, [find_too_long])
-        applied = await node.apply(base.configuration, f"SIGHUP: {file}", base)
+        applied = await _applied(node, base)
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes[:MOST_LOGGED]:
             log.error("configuration refused", reason=str(mistake))

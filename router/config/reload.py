@@ -40,6 +40,13 @@ class NotApplied(ConfigurationError):
         super().__init__("\n".join(self.reasons))
 
 
+class Overtaken(NotApplied):
+    """Another configuration was faster: what is wanted has to be made of that one."""
+
+    def __init__(self) -> None:
+        super().__init__(["the configuration was changed meanwhile: look again"])
+
+
 @attrs.frozen
 class FieldChange:
     """One attribute, under its name in the file. `old` and `new` are values as the file has them:

@@ -38,8 +38,6 @@ _HEAD: Final = """\
 #: revision {revision} of {at}
 
 """
-# The digest of what was never a text.
-NO_TEXT: Final = f"sha256:{0:064}"
 _DIGEST: Final = re.compile(r"^#: which was (sha256:[0-9a-f]{64})$", re.MULTILINE)
 _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 
@@ -47,12 +45,17 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 @attrs.frozen
 class Base:
     """What a configuration file says: what the router was told to run. `file` is None for the
-    embedded default; `digest` tells its text from any other.
+    embedded default.
     """
 
     configuration: Configuration
-    digest: str = NO_TEXT
     file: Path | None = None
+
+    @property
+    def digest(self) -> str:
+        """Tells what it says from all else; how it is written is no matter, nor are comments."""
+        text = format_configuration(self.configuration)
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
     @property
     def source(self) -> str:
@@ -89,15 +92,8 @@ def load_base(file: Path | None, further: Iterable[Check] = ()) -> Base:
     """
     if file is None:
         text = default_text()
-        configuration = parse_configuration(text, source=DEFAULT_SOURCE, further=further)
-        return Base(configuration, _digest(text.encode()))
-    try:
-        # before the file is read: were it edited in between, that is found at the next start
-        digest = _digest(file.read_bytes())
-    except (OSError, ValueError):
-        # which is told with the reason
-        digest = NO_TEXT
-    return Base(load_configuration(file, further), digest, file)
+        return Base(parse_configuration(text, source=DEFAULT_SOURCE, further=further))
+    return Base(load_configuration(file, further), file)
 
 
 def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:
@@ -163,7 +159,3 @@ class Keeper:
         """Have nothing saved, and what was under another name; raises OSError."""
         if self.file.exists():
             self.file.replace(aside(self.file))
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"

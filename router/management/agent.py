@@ -27,6 +27,7 @@ from router.management.access import (
     LARGEST_READ_BYTES,
     check,
     connection_of,
+    is_reading,
     rights_of,
 )
 from router.management.operations import answer
@@ -180,6 +181,9 @@ class Agent:
             check(self.router.observed.pumps, request.connection, request.operation)
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
+        if not is_reading(request.operation):
+            # who changed what is asked for afterwards; the connection's own lines tell who it is
+            log.info("management change", connection=request.connection, **request.subject)
         return await answer(self.router, request)
 
 

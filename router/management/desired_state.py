@@ -93,7 +93,8 @@ async def apply(router: RouterView, request: Request) -> Answer:
         raise _refused([str(mistake) for mistake in invalid.mistakes]) from None
     wanted = _with_passwords_kept(changeable.configuration, wanted)
     comment = (request.text("comment") or "")[:LONGEST_COMMENT]
-    return await _become(changeable, request, wanted, f"APPLY {comment}".rstrip())
+    cause = f"APPLY {comment}".rstrip()
+    return await _become(changeable, request, wanted, f"{cause}, by {asker(router, request)}")
 
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
@@ -106,9 +107,8 @@ async def roll_back(router: RouterView, request: Request) -> Answer:
     if revision is None:
         known = ", ".join(str(each.number) for each in changeable.history)
         raise Refused(NOT_FOUND, f"revision {number} is not remembered: there are {known}")
-    return await _become(
-        changeable, request, revision.configuration, f"ROLLBACK to revision {number}"
-    )
+    cause = f"ROLLBACK to revision {number}, by {asker(router, request)}"
+    return await _become(changeable, request, revision.configuration, cause)
 
 
 async def _become(
@@ -168,6 +168,15 @@ def changeable_of(router: RouterView) -> Changeable:
     if router.changeable is None:
         raise Refused(NOT_FOUND, "this router has no configuration that could be shown or changed")
     return router.changeable
+
+
+def asker(router: RouterView, request: Request) -> str:
+    """Who asks, for the history: who it has proved to be, and from where."""
+    number = request.connection
+    pump = None if number is None else router.observed.pumps.get(number)
+    if pump is None:
+        return "somebody who is gone"
+    return f"{pump.connection.user or 'anonymous'} at {pump.connection.name}"
 
 
 def as_map(difference: Difference) -> dict[str, Any]:

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import attrs
 import pytest
+import trio
+import trio.testing
 
-from router.cli.starting import begin
+from router.cli.starting import begin, read_again
 from router.config.load import load_configuration
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import AddressSettings
 from router.config.saved import Keeper, aside, load_base, load_saved
 
 from support.commands import run
+from support.loopback import listening, running_node
 from support.routers import RouterProcess, running_router
 
 PLAIN = '[[listener]]\nport = 0\nname = "l"\n'
@@ -104,3 +107,17 @@ def test_where_nothing_can_be_kept_it_does_not_start(tmp_path: Path) -> None:
         begin(file, file, None)
     with pytest.raises(InvalidConfiguration, match="no folder that the router may write to"):
         begin(file, tmp_path / "none" / "state", None)
+
+
+async def test_a_hangup_that_was_overtaken_looks_again(tmp_path: Path) -> None:
+    file = file_of(tmp_path, f"{PLAIN}{ADDRESS}")
+    configuration = listening(name="l")
+    async with running_node(configuration) as running, trio.open_nursery() as nursery:
+        other = attrs.evolve(configuration, addresses=(AddressSettings(prefix="other"),))
+        nursery.start_soon(running.node.apply, other)
+        nursery.start_soon(read_again, running.node, file)
+        await trio.testing.wait_all_tasks_blocked()
+        while running.node.base.file is None:
+            await trio.lowlevel.checkpoint()
+        names = [each.prefix for each in running.node.configuration.addresses]
+        assert names == ["a"]

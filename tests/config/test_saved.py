@@ -59,7 +59,7 @@ def test_nothing_is_kept_of_what_is_in_the_file(tmp_path: Path) -> None:
 def test_the_embedded_default_has_a_digest_too() -> None:
     base = load_base(None)
     assert base.configuration == default_configuration()
-    assert base.digest.startswith("sha256:")
+    assert base.digest == Base(default_configuration()).digest != Base(CHANGED).digest
     assert base.source == "the default configuration"
 
 
@@ -95,6 +95,12 @@ def test_over_an_edited_file_nothing_is_run_until_it_is_said_what(tmp_path: Path
     assert "no # secret" not in text
     assert choose(edited, saved, state, "saved").configuration == CHANGED
     assert choose(edited, saved, state, "file").configuration == edited.configuration
+
+
+def test_comments_are_no_edit(tmp_path: Path) -> None:
+    saved = kept(tmp_path, based(tmp_path), CHANGED)
+    edited = based(tmp_path, "# nothing new\n[router]\n")
+    assert choose(edited, saved, tmp_path / "state", None).configuration == CHANGED
 
 
 def test_an_edited_file_that_has_all_of_it_is_run(tmp_path: Path) -> None:

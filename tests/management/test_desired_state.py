@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 import pytest
+from structlog.testing import capture_logs
 
 from router.client import ManagementClient, RequestRefused, connect_management
 from router.config.load import parse_configuration
@@ -81,12 +82,13 @@ async def test_what_is_applied_runs_and_what_was_run_comes_back() -> None:
         assert running.node.configuration == CONFIGURATION
         await management.request("ROLLBACK", {"revision": 2})
         revisions = await management.request("GET-REVISIONS")
-    assert [(each["revision"], each["cause"]) for each in revisions] == [
-        (4, "ROLLBACK to revision 2"),
-        (3, "ROLLBACK to revision 1"),
-        (2, "APPLY of a test"),
-        (1, "start"),
-    ]
+    causes = {each["revision"]: each["cause"].partition(":")[0] for each in revisions}
+    assert causes == {
+        4: "ROLLBACK to revision 2, by anonymous at 127.0.0.1",
+        3: "ROLLBACK to revision 1, by anonymous at 127.0.0.1",
+        2: "APPLY of a test, by anonymous at 127.0.0.1",
+        1: "start",
+    }
     assert revisions[2]["places"] == ["+ address router.config.address/a"]
     assert revisions[2]["differences"] == 1
 
@@ -207,3 +209,12 @@ async def test_who_may_only_read_neither_changes_nor_sees_passwords(operation: s
         assert running.node.configuration is configuration
         await management.request("GET-CONFIGURATION")
         await management.request("GET-REVISIONS")
+
+
+async def test_the_log_tells_by_which_connection_a_change_came() -> None:
+    async with managed() as (_, management):
+        with capture_logs() as logs:
+            await management.request("GET-REVISIONS")
+            await management.request("APPLY", {"dryRun": True}, "")
+    (line,) = (each for each in logs if each["event"] == "management change")
+    assert (line["operation"], line["connection"]) == ("APPLY", 1)
