@@ -26,6 +26,11 @@ MOST_FOLLOWED: Final = 1000
 MOST_LOOKED_AT: Final = 100_000
 IDS: Final = 2**32
 
+# The fields that are numbers of 32 bits, where they are as they should be.
+_NUMBERS: Final = ("handle", "delivery_id", "first", "last")
+# Of what peers chose, as it is told.
+LONGEST: Final = 256
+
 # Connection, our channel, delivery-id.
 Key = tuple[int, int, int]
 
@@ -180,6 +185,9 @@ class Deliveries:
         if name not in ("transfer", "disposition") or self._is_carrier(frame.pump.number):
             return
         connection, values = frame.pump.connection, frame.words.values
+        if not all(_is_number(values[name]) for name in _NUMBERS if name in values):
+            # no number of AMQP's: the engine will say so
+            return
         if frame.incoming:
             session = connection.sessions.find(frame.channel)
         else:
@@ -372,11 +380,14 @@ def _facts(coming: _Coming) -> Line:
     return {
         "deliveryId": coming.delivery_id,
         "tag": tag,
-        "address": coming.address,
-        "messageId": coming.message_id,
+        "address": coming.address and coming.address[:LONGEST],
+        "messageId": coming.message_id and coming.message_id[:LONGEST],
     }
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < IDS
+
+
 def _number(values: dict[str, Any], name: str, otherwise: int = 0) -> int:
-    value = values.get(name)
-    return int(value) if isinstance(value, int) and value >= 0 else otherwise
+    return int(values.get(name, otherwise))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from router.amqp.constants import Descriptor
+from router.amqp.encode import encode_value
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
-from router.amqp.performatives import Accepted, Detach, Disposition, Released, Transfer
+from router.amqp.performatives import Accepted, Close, Detach, Disposition, Released, Transfer
+from router.amqp.types import Described, UInt, ULong
 from router.client import Receiver
 from router.client.management import ManagementClient, RequestRefused
 from router.config.model import AddressSettings, Configuration, ListenerSettings
@@ -240,6 +244,44 @@ async def test_what_is_remembered_is_bounded() -> None:
             await sender.transfer(number, settled=False)
         await running.until(lambda: deliveries.seen == MOST_FOLLOWED + 50)
         assert deliveries.followed == MOST_FOLLOWED
+
+
+@pytest.mark.parametrize("field", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("wrong", [2**32, 2**64 - 1, -1, True, "x", [1], None])
+async def test_frames_that_are_wrong_are_left_to_the_engine(field: int, wrong: Any) -> None:
+    async with (
+        running_node() as running,
+        dialled(running.address) as sender,
+        dialled(running.address) as target,
+    ):
+        await sender.begin()
+        await target.begin()
+        await target.attach_receiver("q", credit=10)
+        await sender.attach_sender("q")
+        trace = Trace(1, "nowhere", None)
+        exchange = running.node.exchange
+        deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
+        exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
+        fields: list[Any] = [UInt(0), UInt(0), b"t", UInt(0), False]
+        value = wrong if not isinstance(wrong, int) or wrong is True else _integer(wrong)
+        fields[field] = value
+        body = encode_value(Described(ULong(Descriptor.TRANSFER), fields)) + b"\0Sw@"
+        frame = (len(body) + 8).to_bytes(4, "big") + b"\2\0\0\0" + body
+        with capture_logs() as logs:
+            pump = await running.pump_of(sender)
+            came = pump.connection.frames_received
+            await sender.stream.send_all(frame)
+            await running.until(
+                lambda: pump.connection.frames_received > came or pump not in running.pumps
+            )
+            await target.say(Disposition(role=True, first=7, last=3, settled=True))
+            await target.say(Close())
+            await target.hear_until(Close)
+        assert not [line for line in logs if line["event"] == "connection failed"]
+
+
+def _integer(number: int) -> Any:
+    return ULong(number) if number >= 0 else number
 
 
 async def test_a_sender_that_is_gone_is_told_of() -> None:
