@@ -55,6 +55,9 @@ class ConnectionLabels:
         """
         pumps, shown, late = self.observed.pumps, self.observed.shown, self.late
         late.intersection_update(pumps)
+        if not self.limit:
+            # nobody is shown, and nobody has found that out too late
+            return
         lasting = [
             number
             for number, pump in pumps.items()

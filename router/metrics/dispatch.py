@@ -92,9 +92,9 @@ DISPATCH: Final = (
         Compatible(
             f"qdr_{outcome}_deliveries_total",
             "counter",
-            f"Deliveries that ended {outcome}.",
-            lambda r, outcome=outcome: getattr(r.counters, outcome),  # type: ignore[misc]
-            f'trioute_deliveries_outcome_total{{outcome="{outcome}"}}',
+            f"Deliveries whose senders were told that they are {outcome}.",
+            lambda r, outcome=outcome: getattr(r.counters, f"told_{outcome}"),  # type: ignore[misc]
+            f'trioute_deliveries_told_total{{outcome="{outcome}"}}',
         )
         for outcome in ("accepted", "rejected", "released", "modified")
     ),

@@ -136,6 +136,15 @@ def test_a_free_label_goes_to_who_came_after() -> None:
     assert connections.shown() == {"3"}
 
 
+def test_who_was_there_when_nothing_was_shown_may_be_shown_later() -> None:
+    connections = Connections(0)
+    connections.connect()
+    connections.wait()
+    assert connections.shown() == set()
+    connections.labels.limit = 1
+    assert connections.shown() == {"1"}
+
+
 def test_labels_say_whose_it_is() -> None:
     connections = Connections(1)
     number = connections.connect(container="c" * 1000)

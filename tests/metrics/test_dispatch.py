@@ -7,9 +7,13 @@ import trio
 from proton import Message
 
 from router.config.model import MetricsSettings
+from router.engine.traffic import Traffic
 from router.metrics.dispatch import DISPATCH, Compatible
 
+from support import audit
 from support.blocking_proton import Peer, send, settle
+from support.in_memory import Router
+from support.readings import idle_exchange, reading_of
 from support.scraping import Scrape, running_node
 
 # what Dispatch 1.19 shows of a router, without the memory pools
@@ -81,3 +85,24 @@ async def test_they_can_be_left_out() -> None:
         assert of_dispatch(await running.scrape()) == {}
         running.node.exposition.collector.configure(MetricsSettings())
         assert set(of_dispatch(await running.scrape())) == OF_DISPATCH
+
+
+def test_deliveries_of_route_containers_are_counted_apart() -> None:
+    exchange = idle_exchange()
+    for role, count in (("normal", 5), ("route-container", 2), ("route-container", 3)):
+        tally = exchange.add_tally(f"{role}-{count}", "in", role)
+        tally.past.add(Traffic(received_deliveries=count, sent_deliveries=10 * count))
+    reading = reading_of(exchange)
+    found = {each.name: each.read(reading) for each in DISPATCH}
+    assert found["qdr_deliveries_ingress_route_container_total"] == 5
+    assert found["qdr_deliveries_egress_route_container_total"] == 50
+
+
+def test_links_are_blocked_that_have_had_no_credit_for_ten_seconds() -> None:
+    router = Router()
+    router.client().sender("q")
+    router.client().receiver("q")
+    (blocked,) = (each for each in DISPATCH if each.name == "qdr_links_blocked_total")
+    assert blocked.read(audit.reading_of(router)) == 0
+    router.turn.now += 11
+    assert blocked.read(audit.reading_of(router)) == 2
