@@ -36,10 +36,11 @@ def replace_file(file: Path, text: str) -> None:
     _sync_folder(file)
 
 
-def remove_file(file: Path) -> None:
-    """Take `file` away, if it is there; raises OSError."""
-    file.unlink(missing_ok=True)
-    _sync_folder(file)
+def move_file(file: Path, there: Path) -> None:
+    """Give `file`, if it is there, another name in its folder, taken or not; raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        file.replace(there)
+        _sync_folder(there)
 
 
 def _sync_folder(file: Path) -> None:

@@ -22,7 +22,7 @@ from router.config.load import DEFAULT_SOURCE, default_text, load_configuration,
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.model import Configuration
 from router.config.reload import Difference, find_differences
-from router.config.replacing import remove_file, replace_file
+from router.config.replacing import move_file, replace_file
 from router.config.shown import shown
 from router.config.write import format_configuration
 from router.errors import ConfigurationError
@@ -149,7 +149,7 @@ class Keeper:
         OSError. `at_s` is in seconds since 1970.
         """
         if not find_differences(base.configuration, configuration):
-            remove_file(self.file)
+            self.put_aside()
             return
         at = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
         head = _HEAD.format(source=base.source, digest=base.digest, revision=revision, at=at)
@@ -157,5 +157,4 @@ class Keeper:
 
     def put_aside(self) -> None:
         """Have nothing saved, and what was under another name; raises OSError."""
-        if self.file.exists():
-            self.file.replace(aside(self.file))
+        move_file(self.file, aside(self.file))

@@ -65,6 +65,18 @@ def test_on_a_hangup_the_file_is_read_again(tmp_path: Path) -> None:
         assert "changes are lost" not in router.log_text()
 
 
+def test_what_a_hangup_undoes_is_put_aside(tmp_path: Path) -> None:
+    file = file_of(tmp_path, PLAIN)
+    state = save(tmp_path, file)
+    with running_router(tmp_path, PLAIN, "--state", state) as router:
+        router.process.send_signal(signal.SIGHUP)
+        wait_for(router, "configuration read again .*differences=1")
+        assert not state.exists()
+        saved = load_saved(aside(state))
+        assert saved is not None
+        assert saved.configuration.addresses == (AddressSettings(prefix="saved"),)
+
+
 def test_what_was_saved_is_run(tmp_path: Path) -> None:
     file = file_of(tmp_path, PLAIN)
     state = save(tmp_path, file)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from router.config.replacing import remove_file, replace_file
+from router.config.replacing import move_file, replace_file
 
 # Replaces a file again and again, by texts of one letter each, and says so before each time.
 _ENDLESS = """
@@ -44,12 +44,14 @@ def test_what_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
         replace_file(tmp_path / "none" / "f", "one")
 
 
-def test_what_is_taken_away_may_be_gone_already(tmp_path: Path) -> None:
-    file = tmp_path / "f"
-    replace_file(file, "one")
-    remove_file(file)
-    remove_file(file)
-    assert not file.exists()
+def test_what_is_moved_may_be_gone_already(tmp_path: Path) -> None:
+    file, there = tmp_path / "f", tmp_path / "f.old"
+    for text in ("one", "two"):
+        replace_file(file, text)
+        move_file(file, there)
+        move_file(file, there)
+        assert list(tmp_path.iterdir()) == [there]
+        assert there.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("lines", range(2, 8))
