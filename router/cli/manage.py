@@ -21,6 +21,10 @@ _ROUTER_TYPES: Final = ("link", "node")
 _CONFIGURED_TYPES: Final = ("linkRoute", "address", "autoLink")
 
 
+# Entities that are created by one request; the router takes 2 MiB.
+MOST_AT_ONCE: Final = 5000
+
+
 @attrs.frozen
 class Order:
     """What is asked for: an operation, what it is about, and how its answer is printed."""
@@ -97,6 +101,9 @@ def manage(place: Place, operation: str, indent: int, **given: Any) -> None:
     # what is given is read before anybody is asked
     if order.operation in ("CREATE", "UPDATE"):
         entities = order.attributes()
+        if order.operation == "CREATE" and len(entities) > 1:
+            ask(place, lambda management: _create_all(management, order, entities))
+            return
         ask(place, lambda management: _each(management, order, entities))
     elif order.operation in _USUAL:
         perform = _USUAL[order.operation]
@@ -132,6 +139,26 @@ async def _other(
 ) -> None:
     about = {"type": _type(order.kind), "name": order.name, "identity": order.identity}
     _print(await management.request(order.operation, {**about, **properties}, body), order)
+
+
+async def _create_all(
+    management: ManagementClient, order: Order, entities: Sequence[Mapping[str, Any]]
+) -> None:
+    """Create very many: as many at once as one request holds, all of those or none."""
+    made: list[Any] = []
+    try:
+        for begin in range(0, len(entities), MOST_AT_ONCE):
+            bodies = [_typed(order, each) for each in entities[begin : begin + MOST_AT_ONCE]]
+            made += await management.request("CREATE", {}, bodies)
+    finally:
+        if made:
+            _print(made, order)
+
+
+def _typed(order: Order, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entity is made of, with its type by its long name."""
+    name = {} if order.name is None else {"name": order.name}
+    return {**attributes, **name, "type": _type(order.kind or attributes.get("type"))}
 
 
 async def _each(

@@ -104,6 +104,22 @@ def test_the_indent(router_process: RouterProcess) -> None:
     assert '\n   "' in asked(router_process, "get-types", "link", "--indent", "3").output
 
 
+def test_many_are_created_at_once_or_none(start_router: StartRouter) -> None:
+    router = start_router(NAMED)
+    query = ("query", "--type", "address", "prefix")
+    before = told(router, *query)
+    many = [{"type": "address", "prefix": f"tenant/{number}"} for number in range(300)]
+    bad = [*many, {"type": "address", "prefix": "a b"}]
+    refused = asked(router, "create", "--stdin", stdin=json.dumps(bad))
+    assert refused.code == 1
+    assert refused.errors.startswith("trioute: 400 of 301, number 301: prefix: ")
+    assert told(router, *query) == before
+    made = asked(router, "create", "--stdin", "--type", "address", stdin=json.dumps(many))
+    assert made.code == 0
+    assert [each["prefix"] for each in json.loads(made.output)] == [each["prefix"] for each in many]
+    assert told(router, *query) == before + [{"prefix": each["prefix"]} for each in many]
+
+
 def test_any_operation_with_properties_and_a_body(router_process: RouterProcess) -> None:
     ended = asked(
         router_process, "get-json-schema", "--properties", '{"indent": 2}', "--body", "word"
