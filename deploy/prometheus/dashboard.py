@@ -360,9 +360,9 @@ def _described(panel: Panel) -> str:
 
 
 def _panel(panel: Panel, number: int, x: int, y: int) -> dict[str, Any]:
-    custom = {"fillOpacity": 20, "showPoints": "never"}
+    custom: dict[str, Any] = {"fillOpacity": 20, "showPoints": "never"}
     if panel.is_stacked:
-        custom["stacking"] = {"mode": "normal", "group": "A"}  # type: ignore[assignment]
+        custom["stacking"] = {"mode": "normal", "group": "A"}
     return {
         "id": number,
         "type": "stat" if panel.is_stat else "timeseries",

@@ -46,11 +46,24 @@ def program(name: str) -> str:
 
 def promtool(*arguments: str | Path) -> str:
     """What promtool says; fails the test if it is not content."""
-    done = subprocess.run(
-        [program("promtool"), *map(str, arguments)], capture_output=True, text=True, timeout=60
-    )
+    done = _promtool(*arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def complaints(metrics: str) -> list[str]:
+    """What promtool has to say of the names and types of metrics in the text format."""
+    return _promtool("check", "metrics", given=metrics).stderr.splitlines()
+
+
+def _promtool(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program("promtool"), *map(str, arguments)],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def hasty(rules: str, window: str) -> str:
