@@ -114,7 +114,7 @@ class Deliveries:
         self._followed: OrderedDict[Key, _Followed] = OrderedDict()
         self._out: dict[Key, _Followed] = {}
         # first frames of this turn, and links whose delivery is not whole, with what it is
-        self._arrived: list[tuple[Any, Any, Any]] = []
+        self._arrived: list[tuple[Any, Any, Any, Any]] = []
         self._unfinished: dict[tuple[int, int, int], Key] = {}
 
     @property
@@ -211,7 +211,9 @@ class Deliveries:
         if known is not None and values.get("delivery_id") in (None, known[2]):
             self._go_on(frame, place, values)
         elif link.current is None:
-            self._arrived.append((frame, session, link))
+            # by the time of its effects the link may be gone
+            address = None if link.owner is None else link.owner.address
+            self._arrived.append((frame, session, link, address))
             if values.get("more"):
                 self._unfinished[place] = (frame.pump.number, session.channel, id_)
                 if len(self._unfinished) > MOST_FOLLOWED:
@@ -236,15 +238,14 @@ class Deliveries:
     def turned(self) -> None:
         """What came in has had its effects."""
         arrived, self._arrived = self._arrived, []
-        for frame, session, link in arrived:
-            self._came_in(frame, session, link)
+        for frame, session, link, address in arrived:
+            self._came_in(frame, session, link, address)
 
-    def _came_in(self, frame: Any, session: Any, link: Any) -> None:
+    def _came_in(self, frame: Any, session: Any, link: Any, address: Any) -> None:
         values = frame.words.values
         payload = frame.seen.body[frame.words.payload_at :]
         id_ = _number(values, "delivery_id")
         delivery = session.incoming.find(id_)
-        address = None if link.owner is None else link.owner.address
         to = find_to(payload, 0, len(payload)) if address is None else None
         tag = values.get("delivery_tag")
         coming = _Coming(
