@@ -84,6 +84,7 @@ class Node(Changing):
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
         self.readiness = Readiness()
         self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
+        self.exposition.collector.log_lines = self.journal.lines_by_level
         self.exposition.collector.accounts["log"] = self.journal.recent.characters
         self.treating = Treating(self.exchange.forwarder)
         self.exchange.chores.append(lambda _: self.treat_addresses())

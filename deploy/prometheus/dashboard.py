@@ -324,6 +324,11 @@ ROWS: Final = (
                 "bytes",
             ),
             Panel(
+                "Lines of the log",
+                ((rate("trioute_log_lines_total", "level"), f"{HERE} {{{{level}}}}"),),
+                "ops",
+            ),
+            Panel(
                 "Memory of the process",
                 ((f"process_resident_memory_bytes{{{OF}}}", HERE),),
                 "bytes",

@@ -119,6 +119,12 @@ class Journal:
 
         self._frames = structlog.get_logger("router.protocol").bind()
 
+    def lines_by_level(self) -> dict[str, int]:
+        """How many lines there were of each level, written or not."""
+        return {
+            level: sum(module.counts[level] for module in self.modules.values()) for level in LEVELS
+        }
+
     def log_frame(self, connection: int, text: str) -> None:
         """Write what passed over a connection that is traced."""
         if self._frames is not None:

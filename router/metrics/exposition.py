@@ -7,7 +7,7 @@ One text is made at a time, so however many ask at once, what the router loses t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -55,6 +55,8 @@ class RouterCollector:
         self.metrics: list[Metric] = []
         # what else takes memory, in octets, by what the metric calls it
         self.accounts: dict[str, Callable[[], int]] = {}
+        # how many lines of the log there were, by level
+        self.log_lines: Callable[[], Mapping[str, int]] = dict
         self._reading: Reading | None = None
         self.configure(settings)
 
@@ -88,6 +90,7 @@ class RouterCollector:
         reading, self._reading = self._reading, None
         if reading is None:
             return
+        reading.log_lines = self.log_lines()
         for reason, account in self.accounts.items():
             reading.memory[reason] = account()
         reading.is_ready = not self.readiness.reasons()

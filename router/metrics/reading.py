@@ -134,6 +134,7 @@ class Reading:
     # links that have had no credit for so long that Dispatch calls them blocked
     long_blocked: int = 0
     is_ready: bool = False
+    log_lines: Mapping[str, int] = attrs.Factory(dict)
 
 
 def take_reading(

@@ -75,6 +75,7 @@ CASES = {
     "TriouteDown": by_value("up", "0x60", "1x60", 1, 0),
     "TriouteRestarting": by_value("process_start_time_seconds", "1x3 2x3 3x60", "1x5 2x60", 10, 5),
     "TriouteNotReady": by_value("trioute_ready", "0x60", "1x60", 2, 1),
+    "TriouteErrors": by_value("trioute_log_lines_total", "0x5 1x60", "1x60", 7, 5, level="error"),
     "TriouteConnectorDown": by_value("trioute_connections", "0x60", "1x60", 2, 1, **ENDPOINT),
     "TriouteConnectionsFailing": by_value(
         "trioute_connections_failed_total", "0+12x60", "0+1x60", 10, 4, **ENDPOINT

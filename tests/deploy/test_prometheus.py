@@ -54,6 +54,7 @@ SLOW_S = 3.0
 # promtool has made these fire.
 NOT_HERE = {
     "TriouteBusy",
+    "TriouteErrors",
     "TriouteFewFilesLeft",
     "TriouteHeldBack",
     "TriouteNotReady",

@@ -28,7 +28,9 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
         assert table.enter(name) is not None
     exchange = Exchange(table, 2**20, 65536)
     exchange.add_tally("amqp", "in", "normal")
-    return Exposition(exchange, MetricsSettings(address_label_limit=limit))
+    shown = Exposition(exchange, MetricsSettings(address_label_limit=limit))
+    shown.collector.log_lines = lambda: {"info": 1}
+    return shown
 
 
 @pytest.mark.parametrize(

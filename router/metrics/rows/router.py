@@ -34,6 +34,13 @@ ROUTER: Final = (
         one(lambda r: r.is_ready),
     ),
     Metric(
+        "trioute_log_lines_total",
+        "counter",
+        "Lines of the log by level, whether they are written or not.",
+        ("level",),
+        lambda r: (((level,), count) for level, count in r.log_lines.items()),
+    ),
+    Metric(
         "trioute_uptime_seconds",
         "gauge",
         "How long the router has been running.",

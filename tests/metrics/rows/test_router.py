@@ -6,8 +6,10 @@ import platform
 
 from router import __version__
 from router.build import data_plane
+from router.config.log_levels import LEVELS
 
 from support.readings import idle_exchange, reading_of, samples
+from support.scraping import running_node
 
 
 def test_which_build_runs() -> None:
@@ -17,3 +19,15 @@ def test_which_build_runs() -> None:
 
 def test_for_how_long() -> None:
     assert samples(reading_of(idle_exchange()), "trioute_uptime_seconds") == {(): 1.5}
+
+
+async def test_lines_of_the_log_by_level() -> None:
+    async with running_node() as running:
+        before = (await running.scrape()).by("level", "trioute_log_lines_total")
+        assert set(before) == set(LEVELS)
+        running.node.journal.modules["ROUTER"].counts["error"] += 2
+        running.node.journal.modules["SERVER"].counts["error"] += 1
+        after = (await running.scrape()).by("level", "trioute_log_lines_total")
+    assert {level: after[level] - before[level] for level in LEVELS if level == "error"} == {
+        "error": 3
+    }
