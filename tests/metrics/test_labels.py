@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.core.table import AddressTable
+from router.metrics import reading
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import LONGEST_LABEL, OTHER, AddressLabels, label_of
-from router.metrics.reading import take_reading
+from router.metrics.reading import Reading, take_reading
 from router.net.exchange import Exchange
 
 
@@ -121,6 +122,28 @@ STEPS = st.lists(
 )
 
 
+def change(table: AddressTable, step: str, name: str, count: int) -> None:
+    """Let something happen."""
+    if step == "deliver":
+        deliver(table, name, count)
+    elif step == "forget":
+        forget(table, name)
+    elif step == "dynamic":
+        _, address = table.enter_dynamic("c", "a")
+        address.counters.ingress += count
+        table.leave(address)
+    elif step == "nowhere":
+        table.nowhere.counters.ingress += count
+
+
+def ingress(read: Reading) -> dict[str, int]:
+    """What a reading says of ingress, by label."""
+    series = {each.label: each.counters.ingress for each in read.addresses}
+    assert len(series) == len(read.addresses)
+    assert sum(series.values()) == read.counters.ingress
+    return series
+
+
 def read_after(
     table: AddressTable, limit: int, steps: list[tuple[str, str, int]]
 ) -> Iterator[dict[str, int]]:
@@ -128,22 +151,12 @@ def read_after(
     exchange = Exchange(table, 2**20, 65536)
     labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
     for step, name, count in [*steps, ("read", "", 0)]:
-        if step == "deliver":
-            deliver(table, name, count)
-        elif step == "forget":
-            forget(table, name)
-        elif step == "dynamic":
-            _, address = table.enter_dynamic("c", "a")
-            address.counters.ingress += count
-            table.leave(address)
-        elif step == "nowhere":
-            table.nowhere.counters.ingress += count
-        else:
-            reading = take_reading(exchange, labels, none, 0.0)
-            series = {each.label: each.counters.ingress for each in reading.addresses}
-            assert len(series) == len(reading.addresses)
-            assert sum(series.values()) == reading.counters.ingress == table.total().ingress
+        if step == "read":
+            series = ingress(take_reading(exchange, labels, none, 0.0))
+            assert sum(series.values()) == table.total().ingress
             yield series
+        else:
+            change(table, step, name, count)
 
 
 @given(STEPS, st.integers(0, 4))
@@ -156,3 +169,38 @@ def test_no_series_ever_ends_or_falls(steps: list[tuple[str, str, int]], limit: 
         for label, value in before.items():
             assert series[label] >= value
         before = series
+
+
+@given(STEPS, st.integers(0, 4))
+def test_no_series_falls_that_is_read_while_it_changes(
+    steps: list[tuple[str, str, int]], limit: int
+) -> None:
+    table = new_table()
+    exchange = Exchange(table, 2**20, 65536)
+    labels, none = AddressLabels(table, limit), ConnectionLabels(exchange, 0)
+    before: dict[str, int] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "ADDRESSES_AT_ONCE", 1)
+        for _ in range(3):
+            walk = reading.read_in_steps(exchange, labels, none, 0.0)
+            next(walk, None)
+            for step, name, count in steps:
+                if step == "read":
+                    next(walk, None)
+                else:
+                    change(table, step, name, count)
+            series = before
+            while True:
+                try:
+                    next(walk)
+                except StopIteration as over:
+                    if over.value is not None:
+                        series = ingress(over.value)
+                    break
+            for label, value in before.items():
+                assert series[label] >= value
+            assert sum(series.values()) <= table.total().ingress
+            before = series
+    series = ingress(take_reading(exchange, labels, none, 0.0))
+    assert sum(series.values()) == table.total().ingress
+    assert all(series[label] >= value for label, value in before.items())
