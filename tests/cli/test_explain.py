@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from router.cli.main import main
 
-from support.commands import Command, Ended, OtherSide, run
+from support.commands import Command, Ended, OtherSide, invoke, run
 from support.routers import PLAIN, RouterProcess, StartRouter
 
 
 def explained(router: RouterProcess, *arguments: str, width: int = 100) -> Ended:
     """How `trioute explain` ended, which has to be with an answer."""
-    ended = run("explain", "-b", router.url(), *arguments, "--width", str(width))
+    ended = invoke("explain", "-b", router.url(), *arguments, "--width", str(width))
     assert ended.errors == ""
     assert max(map(len, ended.lines)) <= width
     return ended
@@ -68,7 +68,7 @@ def test_the_links_of_the_user(start_router: StartRouter, tmp_path: Path) -> Non
     with mine, other:
         told: dict[str, Any] = {"senderCount": 0}
         while told["senderCount"] < 2:
-            ended = run("explain", "-b", router.url(), "ann", "send", "q", "--json")
+            ended = invoke("explain", "-b", router.url(), "ann", "send", "q", "--json")
             told = json.loads(ended.output)
     (own,) = told["ownLinks"]
     assert (own["user"], own["reason"]) == ("ann", "no_consumer")
@@ -99,6 +99,6 @@ def test_a_wrong_command_line(arguments: list[str], error: str) -> None:
 
 
 def test_the_router_says_no(router_process: RouterProcess) -> None:
-    ended = run("explain", "-b", router_process.url(), "@host", "send", "/")
+    ended = invoke("explain", "-b", router_process.url(), "@host", "send", "/")
     assert ended.code == 1
     assert ended.errors.startswith("trioute: 400 address is a text")

@@ -12,7 +12,7 @@ from router.cli.main import main
 from router.cli.manage import Order
 from router.management.schema import PREFIX
 
-from support.commands import Ended, run
+from support.commands import Ended, invoke
 from support.routers import PLAIN, RouterProcess, StartRouter
 
 NAMED = '[router]\nid = "solo"\n\n' + PLAIN
@@ -21,7 +21,7 @@ NAMED = '[router]\nid = "solo"\n\n' + PLAIN
 def asked(router: RouterProcess, *arguments: str, stdin: str | None = None) -> Ended:
     """How `trioute manage` ended."""
     given = None if stdin is None else stdin.encode()
-    return run("manage", "-b", router.url(), *arguments, stdin=given)
+    return invoke("manage", "-b", router.url(), *arguments, stdin=given)
 
 
 def told(router: RouterProcess, *arguments: str) -> Any:

@@ -17,7 +17,7 @@ from router.cli.stat import LOGS, NAMES
 from router.cli.views import VIEWS
 from router.client.management import PAGE
 
-from support.commands import Command, Ended, OtherSide, run, screen
+from support.commands import Command, Ended, OtherSide, invoke, screen
 from support.routers import PLAIN, RouterProcess, StartRouter
 
 NAMED = '[router]\nid = "solo"\n\n' + PLAIN
@@ -32,7 +32,7 @@ SHORT = {
 
 def shown(router: RouterProcess, *arguments: str) -> Ended:
     """How `trioute stat` ended, which has to be well."""
-    ended = run("stat", "-b", router.url(), *arguments)
+    ended = invoke("stat", "-b", router.url(), *arguments)
     assert (ended.code, ended.errors) == (0, "")
     return ended
 
@@ -97,7 +97,7 @@ def test_csv_has_the_names_of_the_schema(other_side: OtherSide) -> None:
     rows = list(csv.DictReader(shown(other_side.router, "-l", "--csv").lines))
     (link,) = (row for row in rows if row["owningAddr"] == f"M0{other_side.address}")
     assert (link["linkDir"], link["creditAvailable"]) == ("out", "7")
-    asked = run("manage", "-b", other_side.router.url(), "get-attributes", "router.link")
+    asked = invoke("manage", "-b", other_side.router.url(), "get-attributes", "router.link")
     (names,) = json.loads(asked.output).values()
     assert list(link) == names
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pty
 import signal
@@ -13,6 +14,9 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 import attrs
+from click.testing import CliRunner
+
+from router.cli.main import main
 
 from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, ProtonSender
 from support.routers import RouterProcess, trioute
@@ -88,6 +92,19 @@ def run(*arguments: str | Path, stdin: bytes | None = None) -> Ended:
     """Run a command to its end."""
     with Command(*arguments, stdin=stdin) as command:
         return command.end()
+
+
+def invoke(*arguments: str | Path, stdin: bytes | None = None) -> Ended:
+    """Run a command to its end in this very process, where starting one is not the point."""
+    separate: dict[str, Any] = {}
+    if "mix_stderr" in inspect.signature(CliRunner).parameters:
+        # before click 8.2 they are one unless that is said
+        separate["mix_stderr"] = False
+    runner = CliRunner(**separate)
+    result = runner.invoke(main, [str(each) for each in arguments], stdin, prog_name="trioute")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Ended(result.exit_code, result.stdout, result.stderr)
 
 
 @attrs.frozen
