@@ -17,7 +17,7 @@ from router.config.log_settings import with_levels
 from router.config.model import Configuration, Entity
 from router.config.reload import Applied, NotApplied
 from router.errors import AmqpError
-from router.management.changeable import Changeable
+from router.management.desired_state import asker, changeable_of
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
 from router.management.entities.logs import FIXED, LOG
 from router.management.entity_types import ENTITY_TYPES
@@ -47,11 +47,12 @@ from router.management.views import RouterView
 
 # What an answer that is one sentence may say of a list of reasons.
 LONGEST_REASON: Final = 1000
+# An attribute that a request says nothing of; null is something.
+_NOT_GIVEN: Final = object()
 
 
 async def create(router: RouterView, request: Request) -> Answer:
     """Make an entity of the body's attributes, or one of each of a list of maps: all or none."""
-    changeable = _changeable(router)
     bodies = request.body if isinstance(request.body, list) else [request.body]
     if not bodies:
         raise Refused(BAD_REQUEST, "the body of a CREATE lists nothing to create")
@@ -67,13 +68,13 @@ async def create(router: RouterView, request: Request) -> Answer:
         if number % STEPS_AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
     # from here on nobody else has a turn before the router is asked
-    configuration = changeable.configuration
+    configuration = changeable_of(router).configuration
     for entity in {each.entity_type.entity: None for each in made}:
         assert entity is not None
         new = [each.entity for each in made if each.entity_type.entity is entity]
         configuration = _with(configuration, entity, (*_all(configuration, entity), *new))
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
-    applied = await _apply(changeable, configuration, f"CREATE {what}")
+    applied = await _apply(router, request, configuration, what)
     is_many = isinstance(request.body, list)
     body = Listed(each.told() for each in made) if is_many else made[0].told()
     return Answer(body, CREATED, _described("Created", applied))
@@ -94,20 +95,19 @@ async def update(router: RouterView, request: Request) -> Answer:
     given = _changed_attributes(found, request.body)
     other = _UPDATES.get(found.entity_type.long_name)
     if other is not None:
-        return await other(router, found, given)
+        return await other(router, request, found, given)
     entity = _configured(found.entity_type, "UPDATE")
-    changeable = _changeable(router)
-    configuration = changeable.configuration
+    configuration = changeable_of(router).configuration
     if not entity.repeated:
         old = getattr(configuration, entity.attribute)
         new = changed_settings(found.entity_type, old, given)
         wanted = attrs.evolve(configuration, **{entity.attribute: new})
-        applied = await _apply(changeable, wanted, f"UPDATE {entity.name}")
+        applied = await _apply(router, request, wanted, entity.name)
         return Answer(found.told(), OK, _described("OK", applied))
     every, at = _placed(configuration, entity, found)
     new = changed_settings(found.entity_type, found.entity, given)
     wanted = _with(configuration, entity, (*every[:at], new, *every[at + 1 :]))
-    applied = await _apply(changeable, wanted, f"UPDATE {_name_of(found)}")
+    applied = await _apply(router, request, wanted, _name_of(found))
     return Answer(told(found.entity_type, new), OK, _described("OK", applied))
 
 
@@ -121,11 +121,10 @@ async def delete(router: RouterView, request: Request) -> Answer:
     entity = _configured(found.entity_type, "DELETE")
     if not entity.repeated:
         raise _not_implemented("DELETE", found.entity_type)
-    changeable = _changeable(router)
-    configuration = changeable.configuration
+    configuration = changeable_of(router).configuration
     every, at = _placed(configuration, entity, found)
     wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
-    applied = await _apply(changeable, wanted, f"DELETE {_name_of(found)}")
+    applied = await _apply(router, request, wanted, _name_of(found))
     return Answer({}, NO_CONTENT, _described("No Content", applied))
 
 
@@ -176,12 +175,6 @@ def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
     return given
 
 
-def _changeable(router: RouterView) -> Changeable:
-    if router.changeable is None:
-        raise Refused(NOT_IMPLEMENTED, "this router cannot be changed while it runs")
-    return router.changeable
-
-
 def _configured(entity_type: EntityType, operation: str) -> Entity:
     """What entities of a type are in the configuration. Raises Refused where they are not in it."""
     if entity_type.entity is None or operation not in entity_type.operations:
@@ -224,9 +217,11 @@ def _name_of(found: Found) -> str:
     return f"{found.entity_type.entity.name} {name.read(found.entity)}"
 
 
-async def _apply(changeable: Changeable, wanted: Configuration, cause: str) -> Applied:
+async def _apply(router: RouterView, request: Request, wanted: Configuration, of: str) -> Applied:
+    """Have the router become another, which the history keeps as done by whoever asked."""
+    cause = f"{request.operation} {of}, by {asker(router, request)}"
     try:
-        return await changeable.apply(wanted, cause)
+        return await changeable_of(router).apply(wanted, cause)
     except NotApplied as refused:
         reason = str(refused)
         if len(reason) > LONGEST_REASON:
@@ -244,7 +239,9 @@ def _described(done: str, applied: Applied) -> str:
 # What is no configuration, or more than one entity of it.
 
 
-async def _update_connection(router: RouterView, found: Found, given: dict[str, Any]) -> Answer:
+async def _update_connection(
+    router: RouterView, _request: Request, found: Found, given: dict[str, Any]
+) -> Answer:
     """Close a connection, or write its frames to the log, or no more."""
     _only_changing(CONNECTION, given)
     status = given.get("adminStatus", ENABLED)
@@ -264,28 +261,26 @@ async def _update_connection(router: RouterView, found: Found, given: dict[str, 
     return Answer(found.told())
 
 
-async def _update_log(router: RouterView, found: Found, given: dict[str, Any]) -> Answer:
+async def _update_log(
+    router: RouterView, request: Request, found: Found, given: dict[str, Any]
+) -> Answer:
     """Write other levels of one module of the log; null and `default` mean those of DEFAULT."""
     for name, reason in FIXED.items():
         if name in given:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: {reason}")
     _only_changing(LOG, given)
-    changeable = _changeable(router)
-    configuration = changeable.configuration
+    configuration = changeable_of(router).configuration
     module, _ = found.entity
-    enabled = given.get("enable", _no_change)
+    enabled = given.get("enable", _NOT_GIVEN)
     settings = configuration.log
-    if enabled is not _no_change:
+    if enabled is not _NOT_GIVEN:
         try:
             settings = with_levels(settings, module.name, _levels(enabled))
         except ValueError as refused:
             raise Refused(BAD_REQUEST, f"enable: {str(refused)[:LONGEST_REASON]}") from None
     wanted = attrs.evolve(configuration, log=settings)
-    applied = await _apply(changeable, wanted, f"UPDATE log {module.name}")
+    applied = await _apply(router, request, wanted, f"log {module.name}")
     return Answer(found.told(), OK, _described("OK", applied))
-
-
-_no_change: Final = object()
 
 
 def _levels(enabled: Any) -> str | None:
@@ -305,7 +300,8 @@ def _only_changing(entity_type: EntityType, given: dict[str, Any]) -> None:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed")
 
 
-_UPDATES: Final[dict[str, Callable[[RouterView, Found, dict[str, Any]], Awaitable[Answer]]]] = {
+_Update = Callable[[RouterView, Request, Found, dict[str, Any]], Awaitable[Answer]]
+_UPDATES: Final[dict[str, _Update]] = {
     CONNECTION.long_name: _update_connection,
     LOG.long_name: _update_log,
 }

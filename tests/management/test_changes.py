@@ -61,6 +61,8 @@ async def test_a_listener_comes_and_goes() -> None:
         read = await ask(running, "READ", type="listener", name="second")
         assert read.body == made.body
         assert running.node.configuration.listeners[1] == ListenerSettings(port=0, name="second")
+        cause = running.node.history.current.cause
+        assert cause == "CREATE listener second, by somebody who is gone"
         (bound,) = running.node.endpoints.listeners["second"].listening.addresses
         async with connect(url(running, bound[1])) as connection:
             gone = await ask(running, "DELETE", type="listener", name="second")

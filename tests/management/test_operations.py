@@ -113,9 +113,9 @@ def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
         ({"operation": "READ", "type": "listener", "name": "nosuch"}, 404),
         ({"operation": "READ", "type": "connector", "name": "l0"}, 400),
         ({"operation": "READ", "identity": "nosuch"}, 404),
-        ({"operation": "CREATE", "type": "listener", "name": "new"}, 501),
-        ({"operation": "update", "type": "listener", "name": "l0"}, 501),
-        ({"operation": "DELETE", "type": "listener", "name": "l0"}, 501),
+        ({"operation": "CREATE", "type": "listener", "name": "new"}, 404),
+        ({"operation": "update", "type": "listener", "name": "l0"}, 404),
+        ({"operation": "DELETE", "type": "listener", "name": "l0"}, 404),
     ],
 )
 def test_bad_requests_are_told_why(asked: dict[str, Any], status: int) -> None:
