@@ -132,8 +132,11 @@ class RouterView:
         """
         total = self.observed.table.total()
         own = self.observed.own_pump
-        sessions = () if own is None else tuple(own.connection.local_sessions.values())
-        for session in sessions:
+        if own is None:
+            return total
+        total.ingress -= own.connection.past_received
+        total.egress -= own.connection.past_sent
+        for session in own.connection.local_sessions.values():
             for link in session.local_links.values():
                 if isinstance(link, IncomingLink):
                     total.ingress -= link.deliveries

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from router.amqp.constants import ReceiverSettleMode, SenderSettleMode
+from router.amqp.constants import ReceiverSettleMode, SenderSettleMode, TerminusExpiryPolicy
 from router.amqp.message import Data, Message, Properties, encode_message
-from router.amqp.performatives import Accepted, Modified, Rejected, Released
+from router.amqp.performatives import Accepted, Modified, Rejected, Released, Target
 from router.core.counters import Counters
 from router.core.histogram import BOUNDS_S
 from router.engine.link import Link
@@ -179,6 +179,43 @@ def test_a_lost_sender_is_told_nothing() -> None:
     receiver.settle()
     assert outcomes_of(link) == outcomes_of(router.table.total(), "told_") == {}
     assert outcomes_of(link_of(receiver)) == {"accepted": 1}
+
+
+def test_a_stolen_link_begins_anew_and_the_old_one_has_had_its_outcomes() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    old = router.client(container="c", user="u").sender("q", name="s")
+    old.send(b"x")
+    link = link_of(old)
+    assert link.deliveries == 1
+    thief = router.client(container="c", user="u").sender("q", name="s")
+    assert old.detached is not None
+    # what its receiver had is told as lost, before the link goes
+    assert outcomes_of(link) == {"modified": 1}
+    thief.send(b"y")
+    receiver.settle()
+    assert (link_of(thief).deliveries, outcomes_of(link_of(thief))) == (1, {"accepted": 1})
+    assert outcomes_of(router.table.total(), "told_") == {"accepted": 1, "modified": 1}
+    assert (link_of(receiver).deliveries, link_of(receiver).unsettled) == (2, 0)
+
+
+def test_a_suspended_sender_s_outcome_counts_when_it_is_told() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    target = Target(address="q", expiry_policy=TerminusExpiryPolicy.NEVER, timeout=60)
+    sender = router.client(container="c").sender("q", name="s", target=target)
+    sending = sender.send(b"x", tag=b"x")
+    sender.client.lose()
+    receiver.settle(Rejected())
+    assert outcomes_of(link_of(receiver)) == {"rejected": 1}
+    assert outcomes_of(router.table.total(), "told_") == {}
+    again = router.client(container="c").sender(
+        "q", name="s", target=target, unsettled={b"x": None}
+    )
+    resumed = again.send(b"", tag=b"x", resume=True, message_format=0)
+    assert (resumed.outcome, sending.outcome) == (Rejected(), None)
+    assert outcomes_of(link_of(again)) == {"rejected": 1}
+    assert outcomes_of(router.table.total(), "told_") == {"rejected": 1}
 
 
 # How long it took.

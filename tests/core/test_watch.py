@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from router.amqp.performatives import Released
+from router.amqp.constants import TerminusExpiryPolicy
+from router.amqp.performatives import Released, Source, Target
 from router.core import watch
 from router.core.watch import ROUND_S, STEPS, STUCK_S, Watch, dry_s, is_blocked, settle_rate
 from router.engine.link import Link
@@ -205,3 +206,27 @@ def test_credit_may_end_in_many_ways(how: str) -> None:
     if ended is receiver:
         receiver.grant(0)
         assert dry_s(link_of(ended), then + 3) == 3
+
+
+def test_a_link_that_is_reattached_is_looked_at_anew() -> None:
+    router = Router()
+    lasting = {"expiry_policy": TerminusExpiryPolicy.NEVER, "timeout": 60}
+    source, target = Source(address="q", **lasting), Target(address="q", **lasting)
+    taking = router.client(container="taking")
+    giving = router.client(container="giving")
+    receiver = taking.receiver("q", 5, name="r", source=source)
+    sender = giving.sender("q", name="s", target=target)
+    sender.send(b"x")
+    seen = watching(router)
+    seen.look(router.turn.now + STUCK_S + 1)
+    assert stuck(sender, receiver) == [1, 1]
+    receiver.detach(closed=False)
+    sender.detach(closed=False)
+    receiver = taking.receiver("q", 5, name="r", source=source)
+    sender = giving.sender("q", name="s", target=target)
+    assert stuck(sender, receiver) == [0, 0]
+    assert [link_of(each).unsettled for each in (sender, receiver)] == [1, 1]
+    seen.look(router.turn.now + STUCK_S + ROUND_S + 2)
+    assert stuck(sender, receiver) == [1, 1]
+    taking.dispose([0])
+    assert stuck(sender, receiver) == [0, 0]
