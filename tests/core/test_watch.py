@@ -210,7 +210,7 @@ def test_credit_may_end_in_many_ways(how: str) -> None:
 
 def test_a_link_that_is_reattached_is_looked_at_anew() -> None:
     router = Router()
-    lasting = {"expiry_policy": TerminusExpiryPolicy.NEVER, "timeout": 60}
+    lasting: dict[str, Any] = {"expiry_policy": TerminusExpiryPolicy.NEVER, "timeout": 60}
     source, target = Source(address="q", **lasting), Target(address="q", **lasting)
     taking = router.client(container="taking")
     giving = router.client(container="giving")
