@@ -21,7 +21,7 @@ from router.engine.unsettled import Unsettled
 STUCK_S = 10.0
 # How often all are gone through, if there is time for it, and so many steps are taken at a look.
 ROUND_S = 5.0
-STEPS = 2000
+STEPS = 1000
 
 
 class Watch:
