@@ -51,15 +51,14 @@ class Order:
         return {} if self.rollback == PREVIOUS else {"revision": self.rollback}
 
 
-class _Number(click.ParamType[Any]):
-    name = "revision"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == PREVIOUS or isinstance(value, int):
-            return value
-        if value.isascii() and value.isdigit() and len(value) < 10:
-            return int(value)
-        return self.fail(f"{value!r} is no number of a revision", param, ctx)
+def _read_revision(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> int | str | None:
+    if value is None or value == PREVIOUS:
+        return value
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is no number of a revision")
 
 
 @click.command()
@@ -70,7 +69,7 @@ class _Number(click.ParamType[Any]):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before changing anything.")
 @click.option(
     "--rollback",
-    type=_Number(),
+    callback=_read_revision,
     is_flag=False,
     flag_value=PREVIOUS,
     metavar="[REVISION]",
