@@ -54,6 +54,8 @@ def _whole(found: re.Match[str]) -> str:
 MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     # where the router and its clients are
     (r"(?<=[\d…]:)\d{5}\b", _whole),
+    # which spelling of an option is named depends on click
+    (r"(?m)^Try '.*' for help\.\n", _nothing),
     # for how long
     (r"(?m)^uptime +\S+$", _digits),
     (r"(?m)(?<= )\d+:\d\d(?= |$)", _digits),
