@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import attrs
 
+from router.amqp.constants import Descriptor
 from router.amqp.describing import show_octets
 from router.amqp.message_head import bare_content, message_id_of, outcome_text
 from router.amqp.peek import find_to
+from router.amqp.watching import SeenFrame
 from router.core.table import address_name
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
@@ -26,6 +28,12 @@ MOST_FOLLOWED: Final = 1000
 MOST_LOOKED_AT: Final = 100_000
 IDS: Final = 2**32
 
+# What frames begin with that are about no delivery: seen without being decoded.
+_OTHERS: Final = frozenset(
+    bytes((0x00, 0x53, code))
+    for code in Descriptor
+    if code < 2**8 and code not in (Descriptor.TRANSFER, Descriptor.DISPOSITION)
+)
 # The fields that are numbers of 32 bits, where they are as they should be.
 _NUMBERS: Final = ("handle", "delivery_id", "first", "last")
 # Of what peers chose, as it is told.
@@ -181,6 +189,8 @@ class Deliveries:
 
     def hear(self, frame: Any) -> None:
         """A frame passes, and what comes in has had no effect yet."""
+        if not isinstance(frame.seen, SeenFrame) or frame.seen.body[:3] in _OTHERS:
+            return
         name = frame.words.name
         if name not in ("transfer", "disposition") or self._is_carrier(frame.pump.number):
             return

@@ -164,6 +164,10 @@ class Frames:
         if number in self._router.streams.carriers():
             return
         self.introduce(frame.pump)
+        if self._trace.is_full():
+            # it would be left out: so it need not be put into words
+            self._trace.dropped += 1
+            return
         words = frame.words
         line: Line = {
             "kind": "frame",

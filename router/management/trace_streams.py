@@ -75,6 +75,10 @@ class Trace:
         self._characters += size
         self._some.set()
 
+    def is_full(self) -> bool:
+        """Whether lines are left out at the moment."""
+        return len(self._lines) >= MOST_WAITING or self._characters >= MOST_WAITING_CHARACTERS
+
     async def wait(self) -> None:
         """Wait until there is a line, or for as long as the asker may go without a message."""
         if not self._lines:

@@ -12,21 +12,32 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from router.amqp.describing import Describer, Words
-from router.amqp.watching import Seen, SeenFrame, Watcher
+from router.amqp.watching import Seen, SeenFrame, SeenHeader, Watcher
 
 if TYPE_CHECKING:
     from router.net.pump import Pump
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Frame:
-    """A frame, or a protocol header, that passed over a connection; `incoming` is from its peer."""
+    """A frame, or a protocol header, that passed over a connection; `incoming` is from its peer.
+
+    It is put into words when somebody asks for them, which takes longer than all the rest.
+    """
 
     pump: Pump
     incoming: bool
     channel: int
-    words: Words
     seen: Seen
+    _describer: Describer
+    _words: Words | None = None
+
+    @property
+    def words(self) -> Words:
+        """What it says. To be asked for while the frame passes, or not at all."""
+        if self._words is None:
+            self._words = self._describer.describe(self.seen)
+        return self._words
 
     @property
     def text(self) -> str:
@@ -92,8 +103,10 @@ class Tap:
     def _tell(self, direction: _Direction, octets: Any, *, incoming: bool) -> None:
         for seen in direction.watcher.feed(octets):
             channel = seen.channel if isinstance(seen, SeenFrame) else 0
-            words = direction.describer.describe(seen)
-            frame = Frame(self.pump, incoming, channel, words, seen)
+            frame = Frame(self.pump, incoming, channel, seen, direction.describer)
+            if isinstance(seen, SeenHeader):
+                # whether what follows may be secret is to be known, whoever asks for words
+                direction.describer.describe(seen)
             for listening in list(self.listening):
                 listening.hear(frame)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER, encode_frame
 from router.amqp.performatives import Attach, Begin, Close, Detach, Open, Transfer
 from router.config.model import Configuration, ListenerSettings
 from router.net.tracing import Frame
@@ -129,6 +129,18 @@ async def test_what_had_been_written_before_is_not_told_in_pieces() -> None:
         await peer.say(Detach(1, closed=True))
         await peer.hear_until(Detach)
         assert ear.names(incoming=False) == ["detach"]
+
+
+async def test_what_may_be_secret_is_known_whoever_asked_for_words() -> None:
+    async with running_node() as running:
+        ear = Ear(running)
+        async with dialled(running.address) as peer:
+            # nobody asks for the words of the header, nor of what comes before the last frame
+            await peer.stream.send_all(SASL_HEADER + b"\0\0\0\x0e\2\1\0\0sesame")
+            await running.until(lambda: len(ear.frames) > 3)
+        texts = [each.text for each in reversed(ear.frames) if each.incoming]
+        assert texts[0].startswith("0 <- frame (14 octets")
+        assert "sesame" not in "".join(texts)
 
 
 async def test_nonsense_is_told_and_breaks_nothing() -> None:
