@@ -38,6 +38,8 @@ log = structlog.get_logger("router")
 
 # Of how many entities that change at once the log names each.
 MOST_LOGGED = 50
+# How long it may take to find the addresses of listeners' hosts: nothing else changes meanwhile.
+LONGEST_BIND_S = 10.0
 
 
 class Changing:
@@ -92,9 +94,13 @@ class Changing:
             self._check_phase()
             wanted, differences = await trio.to_thread.run_sync(_readied, before, wanted)
             try:
-                prepared = await self.endpoints.prepare(wanted)
+                with trio.fail_after(LONGEST_BIND_S):
+                    prepared = await self.endpoints.prepare(wanted)
             except (OSError, InvalidConfiguration) as error:
                 raise NotApplied([str(error)]) from None
+            except trio.TooSlowError:
+                reason = f"a listener's host was not found out within {LONGEST_BIND_S:g} s"
+                raise NotApplied([reason]) from None
             try:
                 if differences or base is not None:
                     await self._save(wanted, base or self.base)

@@ -9,7 +9,9 @@ import attrs
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
+from router.changing import LONGEST_BIND_S
 from router.config.model import (
     AddressSettings,
     Configuration,
@@ -131,3 +133,34 @@ async def test_what_runs_is_what_management_tells() -> None:
         assert running.node.view is not None
         assert running.node.view.configuration is running.node.configuration
         assert running.node.configuration == wanted
+
+
+async def test_a_name_that_nobody_answers_for_holds_nothing_up_for_long(
+    mock_clock: MockClock,
+) -> None:
+    class Silent(trio.abc.HostnameResolver):
+        async def getaddrinfo(self, *_: Any, **__: Any) -> Any:
+            """Wait for ever."""
+            asked.set()
+            await trio.sleep_forever()
+
+        async def getnameinfo(self, *_: Any) -> Any:
+            """Nobody asks."""
+
+    configuration = listening(name="l")
+    wanted = attrs.evolve(
+        configuration, listeners=(ListenerSettings(host="silent.example", port=0, name="s"),)
+    )
+    asked = trio.Event()
+    async with running_node(configuration) as running:
+        trio.socket.set_custom_hostname_resolver(Silent())
+
+        async def apply() -> None:
+            with pytest.raises(NotApplied, match="a listener's host was not found out within 10 s"):
+                await running.node.apply(wanted)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(apply)
+            await asked.wait()
+            mock_clock.jump(LONGEST_BIND_S)
+        assert running.node.configuration is configuration
