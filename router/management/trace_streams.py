@@ -168,12 +168,13 @@ class Streams:
     async def _run(self, trace: Trace) -> None:
         """Send one trace until its receiver, or the agent's connection, is gone."""
         log.info("trace began", trace=trace.number, connection=trace.asker)
+        reason = "nobody receives it any more"
         try:
             await self._send(trace)
         except ClientError as lost:
-            reason = str(lost)
-        else:
-            reason = "nobody receives it any more"
+            # a node that goes with its receiver takes our link along, sometimes before we look
+            if self.receivers(trace.to):
+                reason = str(lost)
         finally:
             del self.under_way[trace.number]
             trace.at_end()
