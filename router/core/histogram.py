@@ -1,7 +1,7 @@
 """How long things took: counted by fixed bounds, from ten microseconds to half a minute.
 
 A message that passes at once takes tens of microseconds, one that waits as long as its receivers
-like; each decade in between has three bounds (docs/decisions/0046).
+like; each decade in between has three bounds (docs/decisions/0041).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Outcomes come in runs: a receiver settles a range, of one sender's deliveries that came in one turn.
 So what is alike is only counted up to the end of its run, and then added everywhere at once
-(docs/decisions/0046). A run ends with the turn at the latest, and before any link comes or goes.
+(docs/decisions/0041). A run ends with the turn at the latest, and before any link comes or goes.
 """
 
 from __future__ import annotations
