@@ -19,6 +19,7 @@ from router.config.model import (
 from router.config.router_settings import RouterSettings
 from router.management.changes import CHANGES
 from router.management.entities.empty import EMPTY
+from router.management.entities.router import ROUTER
 from router.management.entity_types import ENTITY_TYPES
 from router.management.operations import answer
 from router.management.requests import Answer, Request
@@ -248,14 +249,19 @@ async def test_what_this_router_has_no_part_for_is_said_so(entity_type: Any) -> 
         assert "this router has no part" in answered.description
 
 
+COUNTED = {each.name for each in ROUTER.attributes if each.kind == "integer" and not each.given}
+
+
 async def test_saying_what_is_there_already_changes_nothing() -> None:
     async with running_node(CONFIGURATION) as running:
         for kind, name in (("listener", "first"), ("router", "router/solo"), (None, "many")):
             properties = {"name": name} | ({} if kind is None else {"type": kind})
-            read = await ask(running, "READ", **properties)
-            same = await ask(running, "UPDATE", read.body, **properties)
+            read = (await ask(running, "READ", **properties)).body
+            # what the router counts is another by the time it is said again
+            body = {each: value for each, value in read.items() if each not in COUNTED}
+            same = await ask(running, "UPDATE", body, **properties)
             assert (same.status, same.description) == (200, "OK")
-            assert same.body == read.body or kind == "router"
+            assert {each: same.body[each] for each in body} == body
         assert running.node.configuration == CONFIGURATION
 
 
