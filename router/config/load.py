@@ -24,11 +24,10 @@ from router.config.mistakes import (
     Mistake,
     Path as DataPath,
     format_path,
-    format_value,
 )
 from router.config.model import Configuration
 from router.config.positions import line_of, locate
-from router.config.structure import is_secret, structure
+from router.config.structure import structure, value_at
 
 DEFAULT_SOURCE: Final = "the default configuration"
 
@@ -179,24 +178,8 @@ def _mistake(
         line=line_of(lines, finding.path),
         column=0,
         path=format_path(finding.path),
-        value=_value_at(data, finding),
+        value=value_at(data, finding),
         problem=finding.problem,
         allowed=finding.allowed,
         nearest=finding.nearest,
     )
-
-
-def _value_at(data: Any, finding: Finding) -> str:
-    """The value that was given, for people; none where there is none, or where nobody should see
-    it.
-    """
-    if not finding.shown:
-        return ""
-    if is_secret(finding.path):
-        return "(a secret)"
-    for part in finding.path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return ""
-    return format_value(data)

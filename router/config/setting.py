@@ -38,6 +38,15 @@ def setting_of(field: attrs.Attribute[Any]) -> Setting:
     return found
 
 
+def default_of(field: attrs.Attribute[Any], settings: Any) -> Any:
+    """What an attribute of `settings` is where nothing is said of it, all else being as it is."""
+    default: Any = field.default
+    factory = getattr(default, "factory", None)
+    if factory is None:
+        return default
+    return factory(settings) if default.takes_self else factory()
+
+
 def file_name(name: str) -> str:
     """The name in the file of an attribute: `max_frame_size` is maxFrameSize."""
     first, *rest = name.split("_")

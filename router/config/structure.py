@@ -17,7 +17,7 @@ from cattrs.errors import IterableValidationError
 from cattrs.gen import make_dict_structure_fn, override
 
 from router.config.kinds import Kind, Refused
-from router.config.mistakes import Finding, Path
+from router.config.mistakes import Finding, Path, format_value
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.setting import file_name, setting_of
 
@@ -151,3 +151,19 @@ def _nearest(key: str, known: Iterable[str]) -> str:
 
 
 _CONVERTER: Final = _build_converter()
+
+
+def value_at(data: Any, finding: Finding) -> str:
+    """The value that was given, for people; none where there is none, or where nobody should see
+    it.
+    """
+    if not finding.shown:
+        return ""
+    if is_secret(finding.path):
+        return "(a secret)"
+    for part in finding.path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    return format_value(data)

@@ -12,10 +12,10 @@ from itertools import chain
 from typing import Any, Final
 
 from router.config.checks import Check, find_contradictions, users_file_mistakes
-from router.config.mistakes import Finding, Mistake, Path, format_path, format_value
+from router.config.mistakes import Finding, Mistake, Path, format_path
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.reload import key_of
-from router.config.structure import is_secret
+from router.config.structure import value_at
 from router.config.write import table_of
 
 SOURCE: Final = "the configuration"
@@ -56,7 +56,7 @@ def _mistake(finding: Finding, configuration: Configuration, data: dict[str, Any
         line=0,
         column=0,
         path=_place(finding.path, configuration),
-        value=_value(finding, data),
+        value=value_at(data, finding),
         problem=finding.problem,
         allowed=finding.allowed,
         nearest=finding.nearest,
@@ -72,14 +72,3 @@ def _place(path: Path, configuration: Configuration) -> str:
             assert isinstance(index, int)
             return f"{place} ({key_of(getattr(configuration, entity.attribute)[index])})"
     return place
-
-
-def _value(finding: Finding, data: Any) -> str:
-    if not finding.shown or is_secret(finding.path):
-        return ""
-    for part in finding.path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return ""
-    return format_value(data)

@@ -15,7 +15,7 @@ import tomli_w
 
 from router.config.model import ENTITIES, Configuration
 from router.config.secret import Secret
-from router.config.setting import file_name
+from router.config.setting import default_of, file_name
 
 # Without these a reader would have to know the defaults to see what it is about.
 _ALWAYS: Final = ("host", "port", "distribution")
@@ -73,16 +73,7 @@ def table_of(settings: Any) -> dict[str, Any]:
     table = {}
     for field in attrs.fields(type(settings)):
         value = getattr(settings, field.name)
-        if value is None or (field.name not in _ALWAYS and value == _default(field, settings)):
+        if value is None or (field.name not in _ALWAYS and value == default_of(field, settings)):
             continue
         table[file_name(field.name)] = file_value(value)
     return table
-
-
-def _default(field: attrs.Attribute[Any], settings: Any) -> Any:
-    """What an attribute is where nothing is said of it, all else being as it is."""
-    default: Any = field.default
-    factory = getattr(default, "factory", None)
-    if factory is None:
-        return default
-    return factory(settings) if default.takes_self else factory()

@@ -15,7 +15,7 @@ import attrs
 from router.config.kinds import Refused as NotAllowed
 from router.config.mistakes import format_value
 from router.config.secret import Secret
-from router.config.setting import setting_of
+from router.config.setting import default_of, setting_of
 from router.management.requests import BAD_REQUEST, Refused
 from router.management.schema import Attribute, EntityType, long_name, wire_kind
 
@@ -52,7 +52,7 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
         if attribute.given is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
         field = attribute.given.field
-        new = _default(field, settings) if value is None else _value_of(attribute, value)
+        new = default_of(field, settings) if value is None else _value_of(attribute, value)
         if new == getattr(settings, field.name):
             continue
         if attribute.given.fixed:
@@ -146,12 +146,3 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _default(field: attrs.Attribute[Any], settings: Any) -> Any:
-    """What an attribute is where it is not given, all else being as it is."""
-    default: Any = field.default
-    factory = getattr(default, "factory", None)
-    if factory is None:
-        return default
-    return factory(settings) if default.takes_self else factory()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.management.delivery_trace import MOST_FOLLOWED, Deliveries, Wanted
 from router.management.trace_streams import Trace
 
-from support.loopback import Peer, dialled, running_node
+from support.loopback import Peer, Running, dialled, running_node
 from support.tracing import asking, lines
 from support.transcripts import On
 
@@ -34,6 +36,21 @@ async def follow(management: ManagementClient, receiver: Receiver, **asked: Any)
     return int(begun["deliveries"])
 
 
+@asynccontextmanager
+async def attached(credit: int = 10) -> AsyncIterator[tuple[Running, Peer, Peer]]:
+    """A router, a peer that sends to `q`, and one that receives from it."""
+    async with (
+        running_node() as running,
+        dialled(running.address) as sender,
+        dialled(running.address) as target,
+    ):
+        await sender.begin()
+        await target.begin()
+        await target.attach_receiver("q", credit=credit)
+        await sender.attach_sender("q")
+        yield running, sender, target
+
+
 async def told(receiver: Receiver, count: int) -> list[tuple[str, str | None]]:
     """What has happened, and at which links."""
     return [(line["event"], line.get("link")) for line in await lines(receiver, count)]
@@ -45,16 +62,7 @@ async def accept(peer: Peer, number: int = 0) -> None:
 
 
 async def test_a_delivery_is_followed_from_its_sender_to_the_outcome() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-        asking(running) as (management, receiver),
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, target), asking(running) as (management, receiver):
         assert await follow(management, receiver, address="q") == 0
         message = Message(properties=Properties(message_id="m1"), body=(AmqpValue("x"),))
         await sender.transfer(0, encode_message(message))
@@ -77,16 +85,7 @@ async def test_a_delivery_is_followed_from_its_sender_to_the_outcome() -> None:
 
 
 async def test_where_it_waits_is_told_before_and_after_the_trace_begins() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-        asking(running) as (management, receiver),
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, target), asking(running) as (management, receiver):
         # its window is closed: whatever its credit, nothing goes there
         await target.allow(0)
         (session,) = (await running.pump_of(target)).connection.local_sessions.values()
@@ -136,16 +135,7 @@ async def test_each_copy_of_a_multicast_is_told() -> None:
 
 
 async def test_what_is_settled_from_the_begin_is_known_by_its_content() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-        asking(running) as (management, receiver),
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, _target), asking(running) as (management, receiver):
         await follow(management, receiver, address="q")
         for number in range(2):
             message = Message(body=(AmqpValue(f"number {number}"),))
@@ -158,16 +148,7 @@ async def test_what_is_settled_from_the_begin_is_known_by_its_content() -> None:
 
 
 async def test_a_message_of_several_frames_is_told_when_it_is_whole() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-        asking(running) as (management, receiver),
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, target), asking(running) as (management, receiver):
         await follow(management, receiver, address="q")
         whole = encode_message(Message(body=(AmqpValue("x" * 200),)))
         await sender.transfer(0, whole[:100], more=True)
@@ -184,16 +165,7 @@ async def test_a_message_of_several_frames_is_told_when_it_is_whole() -> None:
 
 
 async def test_others_are_not_told_of() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-        asking(running) as (management, receiver),
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, _target), asking(running) as (management, receiver):
         await follow(management, receiver, address="q", messageId="wanted")
         await follow(management, receiver, tag="31")
         for number, name in enumerate(("a", "b", "wanted")):
@@ -227,15 +199,7 @@ async def test_what_is_asked_wrongly_is_refused(asked: Any, why: str) -> None:
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=2 * MOST_FOLLOWED)
-        await sender.attach_sender("q")
+    async with attached(2 * MOST_FOLLOWED) as (running, sender, _target):
         trace = Trace(1, "nowhere", None)
         exchange = running.node.exchange
         deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
@@ -249,15 +213,7 @@ async def test_what_is_remembered_is_bounded() -> None:
 @pytest.mark.parametrize("field", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("wrong", [2**32, 2**64 - 1, -1, True, "x", [1], None])
 async def test_frames_that_are_wrong_are_left_to_the_engine(field: int, wrong: Any) -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, target):
         trace = Trace(1, "nowhere", None)
         exchange = running.node.exchange
         deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
@@ -304,16 +260,7 @@ async def test_a_sender_that_is_gone_is_told_of() -> None:
 
 
 async def test_a_delivery_begun_by_a_link_that_is_lost_hides_no_other() -> None:
-    async with (
-        running_node() as running,
-        dialled(running.address) as sender,
-        dialled(running.address) as target,
-        asking(running) as (management, receiver),
-    ):
-        await sender.begin()
-        await target.begin()
-        await target.attach_receiver("q", credit=10)
-        await sender.attach_sender("q")
+    async with attached() as (running, sender, _target), asking(running) as (management, receiver):
         await follow(management, receiver, address="q")
         await sender.transfer(0, more=True)
         await sender.say(Detach(0, closed=True))
