@@ -181,6 +181,17 @@ GENERAL: Final = View(
     ),
     "The router tells nothing of itself.",
     is_sheet=True,
+    counters=(
+        ("in/s", "deliveriesIngress"),
+        ("out/s", "deliveriesEgress"),
+        ("through/s", "deliveriesTransit"),
+        ("accepted/s", "acceptedDeliveries"),
+        ("rejected/s", "rejectedDeliveries"),
+        ("released/s", "releasedDeliveries"),
+        ("modified/s", "modifiedDeliveries"),
+        ("presettled/s", "presettledDeliveries"),
+        ("dropped/s", "droppedPresettledDeliveries"),
+    ),
 )
 
 MEMORY: Final = View(

@@ -172,6 +172,20 @@ def test_rates_from_the_second_look_on(other_side: OtherSide) -> None:
     assert any(rates.get("deliveriesOut", 0) > 0 for rates in busy)
 
 
+def test_what_the_router_counts_has_rates_beside_it(other_side: OtherSide) -> None:
+    other_side.receiver(credit=10_000)
+    sender = other_side.sender()
+    watch = ("--watch", "0.5", "--looks", "2")
+    with Command("stat", "-b", other_side.router.url(), *watch) as command:
+        while not command.has_ended:
+            sender.outcome(Message(body="x"))
+        ended = command.end()
+    for counter in ("deliveries in", "deliveries out", "accepted"):
+        first, second = (line.split() for line in ended.lines if line.startswith(counter))
+        assert not first[-1].endswith("/s")
+        assert float(second[-1].removesuffix("/s").replace(",", "")) > 0
+
+
 def test_csv_of_several_looks_has_one_header(router_process: RouterProcess) -> None:
     lines = shown(router_process, "-a", "--csv", "--watch", "0.1", "--looks", "3").lines
     assert [line.startswith("time,name,") for line in lines].count(True) == 1
