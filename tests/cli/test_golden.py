@@ -126,6 +126,15 @@ SCENES: dict[str, list[list[str]]] = {
         ["manage", "create", "=x"],
         ["manage", "fly"],
     ],
+    "send-and-receive": [
+        ["send", "ROUTER/orders", "--count", "3", "--settle", "presettled", "--timeout", "9"],
+        ["send", "ROUTER/nobody/here", "--timeout", "0.2"],
+        ["send", "ROUTER/closed/x", "--timeout", "9"],
+        ["send", "ROUTER/moved/x", "--timeout", "9"],
+        ["receive", "ROUTER/closed/x", "--timeout", "9"],
+        ["receive", "ROUTER/news/today", "--timeout", "0.2"],
+        ["receive", "ROUTER/orders", "--count", "none"],
+    ],
 }
 """The golden files, by name, and the commands of each; they run in this order."""
 
@@ -164,7 +173,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
 def run(router: RouterProcess, arguments: list[str]) -> tuple[str, int]:
     """What a command prints, and its exit code; it runs in this very process."""
     environment = {"TRIOUTE_BUS": f"127.0.0.1:{router.port}"}
-    result = CliRunner().invoke(main, arguments, prog_name="trioute", env=environment)
+    given = [each.replace("ROUTER/", f"{router.url()}/") for each in arguments]
+    result = CliRunner().invoke(main, given, prog_name="trioute", env=environment)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.output, result.exit_code
 

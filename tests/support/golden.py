@@ -47,6 +47,10 @@ def _nothing(_found: re.Match[str]) -> str:
     return ""
 
 
+def _short(_found: re.Match[str]) -> str:
+    return MASK * 3
+
+
 def _whole(found: re.Match[str]) -> str:
     return MASK * len(found[0])
 
@@ -76,6 +80,8 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     # a busy machine delays deliveries
     (r"(?m)(?<=^delayed over 1 s)  +[\d,]+$", _right),
     # how quickly
+    (r"(?<=, in )[\d.]+(?= s )", _short),
+    (r"(?<=\()[\d.,]+(?=/s\))", _short),
     (r"(?<= )[\d.,]+(?=/s)", _digits),
 )
 
