@@ -30,6 +30,7 @@ from router.management.access import (
     is_reading,
     rights_of,
 )
+from router.management.finding import STEPS_AT_ONCE
 from router.management.operations import answer
 from router.management.requests import (
     BAD_REQUEST,
@@ -53,8 +54,6 @@ ANSWER_TTL_MS: Final = 10_000
 UNTAKEN_ANSWERS: Final = 20
 # Before the next try, where the connection was lost.
 PAUSE_S: Final = 1.0
-# Of how many entities it is told before the router goes on with its work.
-STEPS_AT_ONCE: Final = 32
 # What a body of one value begins with (section 3.2.8).
 AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 

@@ -17,7 +17,7 @@ from router.config.log_settings import with_levels
 from router.config.model import Configuration, Entity
 from router.config.reload import Applied, NotApplied
 from router.errors import AmqpError
-from router.management.desired_state import asker, changeable_of
+from router.management.desired_state import asker, changeable_of, described
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
 from router.management.entities.logs import FIXED, LOG
 from router.management.entity_types import ENTITY_TYPES
@@ -77,7 +77,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     applied = await _apply(router, request, configuration, what)
     is_many = isinstance(request.body, list)
     body = Listed(each.told() for each in made) if is_many else made[0].told()
-    return Answer(body, CREATED, _described("Created", applied))
+    return Answer(body, CREATED, described("Created", applied))
 
 
 async def update(router: RouterView, request: Request) -> Answer:
@@ -103,12 +103,12 @@ async def update(router: RouterView, request: Request) -> Answer:
         new = changed_settings(found.entity_type, old, given)
         wanted = attrs.evolve(configuration, **{entity.attribute: new})
         applied = await _apply(router, request, wanted, entity.name)
-        return Answer(found.told(), OK, _described("OK", applied))
+        return Answer(found.told(), OK, described("OK", applied))
     every, at = _placed(configuration, entity, found)
     new = changed_settings(found.entity_type, found.entity, given)
     wanted = _with(configuration, entity, (*every[:at], new, *every[at + 1 :]))
     applied = await _apply(router, request, wanted, _name_of(found))
-    return Answer(told(found.entity_type, new), OK, _described("OK", applied))
+    return Answer(told(found.entity_type, new), OK, described("OK", applied))
 
 
 async def delete(router: RouterView, request: Request) -> Answer:
@@ -125,7 +125,7 @@ async def delete(router: RouterView, request: Request) -> Answer:
     every, at = _placed(configuration, entity, found)
     wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
     applied = await _apply(router, request, wanted, _name_of(found))
-    return Answer({}, NO_CONTENT, _described("No Content", applied))
+    return Answer({}, NO_CONTENT, described("No Content", applied))
 
 
 CHANGES: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
@@ -229,13 +229,6 @@ async def _apply(router: RouterView, request: Request, wanted: Configuration, of
         raise Refused(BAD_REQUEST, reason) from None
 
 
-def _described(done: str, applied: Applied) -> str:
-    """What was done, and whether it lasts."""
-    if applied.saved is not None or not applied.differences:
-        return done
-    return f"{done}; it is not saved, and lost when the router stops"
-
-
 # What is no configuration, or more than one entity of it.
 
 
@@ -280,7 +273,7 @@ async def _update_log(
             raise Refused(BAD_REQUEST, f"enable: {str(refused)[:LONGEST_REASON]}") from None
     wanted = attrs.evolve(configuration, log=settings)
     applied = await _apply(router, request, wanted, f"log {module.name}")
-    return Answer(found.told(), OK, _described("OK", applied))
+    return Answer(found.told(), OK, described("OK", applied))
 
 
 def _levels(enabled: Any) -> str | None:

@@ -134,16 +134,15 @@ async def _become(
             "count": len(applied.differences),
             "differences": [as_map(each) for each in applied.differences[:MOST_TOLD]],
         },
-        description=_described(applied, is_dry),
+        description="OK; nothing is changed, as asked" if is_dry else described("OK", applied),
     )
 
 
-def _described(applied: Applied, is_dry: bool) -> str:
-    if is_dry:
-        return "OK; nothing is changed, as asked"
-    if not applied.differences or applied.saved is not None:
-        return "OK"
-    return "OK; it is not saved, and lost when the router stops"
+def described(done: str, applied: Applied) -> str:
+    """What was done, and whether it lasts."""
+    if applied.saved is not None or not applied.differences:
+        return done
+    return f"{done}; it is not saved, and lost when the router stops"
 
 
 def _refused(reasons: list[str] | tuple[str, ...]) -> Refused:

@@ -18,12 +18,12 @@ from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.management.agent import (
-    STEPS_AT_ONCE,
     UNTAKEN_ANSWERS,
     encode_answer,
     node_names,
     request_of,
 )
+from router.management.finding import STEPS_AT_ONCE
 from router.management.operations import answer
 from router.management.requests import Answer, Listed, Rows
 
