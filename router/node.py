@@ -12,6 +12,7 @@ import trio
 from router.changing import Changing
 from router.config.model import Configuration, ListenerSettings
 from router.config.saved import Base, Keeper
+from router.control.control import Control
 from router.core.address import UNAVAILABLE
 from router.core.link_names import LinkNames
 from router.core.table import AddressTable
@@ -82,6 +83,9 @@ class Node(Changing):
         traces.log = self.journal.log_frame
         traces.log_all(self.journal.logs_frames())
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
+        self.control = Control(self.exchange.forwarder)
+        self.exchange.listeners.append(self.control.event_received)
+        self.exchange.clocks.append(self.control.look)
         self.readiness = Readiness()
         self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
         self.exposition.collector.log_lines = self.journal.lines_by_level

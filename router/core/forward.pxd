@@ -21,6 +21,7 @@ cdef class Forwarder(Dispenser):
     cdef public object link_names
     cdef public object suspended
     cdef public list dying_nodes
+    cdef public list idle_sessions
     cdef public list moving
     cdef public object observer
     cdef public Intake intake

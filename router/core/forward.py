@@ -19,6 +19,7 @@ from router.amqp.reading import TransferFrame
 from router.core import (
     linking,
     nodes,
+    own_links,
     parting,
     passage,
     refusals,
@@ -65,6 +66,8 @@ class Forwarder(Dispenser):
         self.moving: list[Address] = []
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
+        # sessions of the router's own that are to be ended at the end of the turn
+        self.idle_sessions: list[Session] = []
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
@@ -377,6 +380,8 @@ class Forwarder(Dispenser):
                 replenish_anonymous(item)
         if self.dying_nodes:
             nodes.end_empty(self)
+        if self.idle_sessions:
+            own_links.end_idle(self)
 
     def flow_received(self, link: IncomingLink) -> None:
         """A sender told where it stands: a drain is over, or credit was given back."""

@@ -10,14 +10,26 @@ from typing import Any
 from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
 from router.amqp.types import Symbol
-from router.core import nodes, parting, redelivery, resuming, resumption, stealing, suspended, terms
+from router.core import (
+    nodes,
+    own_links,
+    parting,
+    redelivery,
+    resuming,
+    resumption,
+    stealing,
+    suspended,
+    terms,
+)
 from router.core.address import Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
+    LinkAttached,
     LinkAttachReceived,
     LinkDetached,
     OpenReceived,
+    SessionBegun,
     SessionEnded,
 )
 from router.engine.link import IncomingLink, OutgoingLink
@@ -30,8 +42,14 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
         attach_received(forwarder, connection, event.link)
     elif isinstance(event, LinkDetached):
         parting.link_lost(forwarder, event.link, event)
+        own_links.link_detached(forwarder, event)
+    elif isinstance(event, LinkAttached):
+        own_links.link_attached(forwarder, event.link)
+    elif isinstance(event, SessionBegun):
+        own_links.session_begun(forwarder, event.session)
     elif isinstance(event, SessionEnded):
         forwarder.suspended.session_ended(forwarder, event.session)
+        own_links.session_ended(forwarder, event)
     elif isinstance(event, ConnectionClosed):
         forwarder.suspended.connection_closed(forwarder, connection)
     elif isinstance(event, OpenReceived):

@@ -72,6 +72,10 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     if is_answer:
         if isinstance(link, OutgoingLink):
             link.presettles = int(remote.snd_settle_mode) == 1
+            link.max_message_size = int(remote.max_message_size or UNLIMITED)
+        elif isinstance(link, IncomingLink):
+            link.max_message_size = int(link.attach.max_message_size or 0)
+            link.settles_second = int(remote.rcv_settle_mode) == 1
         if link.state == LinkState.ATTACHED:
             connection.handler.event_received(connection, LinkAttached(link))
         return

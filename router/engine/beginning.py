@@ -192,8 +192,8 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
 def lose_sessions(connection: Any, error: Error | None, by_peer: bool) -> None:
     """The connection ends, for that reason and by whom: every link of every session is lost."""
     for session in list(connection.local_sessions.values()):
-        if session.state == SessionState.MAPPED:
-            if connection.phase != OVER_PHASE:
+        if session.state in (SessionState.MAPPED, SessionState.BEGIN_SENT):
+            if connection.phase != OVER_PHASE and session.state == SessionState.MAPPED:
                 session.write_due()
             _lose_links(session, error, by_peer)
             session.state = int(SessionState.UNMAPPED)

@@ -21,6 +21,7 @@ cdef bytes EMPTY
 @cython.final
 cdef class Session:
     cdef public object connection
+    cdef public object owner
     cdef public Outbox outbox
     cdef public Handler handler
     cdef public unsigned int channel

@@ -39,6 +39,8 @@ class Session:
         self, connection: Any, channel: int, window_limit: int, largest_frame_bytes: int
     ) -> None:
         self.connection = connection
+        # the core's: what it was begun for, None where the peer began it
+        self.owner: Any = None
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler
         self.channel = channel

@@ -16,6 +16,9 @@ class ConnectionSettings:
     """
 
     container_id: str
+    # the name and role of the listener or connector that the connection is of
+    endpoint: str = ""
+    role: str = "normal"
     hostname: str | None = None
     max_frame_size: int = 65536
     channel_max: int = 32767

@@ -35,6 +35,8 @@ def _common_settings(
 ) -> dict[str, Any]:
     return {
         "container_id": container_id,
+        "endpoint": endpoint.name,
+        "role": endpoint.role,
         "max_frame_size": endpoint.max_frame_size,
         "channel_max": endpoint.max_sessions - 1,
         "window_limit": endpoint.max_session_frames,

@@ -182,6 +182,10 @@ class Exchange(Hub):
         # What else wants doing about as often as clocks are looked at, given the time. A task of
         # its own for each would cost more: what a waiting task is made of is made anew each time.
         self.chores: list[Callable[[float], None]] = []
+        # what looks at clocks of its own, in the turn in which they are looked at
+        self.clocks: list[Callable[[float], None]] = []
+        # who else hears of what rarely happens on connections, in the same turn
+        self.listeners: list[Callable[[Connection, object], None]] = []
         self.watch = Watch(lambda: [pump.connection for pump in self.pumps.values()])
         self.chores.append(self.watch.look)
         self._reclaimer = Reclaimer()
@@ -230,6 +234,8 @@ class Exchange(Hub):
     def event_received(self, connection: Connection, event: object) -> None:
         """The core has acted on an event; the connection's pump logs it and acts too."""
         connection.owner.event_received(event)
+        for listener in self.listeners:
+            listener(connection, event)
 
     def before_sending(self) -> None:
         """Grant credit, now that all that came in this turn is known, unless it was too much."""
@@ -280,6 +286,8 @@ class Exchange(Hub):
         suspended = self.forwarder.suspended
         if suspended.next_expiry and suspended.next_expiry <= self.turn.now:
             suspended.expire(self.forwarder)
+        for look in self.clocks:
+            look(self.turn.now)
 
     def tidy(self) -> None:
         """Do the chores, and give memory back that connections have left behind."""

@@ -1,0 +1,1 @@
+"""Who is out there, and where addresses lead: what decides, beside the way of the messages."""

@@ -1,0 +1,77 @@
+"""The containers that the router attaches links to, and the connections that lead to them.
+
+A connection leads to a container where its listener or connector has the role `route-container`.
+It is found by the container-id of the peer's open, or by the name of that listener or connector.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from router.engine.events import ConnectionClosed, ConnectionOpened
+
+ROLE = "route-container"
+
+
+class Watcher(Protocol):
+    """Who wants to know of containers that come and go."""
+
+    def container_came(self, connection: Any) -> None:
+        """A connection to a container is open."""
+
+    def container_left(self, connection: Any) -> None:
+        """A connection to a container is over, and with it its sessions and links."""
+
+
+class Containers:
+    """All connections to containers, in the order in which they came."""
+
+    def __init__(self) -> None:
+        # dictionaries for their order, and because thousands may come and go
+        self._by_id: dict[str, dict[Any, None]] = {}
+        self._by_name: dict[str, dict[Any, None]] = {}
+        self.watchers: list[Watcher] = []
+
+    def find(self, container_id: str | None, connection: str | None) -> list[Any]:
+        """The open connections to the container of this id, or else those of the listener or
+        connector of this name.
+        """
+        if container_id is not None:
+            return list(self._by_id.get(container_id, ()))
+        return list(self._by_name.get(connection or "", ()))
+
+    def is_meant(self, connection: Any, container_id: str | None, name: str | None) -> bool:
+        """Whether `find` would give this connection, as long as it is open."""
+        if container_id is not None:
+            return bool(connection.remote_open.container_id == container_id)
+        return bool(name) and bool(connection.settings.endpoint == name)
+
+    def event_received(self, connection: Any, event: object) -> None:
+        """Note what has come, or has gone."""
+        if connection.settings.role != ROLE:
+            return
+        if isinstance(event, ConnectionOpened):
+            for known, key in self._keys(connection):
+                known.setdefault(key, {})[connection] = None
+            for watcher in self.watchers:
+                watcher.container_came(connection)
+        elif isinstance(event, ConnectionClosed) and self._forget(connection):
+            for watcher in self.watchers:
+                watcher.container_left(connection)
+
+    def _keys(self, connection: Any) -> list[tuple[dict[str, dict[Any, None]], str]]:
+        by_id = (self._by_id, connection.remote_open.container_id)
+        return [by_id, (self._by_name, connection.settings.endpoint)]
+
+    def _forget(self, connection: Any) -> bool:
+        if connection.remote_open is None:
+            return False
+        was_known = False
+        for known, key in self._keys(connection):
+            connections = known.get(key, {})
+            if connection in connections:
+                was_known = True
+                del connections[connection]
+                if not connections:
+                    del known[key]
+        return was_known

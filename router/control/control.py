@@ -1,0 +1,22 @@
+"""What decides where addresses lead, and what hears of connections and clocks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.control.containers import Containers
+
+
+class Control:
+    """The deciding part of one router; `forwarder` is its core."""
+
+    def __init__(self, forwarder: Any) -> None:
+        self.forwarder = forwarder
+        self.containers = Containers()
+
+    def event_received(self, connection: Any, event: object) -> None:
+        """Something rare has happened on a connection; the core has acted on it."""
+        self.containers.event_received(connection, event)
+
+    def look(self, now: float) -> None:
+        """Look at what is due by now, in seconds of the turn's clock."""

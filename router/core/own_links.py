@@ -1,0 +1,119 @@
+"""Links that the router attaches itself, each on a session of its own.
+
+Some brokers tell what is wrong with a link by ending its session, and what is wrong with one link
+must not end another. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.performatives import Attach, Error
+from router.engine import attaching, beginning
+from router.engine.events import LinkDetached, SessionEnded
+from router.engine.link import IncomingLink, Link
+from router.engine.session import Session
+from router.engine.states import LinkState, SessionState
+from router.errors import AmqpError, Scope
+
+
+class OwnLink:
+    """One such link, from its session's begin until it is over.
+
+    What it is for overrides `attached` and `over`, each of which is called once at most. Until it
+    is attached the link has no `owner`; whoever attaches it to an address gives it one.
+    """
+
+    def __init__(self, frame: Attach) -> None:
+        self.frame = frame
+        self.session: Session | None = None
+        self.link: Link | None = None
+        self.is_over = False
+
+    def begin(self, connection: Any) -> None:
+        """Begin the session; the link is attached as soon as the peer has answered.
+
+        Raises `AmqpError` where the connection has no channel left.
+        """
+        self.session = beginning.begin(connection)
+        self.session.owner = self
+
+    def detach(self, closed: bool = True, error: AmqpError | None = None) -> None:
+        """Detach the link, or let it not come to be; `over` is called, unless it was before."""
+        if self.link is not None:
+            attaching.detach(self.link, closed, error)
+        elif self.session is not None and not self.is_over:
+            session, self.is_over = self.session, True
+            forwarder: Any = session.handler
+            self.over(forwarder, beginning.wire_error(error), closed)
+            forwarder.idle_sessions.append(session)
+
+    def attached(self, forwarder: Any) -> None:
+        """The peer has attached the link, which is not over."""
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """The link is detached, or was refused, or is lost with its session or connection.
+
+        What hung on it as its `owner` has left its address by now; `closed` tells a close from a
+        detach, and from a loss.
+        """
+
+
+def session_begun(forwarder: Any, session: Session) -> None:
+    """The peer has answered a begin: attach what the session was begun for."""
+    own = session.owner
+    if not isinstance(own, OwnLink):
+        return
+    if own.is_over:
+        forwarder.idle_sessions.append(session)
+        return
+    try:
+        own.link = attaching.attach(session, own.frame)
+    except AmqpError as error:
+        if error.scope is Scope.CONNECTION:
+            raise
+        _is_over(forwarder, own, beginning.wire_error(error), True)
+
+
+def link_attached(forwarder: Any, link: Link) -> None:
+    """The peer has answered our attach; without its terminus that is a refusal (section 2.6.3)."""
+    own = link.session.owner
+    if not isinstance(own, OwnLink) or own.is_over:
+        return
+    remote = link.remote_attach
+    terminus = remote.source if isinstance(link, IncomingLink) else remote.target
+    if terminus is not None and link.state == LinkState.ATTACHED:
+        own.attached(forwarder)
+
+
+def link_detached(forwarder: Any, event: LinkDetached) -> None:
+    """A link is over; if it was the router's own, so is its session."""
+    own = event.link.session.owner
+    if isinstance(own, OwnLink) and own.link is event.link:
+        _is_over(forwarder, own, event.error, event.closed)
+
+
+def session_ended(forwarder: Any, event: SessionEnded) -> None:
+    """A session is over, perhaps before its link was attached."""
+    own = event.session.owner
+    if isinstance(own, OwnLink):
+        _is_over(forwarder, own, event.error, False)
+
+
+def _is_over(forwarder: Any, own: OwnLink, error: Error | None, closed: bool) -> None:
+    if own.is_over:
+        return
+    own.is_over = True
+    assert own.session is not None
+    # the detach, or the answer to one, has to leave first
+    forwarder.idle_sessions.append(own.session)
+    own.over(forwarder, error, closed)
+
+
+def end_idle(forwarder: Any) -> None:
+    """End the sessions whose links are over; called at the end of a turn."""
+    idle, forwarder.idle_sessions = forwarder.idle_sessions, []
+    for session in idle:
+        if session.state == SessionState.MAPPED:
+            beginning.end(session)
+        # one that is not begun yet is ended when it is
