@@ -10,7 +10,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help run test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus
+        bench fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -57,6 +57,10 @@ tests/interop/node_modules/.package-lock.json: tests/interop/package.json tests/
 prometheus:
 	@sh deploy/build/prometheus.sh
 
+# The brokers that the router is put before.
+brokers:
+	@sh deploy/build/brokers.sh
+
 # Each build has its say, whatever became of the other.
 test: ## the whole suite on both builds, one after the other
 	@status=0; \
@@ -64,14 +68,14 @@ test: ## the whole suite on both builds, one after the other
 	$(MAKE) --no-print-directory test-interpreted || status=1; \
 	exit $$status
 
-test-compiled: env-test interop prometheus ## the suite on the compiled build only
+test-compiled: env-test interop prometheus brokers ## the suite on the compiled build only
 	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
 
 # The benchmark's own tests are the same on either build, and long: they run once, above.
-test-interpreted: env-dev interop prometheus ## the suite on the interpreted build only
+test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
 	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench $(PYTEST_ARGS)
 
-test-pythons: interop prometheus ## the suite, compiled, on every Python in PYTHONS that this machine has
+test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \
 	    python=$$(sh deploy/build/find-python.sh $$version) || continue; \
 	    echo "== Python $$version =="; \
@@ -80,7 +84,7 @@ test-pythons: interop prometheus ## the suite, compiled, on every Python in PYTH
 	        || status=1; \
 	done; exit $$status
 
-test-oldest: interop prometheus ## the suite, compiled, with the oldest dependencies allowed
+test-oldest: interop prometheus brokers ## the suite, compiled, with the oldest dependencies allowed
 	@$(ENVIRONMENT) .venv-test-oldest --build compiled --extra test --oldest
 	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test-oldest/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
 
@@ -95,7 +99,7 @@ format: env-dev ## let ruff lay out the code and mend what it safely can
 	@.venv-dev/bin/ruff check --fix .
 	@.venv-dev/bin/ruff format .
 
-coverage: env-dev interop prometheus ## which lines the suite runs (interpreted build)
+coverage: env-dev interop prometheus brokers ## which lines the suite runs (interpreted build)
 	@.venv-dev/bin/coverage erase
 	@TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/coverage run -m pytest $(PYTEST_ARGS)
 	@.venv-dev/bin/coverage combine --quiet
@@ -129,5 +133,5 @@ docs: env-dev ## write the generated reference pages again
 
 clean: ## remove every environment and cache
 	@rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \
-	    htmlcov tests/interop/node_modules .prometheus
+	    htmlcov tests/interop/node_modules .prometheus .brokers
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,198 @@
+"""Brokers as processes of a test: each with a folder and free ports of its own, killed in the end.
+
+A broker keeps its folder and its ports when it is killed and started again, so that clients find it
+where it was, with what it has stored. Without the programs (`make brokers`) tests skip, loudly, or
+fail where `TRIOUTE_REQUIRE_INTEROP=1` asks for them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from proton import Terminus
+from proton.reactor import SenderOption
+
+from support.ports import free_port, is_open
+from support.proton_peers import ProtonPeers
+from support.rhea_peers import REQUIRED
+
+ROOT = Path(__file__).resolve().parents[2]
+# where `make brokers` puts them
+UNPACKED = ROOT / ".brokers"
+PATIENCE_S = 90.0
+# How long to wait before looking again.
+LOOK_S = 0.05
+
+
+def unpacked(kind: str, name: str) -> Path:
+    """The folder with a broker's programs; without it the test skips or fails."""
+    folder = UNPACKED / kind
+    if (folder / "ready").is_file():
+        return folder
+    reason = f"{name} IS MISSING (run `make brokers`): nothing is tried with it"
+    if os.environ.get(REQUIRED) == "1":
+        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
+    pytest.skip(reason)
+
+
+class _DurableTarget(SenderOption):
+    def apply(self, sender: Any) -> None:
+        sender.target.durability = Terminus.DELIVERIES
+
+
+class Broker(ABC):
+    """A broker on the loopback. `user` and `password` are empty where it wants none."""
+
+    name: ClassVar[str]
+    user: ClassVar[str] = ""
+    password: ClassVar[str] = ""
+    # Whether what it has accepted is still there after it was killed.
+    is_durable: ClassVar[bool] = True
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.port = free_port()
+        self.log = folder / "out.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
+    def command(self) -> list[str | Path]:
+        """The command line that starts it."""
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether the process that was started takes connections."""
+
+    def environment(self) -> Mapping[str, str]:
+        """What is set in its environment, beside what is there."""
+        return {}
+
+    def address(self, queue: str) -> str:
+        """What a client calls a queue that is made as soon as somebody attaches to it."""
+        return queue
+
+    def own_address(self, queue: str) -> str:
+        """What a client calls a queue that exists."""
+        return queue
+
+    def make_queues(self, proton: ProtonPeers, *queues: str) -> list[str]:
+        """Make durable queues; returns what a client calls each of them now that it exists."""
+        client = proton.connect(self.url())
+        for queue in queues:
+            sender = client.sender(self.address(queue), options=_DurableTarget())
+            assert sender.is_attached, sender.condition
+        client.close()
+        return [self.own_address(queue) for queue in queues]
+
+    def make_queue(self, proton: ProtonPeers, queue: str) -> str:
+        """Make a durable queue; returns what a client calls it now that it exists."""
+        return self.make_queues(proton, queue)[0]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        assert self.process is not None
+        return self.process.pid
+
+    def url(self, address: str = "", *, password: str = "") -> str:
+        """An address at this broker, as its users write it."""
+        user = f"{self.user}:{password or self.password}@" if self.user else ""
+        return f"amqp://{user}127.0.0.1:{self.port}/{address}"
+
+    def connector(self, **more: str) -> str:
+        """The configuration of a connector to it, named as the broker is."""
+        lines = [f'name = "{self.name}"', 'host = "127.0.0.1"', f"port = {self.port}"]
+        lines.append('role = "route-container"')
+        if self.user:
+            lines += [f'saslUsername = "{self.user}"', f'saslPassword = "{self.password}"']
+        lines += [f'{name} = "{value}"' for name, value in more.items()]
+        return "\n".join(["[[connector]]", *lines, ""])
+
+    def log_text(self) -> str:
+        """What it has said since it was last started."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def begin_start(self) -> None:
+        """Start it, and do not wait until it is there."""
+        with self.log.open("wb") as said:
+            self.process = subprocess.Popen(
+                [str(part) for part in self.command()],
+                cwd=self.folder,
+                env={**os.environ, **self.environment()},
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                # what it starts in its turn is killed with it
+                start_new_session=True,
+            )
+
+    def wait_ready(self) -> None:
+        """Wait until it takes connections."""
+        assert self.process is not None
+        for _ in range(int(PATIENCE_S / LOOK_S)):
+            if self.is_ready():
+                return
+            try:
+                code = self.process.wait(LOOK_S)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(f"{self.name} ended with {code}:\n{self.log_text()}")
+        raise AssertionError(f"{self.name} did not start:\n{self.log_text()}")
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections; does nothing where it runs."""
+        if not self.is_running:
+            self.begin_start()
+            self.wait_ready()
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def freeze(self) -> None:
+        """Let it do nothing, until `thaw`."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End it for good."""
+        self.kill()
+
+
+class ExampleBroker(Broker):
+    """The broker among Proton's examples: it keeps nothing, and answers exactly what it is told."""
+
+    name = "example"
+    is_durable = False
+
+    def command(self) -> list[str | Path]:
+        """See the class."""
+        script = "usr/share/proton/examples/python/broker.py"
+        folder = unpacked("debian", "Proton's example broker")
+        # the suite's own Proton, so that no other has to be installed
+        return [sys.executable, folder / script, "-a", f"127.0.0.1:{self.port}"]
+
+    def is_ready(self) -> bool:
+        """It says nothing."""
+        return is_open(self.port)
