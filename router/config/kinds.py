@@ -70,6 +70,11 @@ def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
     return Kind(words, read, unit)
 
 
+def phase() -> Kind:
+    """Return the kind of the phases of an address."""
+    return attrs.evolve(whole_number(0, 9, "waypoints"), words="a phase from 0 to 9", unit="")
+
+
 def seconds(high: int, *, zero: str) -> Kind:
     """Return the kind of times in seconds, whole or not, up to `high`; `zero` says what 0 means."""
     words = f"a number of seconds: 0 ({zero}), or from 0.001 to {high}"

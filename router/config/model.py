@@ -250,6 +250,26 @@ class AddressSettings:
             "one has room for it, before its sender hears of it. Not with multicast.",
         ),
     )
+    waypoint: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether messages pass through a waypoint, such as a broker's queue, on their way: "
+            "senders are at phase 0 then, and receivers at phase 1.",
+        ),
+    )
+    ingress_phase: int = attrs.field(
+        default=0,
+        metadata=setting(kinds.phase(), "The phase that senders enter at: before any waypoint, 0."),
+    )
+    egress_phase: int = attrs.field(
+        default=attrs.Factory(lambda self: int(self.waypoint), takes_self=True),
+        metadata=setting(
+            kinds.phase(),
+            "The phase that receivers enter at: behind a chain of waypoints, their number.",
+            default="1 with waypoint, 0 without",
+        ),
+    )
     dead_letter_address: str | None = attrs.field(
         default=None,
         metadata=setting(

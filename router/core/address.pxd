@@ -6,6 +6,8 @@ from router.engine.link cimport IncomingLink, OutgoingLink
 @cython.final
 cdef class Address:
     cdef public str name
+    cdef public int phase
+    cdef public str key
     cdef public int treatment
     cdef public Counters counters
     cdef public list producers

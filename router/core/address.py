@@ -18,12 +18,33 @@ BALANCED = 1
 MULTICAST = 2
 UNAVAILABLE = 3
 
+# Where on its way through an address a message is: 0 as a rule, more behind a waypoint, up to
+# `LAST_PHASE`; those who take what nobody else does are at `FALLBACK`, which is as far behind 0 as
+# the letter F is (Dispatch's annotation has it so).
+LAST_PHASE = 9
+FALLBACK = 22
+
+
+def key_of(name: str, phase: int) -> str:
+    """By what an address is known: its name, and its phase where that is not 0.
+
+    No name begins with a slash, so no client can name the address of another phase.
+    """
+    if phase == 0:
+        return name
+    return f"/fallback/{name}" if phase == FALLBACK else f"/phase {phase}/{name}"
+
 
 class Address:
     """One address in use."""
 
-    def __init__(self, name: str, treatment: int, *, redelivers: bool = True) -> None:
+    def __init__(
+        self, name: str, treatment: int, *, redelivers: bool = True, phase: int = 0
+    ) -> None:
         self.name = name
+        self.phase = phase
+        # what nothing else in use has
+        self.key = key_of(name, phase)
         self.treatment = treatment
         self.counters = Counters()
         self.producers: list[Producer] = []

@@ -30,8 +30,11 @@ def give_up(forwarder: Any, delivery: Any) -> None:
 
 def take(forwarder: Any, delivery: Any) -> bool:
     """Move a delivery that has expired, and is in no queue any more; False where it cannot be."""
-    name = forwarder.table.dead_letter_of(delivery.address.name)
-    address = None if name is None else forwarder.table.in_use(name)
+    table = forwarder.table
+    name = table.dead_letter_of(delivery.address.name)
+    if name is None:
+        return False
+    address = table.in_use(name, table.phase_of(name, is_sender=True))
     if address is None or sizes.is_too_large(address, delivery):
         return False
     forwarder.backlog.forget_ttl(delivery)

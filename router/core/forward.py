@@ -306,8 +306,10 @@ class Forwarder(Dispenser):
         if frame is None:
             return self.table.nowhere
         name = None
+        phase = 0
         if delivery.passage is not None:
             name = delivery.passage.to
+            phase = delivery.passage.phase
         if name is None:
             name = find_to(frame.octets, frame.payload_at, frame.end)
         if name is None:
@@ -317,7 +319,7 @@ class Forwarder(Dispenser):
         if redirected is not None:
             refusals.unaddressed(self, delivery, redirected)
             return None
-        address = self.table.find(name)
+        address = self.table.find(name, phase)
         if address is None:
             refusals.unaddressed(self, delivery, verdicts.NOT_FOUND)
             return None

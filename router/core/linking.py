@@ -14,6 +14,7 @@ from router.core import (
     nodes,
     own_links,
     parting,
+    phases,
     redelivery,
     resuming,
     resumption,
@@ -107,7 +108,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
         dynamic_node_properties=nodes.properties(source, address),
         default_outcome=source.default_outcome,
         outcomes=terms.told(agreed),
-        capabilities=(),
+        capabilities=phases.granted(source),
     )
     suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
@@ -169,6 +170,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         **suspended.lifetime(link.terminus),
         dynamic=target.dynamic,
         dynamic_node_properties=nodes.properties(target, address),
+        capabilities=phases.granted(target),
     )
     suspended.remember(link.terminus, granted)
     # Each is settled as its sender wishes, however its receiver is (docs/decisions/0033).
@@ -207,7 +209,9 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         raise AmqpError(
             Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
         )
-    address = forwarder.table.enter(text)
+    phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
+    takes_rest = not is_sender and not is_own and phases.is_fallback(terminus)
+    address = forwarder.table.enter(text, phase, is_fallback=takes_rest)
     if address is None:
         # the words are Dispatch's, which programs compare; which address it was is beside them
         info = {Symbol("address"): text}

@@ -1,7 +1,8 @@
 """Where a message has passed: the router's own message annotations, under Qpid Dispatch's names.
 
 `x-opt-qd.ingress` names the router where the message came in, `x-opt-qd.trace` all that it has
-passed, in order, and `x-opt-qd.to` the address that it goes to. A router is called `0/` and its id.
+passed, in order, `x-opt-qd.to` the address that it goes to, and `x-opt-qd.phase` at which phase of
+it the message is, if not at 0. A router is called `0/` and its id.
 
 Inside of the router a message carries none of them: what comes in under these names is taken out,
 and kept beside the message if its connection's settings say `honours_annotations`. They are written
@@ -23,11 +24,14 @@ import attrs
 from router.amqp.annotations import PREFIX
 from router.amqp.reading import TransferFrame
 from router.amqp.revision import Entry, change_annotations, encode_entry, take_annotations
+from router.amqp.types import Int
+from router.core.address import LAST_PHASE
 from router.errors import AmqpError
 
 INGRESS: Final = f"{PREFIX}ingress"
 TRACE: Final = f"{PREFIX}trace"
 TO: Final = f"{PREFIX}to"
+PHASE: Final = f"{PREFIX}phase"
 CONNECTION: Final = f"{PREFIX}connection"
 
 
@@ -38,6 +42,7 @@ class Passage:
     ingress: str | None = None
     trace: tuple[str, ...] = ()
     to: str | None = None
+    phase: int = 0
     others: tuple[bytes, ...] = ()
     """Entries under names that begin alike and are not known here."""
 
@@ -71,6 +76,7 @@ def passage_of(entries: tuple[Entry, ...]) -> Passage:
     What cannot be understood, for its type is wrong, is ignored as section 3.2.10 has it.
     """
     ingress = to = None
+    phase = 0
     trace: tuple[str, ...] = ()
     others = []
     for entry in entries:
@@ -82,12 +88,19 @@ def passage_of(entries: tuple[Entry, ...]) -> Passage:
             ingress = value if type(value) is str else ingress
         elif entry.key == TO:
             to = value if type(value) is str else to
+        elif entry.key == PHASE:
+            # whether somebody else takes it is found out at each router
+            phase = int(value) if _is_phase(value) else phase
         elif entry.key == TRACE:
             if type(value) is list and all(type(name) is str for name in value):
                 trace = tuple(value)
         else:
             others.append(entry.octets)
-    return Passage(ingress, trace, to, tuple(others))
+    return Passage(ingress, trace, to, phase, tuple(others))
+
+
+def _is_phase(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_PHASE
 
 
 def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
@@ -105,9 +118,9 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
         number = delivery.incoming.session.connection.number
         entries: tuple[bytes, ...] = (encode_entry(CONNECTION, number),)
     elif passed is None:
-        entries = _fresh_entries(here, delivery.address.name)
+        entries = _fresh_entries(here, delivery.address.name, delivery.address.phase)
     else:
-        entries = _entries(here, delivery.address.name, passed)
+        entries = _entries(here, delivery.address.name, delivery.address.phase, passed)
     try:
         changed = change_annotations(octets, is_own, entries)
     except AmqpError:
@@ -117,9 +130,10 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
     return octets if size > consumer.link.max_message_size else changed
 
 
-def _entries(here: str, to: str, passed: Passage) -> tuple[bytes, ...]:
+def _entries(here: str, to: str, phase: int, passed: Passage) -> tuple[bytes, ...]:
     return (
         *passed.others,
+        *([encode_entry(PHASE, Int(phase))] if phase else []),
         encode_entry(TO, to),
         encode_entry(INGRESS, here if passed.ingress is None else passed.ingress),
         encode_entry(TRACE, [*passed.trace, here]),
@@ -127,9 +141,9 @@ def _entries(here: str, to: str, passed: Passage) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=64)
-def _fresh_entries(here: str, to: str) -> tuple[bytes, ...]:
+def _fresh_entries(here: str, to: str, phase: int) -> tuple[bytes, ...]:
     """What is written on a message that came in here: the same for one after the other."""
-    return _entries(here, to, Passage())
+    return _entries(here, to, phase, Passage())
 
 
 def show(consumer: Any, delivery: Any, frame: TransferFrame) -> TransferFrame:

@@ -80,7 +80,7 @@ def _is_at(terminus: Terminus, address: Any) -> bool:
     """Whether it is this address's; one that nobody else used has been made anew meanwhile."""
     if terminus.address is None or address is None:
         return terminus.address is address
-    return bool(terminus.address.name == address.name)
+    return bool(terminus.address.key == address.key)
 
 
 def _is_reattached(terminus: Terminus, link: Link) -> bool:

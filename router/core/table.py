@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from router.amqp.redirects import Redirect
-from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Address
+from router.core.address import (
+    BALANCED,
+    CLOSEST,
+    FALLBACK,
+    MULTICAST,
+    UNAVAILABLE,
+    Address,
+    key_of,
+)
 from router.core.counters import Counters
 from router.core.patterns import PatternTree, pattern_of
 from router.core.redirects import Redirects
@@ -54,7 +62,8 @@ class AddressRule(NamedTuple):
     """What is configured for the names that a pattern, or prefix, matches.
 
     `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
-    offered to another; `dead_letter`: the name of the address that what has expired goes to.
+    offered to another; `dead_letter`: the name of the address that what has expired goes to;
+    `ingress_phase` and `egress_phase`: where those enter who send, and who receive.
     """
 
     is_prefix: bool
@@ -62,6 +71,8 @@ class AddressRule(NamedTuple):
     treatment: str
     redelivers: bool = True
     dead_letter: str | None = None
+    ingress_phase: int = 0
+    egress_phase: int = 0
 
 
 def _pattern(rule: AddressRule) -> str:
@@ -89,8 +100,9 @@ class AddressTable:
         redirects: Redirects | None = None,
     ) -> None:
         self.redirects = Redirects() if redirects is None else redirects
+        # by `key_of` their names and phases
         self._in_use: dict[str, Address] = {}
-        # the names in use that have become unavailable to whoever does not use them yet
+        # the keys in use that have become unavailable to whoever does not use them yet
         self._closed: set[str] = set()
         self._default = TREATMENTS[default_treatment]
         self._by_pattern: dict[str, AddressRule] = {}
@@ -98,11 +110,14 @@ class AddressTable:
         # how many rules name an address for dead letters; None is for those that name none
         self._dead_letters: Counter[str | None] = Counter()
         self._has_dead_letters = False
+        # how many rules have senders enter at another phase than 0
+        self._ingress_phased = 0
         self.set_rules(rules, default_treatment)
         # the names of nodes that are the router's own, each with the one that stands for it
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
-        # what addresses counted that are no longer in use; those named in `kept` each on its own
+        # what addresses counted that are no longer in use; those whose keys are in `kept` each on
+        # its own
         self.retired = Counters()
         self.kept: dict[str, Counters] = {}
         # where messages go whose address nobody uses; it never has a consumer
@@ -135,15 +150,15 @@ class AddressTable:
             if self._by_pattern.get(same) == rule:
                 del self._by_pattern[same]
                 self._rules.remove(_pattern(rule))
-                self._dead_letters.subtract([rule.dead_letter])
+                self._count(rule, -1)
         for rule in added:
             same = _same(rule)
             if same in self._by_pattern:
                 # of several that match the same, the last one counts
-                self._dead_letters.subtract([self._by_pattern[same].dead_letter])
+                self._count(self._by_pattern[same], -1)
             self._by_pattern[same] = rule
             self._rules.add(_pattern(rule), rule)
-            self._dead_letters.update([rule.dead_letter])
+            self._count(rule, 1)
         self._has_dead_letters = any(
             count for name, count in self._dead_letters.items() if name is not None
         )
@@ -155,6 +170,11 @@ class AddressTable:
             changed.add(_pattern(rule), rule)
         return changed
 
+    def _count(self, rule: AddressRule, by: int) -> None:
+        """A rule came, or went: what is asked for each message is known without a search."""
+        self._dead_letters[rule.dead_letter] += by
+        self._ingress_phased += by * (rule.ingress_phase != 0)
+
     def rules(self) -> Iterator[AddressRule]:
         """The rules that speak for names."""
         return iter(self._by_pattern.values())
@@ -165,9 +185,9 @@ class AddressTable:
         """
         treatment = BALANCED if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
-            self._closed.add(address.name)
+            self._closed.add(address.key)
         else:
-            self._closed.discard(address.name)
+            self._closed.discard(address.key)
         return treatment
 
     def redelivers(self, name: str) -> bool:
@@ -192,7 +212,7 @@ class AddressTable:
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
         """Where links to this name are sent, if anywhere; nobody is sent there by asking."""
-        if not self.redirects.concern_addresses or self._is_own(name):
+        if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.place_of(name, is_sender=is_sender)
 
@@ -232,7 +252,7 @@ class AddressTable:
     def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
         """What to refuse a link to this address with because the address is elsewhere, or None."""
         name = address_name(text)
-        if not self.redirects.concern_addresses or self._is_own(name):
+        if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
         return self.redirects.of_link(name, _path(text), is_sender=is_sender)
 
@@ -241,30 +261,48 @@ class AddressTable:
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
-        return None if self._is_own(name) else self.redirects.of_message(name, _path(text))
+        return None if self.is_here_alone(name) else self.redirects.of_message(name, _path(text))
 
-    def _is_own(self, name: str) -> bool:
-        """Whether the name is that of a node which is here and nowhere else."""
+    def is_here_alone(self, name: str) -> bool:
+        """Whether the name is that of a node which is here and nowhere else: it has no waypoints,
+        and nobody is sent anywhere else for it.
+        """
         if name in self._own_nodes:
             return True
         address = self._in_use.get(name)
         return address is not None and address.is_dynamic
 
-    def enter(self, text: str) -> Address | None:
-        """The address for a link that attaches; None where the treatment is `unavailable`."""
+    def phase_of(self, name: str, *, is_sender: bool) -> int:
+        """The phase at which who sends to this name enters, or who receives from it."""
+        rule = self._rules.match(name)
+        if rule is None or self.is_here_alone(name):
+            return 0
+        return rule.ingress_phase if is_sender else rule.egress_phase
+
+    def enter(self, text: str, phase: int = 0, *, is_fallback: bool = False) -> Address | None:
+        """The address for a link that attaches; None where the treatment is `unavailable`.
+
+        `phase` is that of a link which is told where to enter, or what `phase_of` says; a link
+        that receives what nobody else does enters as a fallback, at no phase.
+        """
         name = address_name(text)
-        address = self._in_use.get(name)
-        if address is None and name in self._own_nodes:
-            name = self._own_nodes[name]
-            address = self._in_use.get(name)
+        key = key_of(name, FALLBACK if is_fallback else phase)
+        address = self._in_use.get(key)
+        if address is None and key in self._own_nodes:
+            name = key = self._own_nodes[key]
+            address = self._in_use.get(key)
         if address is None:
             rule = self._rules.match(name)
             treatment = self._treatment(name, rule)
             if treatment == UNAVAILABLE:
                 return None
-            redelivers = rule is None or rule.redelivers
-            address = self._in_use[name] = Address(name, treatment, redelivers=redelivers)
-        return None if self._closed and name in self._closed else address
+            address = self._in_use[key] = Address(
+                name,
+                treatment,
+                redelivers=rule is None or rule.redelivers,
+                phase=FALLBACK if is_fallback else phase,
+            )
+        return None if self._closed and key in self._closed else address
 
     def enter_dynamic(self, container: str, link: str) -> tuple[str, Address]:
         """A new address for one link: the text to tell the peer, and the address.
@@ -277,19 +315,28 @@ class AddressTable:
         address.is_dynamic = True
         return text, address
 
-    def find(self, text: str) -> Address | None:
-        """Where a single message goes; `nowhere` when the address is not in use."""
-        name = address_name(text)
-        address = self._in_use.get(name)
+    def find(self, text: str, phase: int = 0) -> Address | None:
+        """Where a single message goes; `nowhere` when the address is not in use.
+
+        A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters.
+        """
+        key = name = address_name(text)
+        if phase or self._ingress_phased:
+            key = key_of(name, phase or self.phase_of(name, is_sender=True))
+        address = self._in_use.get(key)
         if address is not None:
-            return None if self._closed and name in self._closed else address
+            return None if self._closed and key in self._closed else address
         if self._own_nodes.get(name, name) != name:
             return self.find(self._own_nodes[name])
         return None if self.treatment(name) == UNAVAILABLE else self.nowhere
 
-    def in_use(self, name: str) -> Address | None:
-        """The address of this name, if it is in use."""
-        return self._in_use.get(name)
+    def in_use(self, name: str, phase: int = 0) -> Address | None:
+        """The address of this name and phase, if it is in use."""
+        return self._in_use.get(key_of(name, phase))
+
+    def is_in_use(self, address: Address) -> bool:
+        """Whether this very address is, and not another one that has taken its place."""
+        return self._in_use.get(address.key) is address
 
     def own_name(self, name: str) -> str:
         """The name that stands for a node of the router's own; any other name is its own."""
@@ -301,10 +348,10 @@ class AddressTable:
             return
         if address.waiting or address.creator:
             return
-        if self._in_use.get(address.name) is address:
-            del self._in_use[address.name]
-            self._closed.discard(address.name)
-            heir = self.kept.get(address.name, self.retired)
+        if self.is_in_use(address):
+            del self._in_use[address.key]
+            self._closed.discard(address.key)
+            heir = self.kept.get(address.key, self.retired)
             heir.add(address.counters)
             # how long it took what left it in this turn is known at the turn's end
             address.heir = heir

@@ -37,7 +37,7 @@ class Treating:
         """Take up other rules, for the addresses in use as well; to be called in a turn."""
         table = self._forwarder.table
         changed = table.change_rules(removed, added, default_treatment)
-        waiting = {each for each in self.pending if table.in_use(each.name) is each}
+        waiting = {each for each in self.pending if table.is_in_use(each)}
         self.pending = [
             each
             for each in table.addresses()
@@ -47,10 +47,8 @@ class Treating:
 
     def go_on(self) -> None:
         """Look again at what had to wait; to be called in a turn, now and then."""
-        in_use = self._forwarder.table.in_use
-        self.pending = [
-            each for each in self.pending if in_use(each.name) is each and not self._treat(each)
-        ]
+        is_in_use = self._forwarder.table.is_in_use
+        self.pending = [each for each in self.pending if is_in_use(each) and not self._treat(each)]
 
     def _treat(self, address: Address) -> bool:
         """Have an address treated as it should be; whether it is."""

@@ -68,7 +68,8 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
     name = address_name(question.address)
     rule = table.rule_of(name)
     treatment = table.treatment(name)
-    address = table.in_use(name) or table.in_use(table.own_name(name))
+    phase = table.phase_of(name, is_sender=question.sends)
+    address = table.in_use(name, phase) or table.in_use(table.own_name(name))
     told = {
         "direction": question.direction,
         "user": question.user,
@@ -81,6 +82,7 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
             for each in router.configuration.listeners
             if not each.http
         ],
+        "phase": phase,
         "rule": None if rule is None else _rule(rule),
         "distribution": TREATMENT_NAMES[treatment if address is None else address.treatment],
         "route": [router.id],
@@ -125,6 +127,8 @@ def _rule(rule: AddressRule) -> dict[str, Any]:
         "pattern": rule.pattern,
         "distribution": rule.treatment,
         "redeliver": rule.redelivers,
+        "ingressPhase": rule.ingress_phase,
+        "egressPhase": rule.egress_phase,
         "deadLetterAddress": rule.dead_letter,
     }
 

@@ -12,7 +12,7 @@ import attrs
 
 from router.config.model import Configuration
 from router.core import watch
-from router.core.address import MULTICAST, Address, Consumer
+from router.core.address import FALLBACK, MULTICAST, Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressTable
@@ -28,7 +28,7 @@ from router.management.trace_streams import Streams
 # one, and those of clients.
 LOCAL: Final = "L"
 REMOTE: Final = "R"
-MOBILE: Final = "M0"
+MOBILE: Final = "M"
 
 # Of how many deliveries that wait at an address it is looked at whose they are.
 LONGEST_LOOK: Final = 1000
@@ -244,7 +244,7 @@ class LinkView:
     def address_key(self) -> str | None:
         """The key of its address; None for an anonymous sender."""
         address = self.link.owner.address
-        return None if address is None else address_key(address.name, self.router.id)
+        return None if address is None else address_key(address, self.router.id)
 
     @property
     def blocked_reason(self) -> str | None:
@@ -300,7 +300,7 @@ class AddressView:
     @property
     def key(self) -> str:
         """What Dispatch calls it."""
-        return address_key(self.address.name, self.router_id)
+        return address_key(self.address, self.router_id)
 
     @property
     def distribution(self) -> str:
@@ -320,9 +320,14 @@ class AddressView:
         return len(self.address.consumers) - self.in_process
 
 
-def address_key(name: str, router_id: str) -> str:
-    """The name of an address behind the letter of its class, as Dispatch's tools take it apart."""
+def address_key(address: Address, router_id: str) -> str:
+    """The name of an address behind the letter of its class, and its phase if it is a client's, as
+    Dispatch's tools take it apart.
+    """
+    name = address.name
     area = "_topo/0/"
+    if address.phase:
+        return f"{MOBILE}{'F' if address.phase == FALLBACK else address.phase}{name}"
     if name.startswith("_local/"):
         return LOCAL + name.removeprefix("_local/")
     if name.startswith(area):
@@ -330,4 +335,4 @@ def address_key(name: str, router_id: str) -> str:
         return (
             LOCAL + name.removeprefix(own) if name.startswith(own) else REMOTE + name[len(area) :]
         )
-    return MOBILE + name
+    return f"{MOBILE}0{name}"

@@ -47,12 +47,17 @@ class AddressLabels:
         without = (
             address
             for address in self.table.addresses()
-            if address.name not in kept
+            if address.key not in kept
             and not _is_passing(address)
-            and not self.table.is_own_node(address.name)
+            and not is_own_node(self.table, address)
         )
         for address in heapq.nlargest(free, without, key=_deliveries):
-            kept[address.name] = Counters()
+            kept[address.key] = Counters()
+
+
+def is_own_node(table: AddressTable, address: Address) -> bool:
+    """Whether it is a node of the router's own, and no phase that somebody gave its name."""
+    return address.phase == 0 and table.is_own_node(address.name)
 
 
 def _is_passing(address: Address) -> bool:
@@ -63,15 +68,16 @@ def _deliveries(address: Address) -> int:
     return address.counters.ingress + address.counters.egress
 
 
-def label_of(name: str) -> str:
+def label_of(key: str) -> str:
     """What an address is called in metrics: never the same for two, and never `other`.
 
     With a slash before it an address is still the same one, so the two names that would be taken
-    for something else, `other` and the empty one, are written with it.
+    for something else, `other` and the empty one, are written with it. A phase other than 0 stands
+    before the name, also behind a slash.
     """
-    if name in (OTHER, ""):
-        return f"/{name}"
-    return shortened(name)
+    if key in (OTHER, ""):
+        return f"/{key}"
+    return shortened(key)
 
 
 def shortened(text: str) -> str:

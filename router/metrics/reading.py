@@ -21,7 +21,7 @@ from router.engine.link import IncomingLink
 from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
-from router.metrics.labels import OTHER, AddressLabels, label_of
+from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.observed import Carried, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
@@ -171,19 +171,19 @@ def read_in_steps(
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
     other.add(table.nowhere)
-    labelled = {name: AddressReading(label_of(name)) for name in table.kept}
-    for name, counters in table.kept.items():
-        labelled[name].counters.add(counters)
+    labelled = {key: AddressReading(label_of(key)) for key in table.kept}
+    for key, counters in table.kept.items():
+        labelled[key].counters.add(counters)
     connections = _Connections(observed, connection_labels.late)
     dynamic = own = named = 0
     for count, address in enumerate(table.addresses(), 1):
-        found = labelled.get(address.name, other)
+        found = labelled.get(address.key, other)
         found.add(address)
         if found is not other:
             found.blocked_by = survey.address(address).flow_reason
         if address.is_dynamic:
             dynamic += 1
-        elif table.is_own_node(address.name):
+        elif is_own_node(table, address):
             # it has one receiver, the router, which is no client
             own += 1
             other.consumers -= len(address.consumers)

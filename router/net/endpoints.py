@@ -97,6 +97,8 @@ def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
             one.distribution,
             one.redeliver,
             one.dead_letter_address and address_name(one.dead_letter_address),
+            one.ingress_phase,
+            one.egress_phase,
         )
         for one in settings
     ]

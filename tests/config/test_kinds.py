@@ -15,6 +15,7 @@ from router.config.secret import Secret
 KINDS = {
     "flag": kinds.flag(),
     "whole_number": kinds.whole_number(1, 10, "frames"),
+    "phase": kinds.phase(),
     "seconds": kinds.seconds(100, zero="never"),
     "choice": kinds.choice(("closest", "balanced")),
     "text": kinds.text(5),
@@ -34,6 +35,8 @@ KINDS = {
 TAKEN = [
     ("flag", True, True),
     ("flag", False, False),
+    ("phase", 0, 0),
+    ("phase", 9, 9),
     ("whole_number", 1, 1),
     ("whole_number", 10, 10),
     ("seconds", 0, 0.0),
@@ -65,6 +68,10 @@ TAKEN = [
 REFUSED = [
     ("flag", 1),
     ("flag", "yes"),
+    ("phase", -1),
+    ("phase", 10),
+    ("phase", True),
+    ("phase", "0"),
     ("whole_number", 0),
     ("whole_number", 11),
     ("whole_number", True),
@@ -161,6 +168,7 @@ def test_nothing_but_refused_leaves(kind: Kind, value: object) -> None:
     ("kind", "words"),
     [
         ("flag", "true or false"),
+        ("phase", "a phase from 0 to 9"),
         ("whole_number", "a whole number of frames from 1 to 10"),
         ("seconds", "a number of seconds: 0 (never), or from 0.001 to 100"),
         ("choice", '"closest" or "balanced"'),

@@ -54,12 +54,12 @@ COME = [
     encode_entry(INGRESS, "0/far"),
     encode_entry(TRACE, ["0/far", "0/near"]),
     encode_entry(TO, "elsewhere"),
-    encode_entry("x-opt-qd.phase", 1),
+    encode_entry("x-opt-qd.stream", 1),
 ]
 # as they leave, of a message that came with nothing that counts
 FRESH = [encode_entry(TO, "q"), encode_entry(INGRESS, HERE), encode_entry(TRACE, [HERE])]
 EXTENDED = [
-    encode_entry("x-opt-qd.phase", 1),
+    encode_entry("x-opt-qd.stream", 1),
     encode_entry(TO, "q"),
     encode_entry(INGRESS, "0/far"),
     encode_entry(TRACE, ["0/far", "0/near", HERE]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from router.core.address import BALANCED, FALLBACK, Address
 from router.management import views
 from router.management.views import address_key
 
@@ -13,18 +14,21 @@ from support.loopback import dialled, running_node
 
 
 @pytest.mark.parametrize(
-    ("name", "key"),
+    ("name", "phase", "key"),
     [
-        ("q", "M0q"),
-        ("$management", "M0$management"),
-        ("_local/q", "Lq"),
-        ("_topo/0/solo/temp.1", "Ltemp.1"),
-        ("_topo/0/other/temp.1", "Rother/temp.1"),
-        ("_topo/q", "M0_topo/q"),
+        ("q", 0, "M0q"),
+        ("$management", 0, "M0$management"),
+        ("_local/q", 0, "Lq"),
+        ("_topo/0/solo/temp.1", 0, "Ltemp.1"),
+        ("_topo/0/other/temp.1", 0, "Rother/temp.1"),
+        ("_topo/q", 0, "M0_topo/q"),
+        ("q", 1, "M1q"),
+        ("q", 9, "M9q"),
+        ("q", FALLBACK, "MFq"),
     ],
 )
-def test_keys_begin_with_the_letter_of_the_class(name: str, key: str) -> None:
-    assert address_key(name, "solo") == key
+def test_keys_begin_with_the_letter_of_the_class(name: str, phase: int, key: str) -> None:
+    assert address_key(Address(name, BALANCED, phase=phase), "solo") == key
 
 
 async def test_links_of_clients_are_seen_and_those_of_the_router_are_not() -> None:

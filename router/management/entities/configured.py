@@ -94,7 +94,7 @@ CONFIGURED_ADDRESS: Final = _type(
     "address",
     _name,
     _name,
-    *("waypoint", "ingressPhase", "egressPhase", "priority", "enableFallback"),
+    *("priority", "enableFallback"),
 )
 
 CONFIGURED_REDIRECT: Final = _type(
