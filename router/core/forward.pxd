@@ -20,6 +20,7 @@ cdef class Forwarder(Dispenser):
     cdef public object table
     cdef public object link_names
     cdef public object suspended
+    cdef public object link_routes
     cdef public list dying_nodes
     cdef public list idle_sessions
     cdef public list moving

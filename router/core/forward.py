@@ -33,6 +33,7 @@ from router.core.credit import replenish, replenish_anonymous
 from router.core.dispensing import Dispenser
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
+from router.core.link_routes import LinkRoutes
 from router.core.redelivery import Redelivery
 from router.core.suspended import Suspended
 from router.core.table import AddressTable
@@ -62,6 +63,7 @@ class Forwarder(Dispenser):
         self.table = table
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
+        self.link_routes = LinkRoutes(table, turn)
         # addresses that something came in for in this turn
         self.moving: list[Address] = []
         # dynamic nodes that go with their last message

@@ -48,7 +48,7 @@ def address_name(text: str) -> str:
     return _AUTHORITY.sub("", text).lstrip("/").rstrip("/.")
 
 
-def _path(text: str) -> str:
+def path_of(text: str) -> str:
     """An address text without the scheme and authority, which are those of this router."""
     return _AUTHORITY.sub("", text)
 
@@ -254,14 +254,14 @@ class AddressTable:
         name = address_name(text)
         if not self.redirects.concern_addresses or self.is_here_alone(name):
             return None
-        return self.redirects.of_link(name, _path(text), is_sender=is_sender)
+        return self.redirects.of_link(name, path_of(text), is_sender=is_sender)
 
     def redirect_message(self, text: str) -> bytes | None:
         """The outcome of a single message to this address, if the address is elsewhere."""
         if not self.redirects.concern_addresses:
             return None
         name = address_name(text)
-        return None if self.is_here_alone(name) else self.redirects.of_message(name, _path(text))
+        return None if self.is_here_alone(name) else self.redirects.of_message(name, path_of(text))
 
     def is_here_alone(self, name: str) -> bool:
         """Whether the name is that of a node which is here and nowhere else: it has no waypoints,

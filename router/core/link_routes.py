@@ -1,0 +1,403 @@
+"""Link routes: to which container a peer's link is forwarded, by the address that it names.
+
+What a route is for is configured, or asked for by the container itself; which connections lead to
+its containers, `router.control.link_routes` says. Of several routes that match an address the most
+specific one speaks, as with treatments; several with one pattern are one route with the containers
+of all of them (docs/decisions/0048-link-routes.md). None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import attrs
+
+from router.amqp.performatives import Coordinator
+from router.amqp.types import Symbol
+from router.core.patterns import PatternTree, pattern_of
+from router.core.table import AddressTable, address_name, path_of
+from router.engine.link import IncomingLink
+from router.engine.states import ConnectionState
+from router.errors import AmqpError, Scope
+
+IN = "in"
+OUT = "out"
+CONTAINER_ROLE = "route-container"
+# the address that a link to a transaction coordinator is routed by
+COORDINATOR = "$coordinator"
+# By which a peer asks for a dynamic node at a container, or for the coordinator of that name.
+ASKED_ADDRESS = Symbol("x-opt-qd.address")
+# Dispatch's, as are the words, which programs compare.
+NO_ROUTE = "qd:no-route-to-dest"
+NO_ROUTE_WORDS = "No route to the destination node"
+# A container that refused a link is asked last for so long.
+REST_S = 5.0
+
+
+class Rule(NamedTuple):
+    """One link route as somebody asked for it.
+
+    `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
+    containers are those of `container_id`, or at the listener or connector named `connection`, or
+    the one whose `scope` it is: the connection that asked for it. The address at the container is
+    without `del_prefix`, where it begins with that, and then behind `add_prefix`.
+    """
+
+    name: str
+    direction: str
+    is_prefix: bool
+    pattern: str
+    container_id: str | None = None
+    connection: str | None = None
+    add_prefix: str = ""
+    del_prefix: str = ""
+    scope: Any = None
+
+    @property
+    def whole_pattern(self) -> str:
+        """The pattern that says the same as the prefix, if it is one."""
+        return pattern_of(self.pattern) if self.is_prefix else self.pattern
+
+    def outward(self, text: str) -> str:
+        """The address at the container of what a peer calls `text`."""
+        path = path_of(text)
+        if self.del_prefix and path.startswith(self.del_prefix) and path != self.del_prefix:
+            path = path[len(self.del_prefix) :]
+        return self.add_prefix + path
+
+    def inward(self, text: str) -> str:
+        """What a peer calls the address that is `text` at the container."""
+        if self.add_prefix and text.startswith(self.add_prefix) and text != self.add_prefix:
+            text = text[len(self.add_prefix) :]
+        return self.del_prefix + text
+
+
+@attrs.define(eq=False)
+class Lane:
+    """A connection to a container, as one link route uses it."""
+
+    connection: Any
+    links: int = 0
+    # when it was chosen last, in the order of all choices
+    chosen: int = 0
+    # when it refused a link last, by the turn's clock
+    refused_at: float = float("-inf")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether links can be attached over it."""
+        return bool(self.connection.state == ConnectionState.OPENED)
+
+
+@attrs.define(eq=False)
+class Way:
+    """A link route that there is: its rule, and its containers' connections."""
+
+    rule: Rule
+    lanes: dict[Any, Lane] = attrs.Factory(dict)
+    # links that were forwarded, and of these those that their containers refused
+    placed: int = 0
+    refused: int = 0
+    # in words, when a container refused last; empty where none has
+    last_refusal: str = ""
+    last_refusal_at: float = 0.0
+
+    @property
+    def links(self) -> int:
+        """How many links are forwarded by it now."""
+        return sum(lane.links for lane in self.lanes.values())
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a container of it is there."""
+        return bool(self.lanes)
+
+
+@attrs.frozen(eq=False)
+class Placed:
+    """Where a peer's link was forwarded to: `asked` is what it called the address, `sent` what the
+    container was told; both are None where there is none.
+    """
+
+    route: Route
+    way: Way
+    lane: Lane
+    asked: str | None
+    sent: str | None
+    is_coordinator: bool
+
+
+class Route:
+    """All link routes of one pattern in one direction."""
+
+    def __init__(self, owner: LinkRoutes, pattern: str, direction: str) -> None:
+        self.pattern = pattern
+        self.direction = direction
+        self.ways: list[Way] = []
+        self._owner = owner
+
+    @property
+    def containers(self) -> int:
+        """How many connections lead to its containers."""
+        return len({connection for way in self.ways for connection in way.lanes})
+
+    def lanes_for(self, peer: Any) -> Iterator[tuple[Way, Lane]]:
+        """What a link of this peer's connection could be forwarded by now.
+
+        Never back to where it came from: that would come again, and again.
+        """
+        for way in self.ways:
+            for connection, lane in way.lanes.items():
+                if lane.is_open and not _is_same(connection, peer):
+                    yield way, lane
+
+    def place(self, link: Any) -> tuple[Any, str | None]:
+        """Choose a container for a peer's link: its connection, and the address to send on.
+
+        The address is None where the link names none. The link counts from now on as forwarded,
+        until `LinkRoutes.left`. Raises `AmqpError` where no container is there.
+        """
+        return self._owner.place(self, link)
+
+
+class LinkRoutes:
+    """All link routes of a router.
+
+    Whoever forwards a link asks `route_of` and `Route.place`, says `refused` if the container has
+    refused it, and in any case `left`, once, when it is over.
+    """
+
+    def __init__(self, table: AddressTable, turn: Any) -> None:
+        self._table = table
+        self._turn = turn
+        self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
+        self._routes: dict[tuple[str, str], Route] = {}
+        self._placed: dict[Any, Placed] = {}
+        # by a peer's connection: how many of its links, and of its coordinator links, are forwarded
+        # over which connections
+        self._links_of: dict[Any, Counter[Any]] = {}
+        self._coordinators_of: dict[Any, Counter[Any]] = {}
+        self._choices = 0
+
+    # What there is.
+
+    def __len__(self) -> int:
+        return sum(len(route.ways) for route in self._routes.values())
+
+    def routes(self) -> Iterator[Route]:
+        """The routes, each with what all link routes of its pattern have."""
+        return iter(list(self._routes.values()))
+
+    def ways(self) -> Iterator[Way]:
+        """The link routes."""
+        return (way for route in self.routes() for way in route.ways)
+
+    def add(self, rule: Rule) -> Way:
+        """From now on links that match are forwarded, though there is no container yet."""
+        key = _key(rule)
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = Route(self, rule.whole_pattern, rule.direction)
+            self._trees[rule.direction].add(route.pattern, route)
+        way = Way(rule)
+        route.ways.append(way)
+        return way
+
+    def remove(self, way: Way) -> None:
+        """From now on no link is forwarded by this one; those that are stay."""
+        key = _key(way.rule)
+        route = self._routes[key]
+        route.ways.remove(way)
+        if not route.ways:
+            del self._routes[key]
+            self._trees[route.direction].remove(route.pattern)
+
+    def open(self, way: Way, connection: Any) -> None:
+        """A connection leads to a container of this link route."""
+        if connection not in way.lanes:
+            way.lanes[connection] = Lane(connection)
+
+    def close(self, way: Way, connection: Any) -> None:
+        """A connection does so no more."""
+        way.lanes.pop(connection, None)
+
+    # Whose a link is.
+
+    def route_of(self, link: Any) -> Route | None:
+        """The route of a peer's attach; None where its address is this router's business.
+
+        Raises `AmqpError` for a dynamic node that is to be at a container where none matches.
+        """
+        settings = link.session.connection.settings
+        if settings.is_own:
+            return None
+        is_sender = isinstance(link, IncomingLink)
+        terminus = link.remote_attach.target if is_sender else link.remote_attach.source
+        if terminus is None:
+            return None
+        if isinstance(terminus, Coordinator):
+            return self._coordinator(link) if self._routes else None
+        if terminus.dynamic:
+            asked = (terminus.dynamic_node_properties or {}).get(ASKED_ADDRESS)
+            if not isinstance(asked, str):
+                return None
+            route = self._match(address_name(asked), is_sender=is_sender)
+            if route is None:
+                raise _no_route(asked)
+            return route
+        if not self._routes or not terminus.address:
+            return None
+        return self.find(terminus.address, is_sender=is_sender)
+
+    def find(self, text: str, *, is_sender: bool) -> Route | None:
+        """The route of peers' senders to this address, or receivers from it, if there is one.
+
+        An address that is redirected has none, nor has a node that is here, unless a route names
+        that very one.
+        """
+        if not self._routes:
+            return None
+        name = address_name(text)
+        route = self._match(name, is_sender=is_sender)
+        if route is None:
+            return None
+        if self._table.is_here_alone(name) and address_name(route.pattern) != name:
+            return None
+        if self._table.place_of(name, is_sender=is_sender) is not None:
+            return None
+        return route
+
+    def _match(self, name: str, *, is_sender: bool) -> Route | None:
+        return self._trees[IN if is_sender else OUT].match(name)
+
+    def _coordinator(self, link: Any) -> Route | None:
+        """The route to the coordinator that a link is for: there may be one for what its peer says,
+        or is known by, besides the one for all others.
+        """
+        usual = self._match(COORDINATOR, is_sender=True)
+        for name in _coordinator_names(link):
+            route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
+            if route is not None and route is not usual:
+                return route
+        return usual
+
+    # Links that are forwarded.
+
+    def place(self, route: Route, link: Any) -> tuple[Any, str | None]:
+        """Choose a container for a link; see `Route.place`.
+
+        The transaction of a peer is at one container, so its links go there if they can. Otherwise
+        a container that refused of late comes last, then the one with the fewest links is taken,
+        and of these the one that was not chosen for longest.
+        """
+        peer = link.session.connection
+        is_sender = isinstance(link, IncomingLink)
+        terminus = link.remote_attach.target if is_sender else link.remote_attach.source
+        is_coordinator = isinstance(terminus, Coordinator)
+        links = self._links_of.get(peer, _NONE)
+        coordinators = self._coordinators_of.get(peer, _NONE)
+        now = self._turn.now
+
+        def rank(candidate: tuple[Way, Lane]) -> tuple[int, bool, int, int, int]:
+            lane = candidate[1]
+            return (
+                0 if is_coordinator else -coordinators[lane.connection],
+                now - lane.refused_at < REST_S,
+                -links[lane.connection] if is_coordinator else 0,
+                lane.links,
+                lane.chosen,
+            )
+
+        asked = None if is_coordinator else terminus.address
+        way, lane = min(route.lanes_for(peer), key=rank, default=(None, None))
+        if way is None or lane is None:
+            raise _no_route(COORDINATOR if is_coordinator else asked)
+        sent = None if asked is None else way.rule.outward(asked)
+        self._placed[link] = Placed(route, way, lane, asked, sent, is_coordinator)
+        self._choices += 1
+        lane.chosen = self._choices
+        lane.links += 1
+        way.placed += 1
+        self._links_of.setdefault(peer, Counter())[lane.connection] += 1
+        if is_coordinator:
+            self._coordinators_of.setdefault(peer, Counter())[lane.connection] += 1
+        return lane.connection, sent
+
+    def placed(self, link: Any) -> Placed | None:
+        """Where a peer's link was forwarded to, while it is."""
+        return self._placed.get(link)
+
+    def told(self, link: Any, text: str | None) -> str | None:
+        """What to tell a peer of the address that the container has answered with."""
+        placed = self._placed.get(link)
+        if placed is None or text is None or text == placed.sent:
+            return text if placed is None or text is None else placed.asked
+        return placed.way.rule.inward(text)
+
+    def refused(self, link: Any, condition: str, description: str = "") -> None:
+        """The container has refused a link; it is asked last for a while."""
+        placed = self._placed.get(link)
+        if placed is None:
+            return
+        way = placed.way
+        way.refused += 1
+        way.last_refusal = f"{condition}: {description}" if description else condition
+        way.last_refusal_at = self._turn.now
+        placed.lane.refused_at = self._turn.now
+
+    def left(self, link: Any) -> None:
+        """A link is over that was forwarded; nothing happens where it was not."""
+        placed = self._placed.pop(link, None)
+        if placed is None:
+            return
+        placed.lane.links -= 1
+        peer, connection = link.session.connection, placed.lane.connection
+        _subtract(self._links_of, peer, connection)
+        if placed.is_coordinator:
+            _subtract(self._coordinators_of, peer, connection)
+
+
+_NONE: Counter[Any] = Counter()
+
+
+def _subtract(counts: dict[Any, Counter[Any]], peer: Any, connection: Any) -> None:
+    mine = counts[peer]
+    mine[connection] -= 1
+    if not mine[connection]:
+        del mine[connection]
+        if not mine:
+            del counts[peer]
+
+
+def _key(rule: Rule) -> tuple[str, str]:
+    """What is equal for rules that match the same."""
+    return rule.direction, rule.whole_pattern.strip("/.").replace(".", "/")
+
+
+def _is_same(connection: Any, peer: Any) -> bool:
+    """Whether a connection leads to where a peer is: to itself, or to its container."""
+    if connection is peer:
+        return True
+    if peer.settings.role != CONTAINER_ROLE or connection.settings.role != CONTAINER_ROLE:
+        # clients may well call themselves alike
+        return False
+    return bool(peer.remote_open.container_id == connection.remote_open.container_id)
+
+
+def _coordinator_names(link: Any) -> Iterator[str]:
+    """What a link to a coordinator may be known by: what it says itself, the host that its peer has
+    named in open, the user, and the listener, in this order.
+    """
+    connection = link.session.connection
+    asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)
+    hostname = connection.remote_open.hostname
+    for name in (asked, hostname, connection.user, connection.settings.endpoint):
+        if isinstance(name, str) and name:
+            yield address_name(name)
+
+
+def _no_route(text: str | None) -> AmqpError:
+    info = None if text is None else {Symbol("address"): text}
+    return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK, info)
