@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from router.config.load import load_configuration
+from router.cli.run import WEAKER_SECURITY
+from router.config.load import load_file
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import (
     AddressSettings,
@@ -15,25 +16,39 @@ from router.config.model import (
     ConnectorSettings,
     ListenerSettings,
 )
+from router.config.qdrouterd.reading import NotMoved
+from router.config.qdrouterd.report import FLAG
 from router.config.router_settings import RouterSettings
 from router.net.first_frames import find_too_long
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
-    """Say everything that is wrong in the configuration FILE.
+@click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
+def check(file: Path, weaker_security: bool) -> None:
+    """Say everything that is wrong in the configuration FILE: TOML, or one of Dispatch's.
 
-    Exits with 0 and a summary where nothing is, and with 1 and one line for each mistake otherwise.
+    Of Dispatch's it says as well what is not supported, what that means, and what is ignored.
+
+    Exits with 0 and a summary where the router would start with it, and with 1 and one line for
+    each mistake otherwise.
     """
     try:
-        configuration = load_configuration(file, [find_too_long])
+        loaded = load_file(file, [find_too_long], weaker_security=weaker_security)
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes:
             click.echo(str(mistake))
+        if isinstance(invalid, NotMoved):
+            for line in invalid.report.lines():
+                click.echo(line)
         raise SystemExit(1) from None
-    click.echo(f"{file}: nothing is wrong")
-    for line in format_summary(configuration):
+    if loaded.report is None:
+        click.echo(f"{file}: nothing is wrong")
+    else:
+        click.echo(f"{file}: a file of Dispatch's; {loaded.report.summary()}")
+        for line in loaded.report.lines():
+            click.echo(line)
+    for line in format_summary(loaded.configuration):
         click.echo(line)
 
 

@@ -17,6 +17,7 @@ import trio
 from router import __version__
 from router.build import data_plane
 from router.cli.starting import Beginning, begin, read_again, tell_beginning, tell_end
+from router.config.qdrouterd.report import FLAG
 from router.config.saved import Preference
 from router.endpoints import Listening
 from router.errors import ConfigurationError
@@ -30,6 +31,10 @@ EXIT_RUNTIME = 3
 COLLECT_EVERY = 20_000
 # How often the log says how many lines were left out of it.
 REPORT_EVERY_S = 5.0
+WEAKER_SECURITY = (
+    "Start with a file of Dispatch's even where it asks for TLS, authentication or policies that "
+    "are not supported, and run without them."
+)
 
 
 @click.command()
@@ -52,13 +57,18 @@ REPORT_EVERY_S = 5.0
     help="Which counts where the configuration file was edited after changes were saved. "
     "[default: neither; the router says what is different and does not start]",
 )
-def run(file: Path | None, state: Path | None, prefer: Preference | None) -> None:
+@click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
+def run(
+    file: Path | None, state: Path | None, prefer: Preference | None, weaker_security: bool
+) -> None:
     """Run a router until SIGTERM or SIGINT; a second signal stops it at once.
+
+    The configuration file is TOML, or one of Dispatch's (qdrouterd.conf).
 
     SIGHUP has it read its configuration file, and its users files, again, under traffic.
     """
     try:
-        beginning = begin(file, state, prefer)
+        beginning = begin(file, state, prefer, weaker_security=weaker_security)
     except ConfigurationError as error:
         click.echo(str(error), err=True)
         sys.exit(EXIT_CONFIGURATION)

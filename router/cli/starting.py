@@ -33,11 +33,17 @@ class Beginning:
     put_aside: bool = False
 
 
-def begin(file: Path | None, state: Path | None, prefer: Preference | None) -> Beginning:
+def begin(
+    file: Path | None,
+    state: Path | None = None,
+    prefer: Preference | None = None,
+    *,
+    weaker_security: bool = False,
+) -> Beginning:
     """Read what is to be run. Raises `router.errors.ConfigurationError`, and `OSError` where what
     is changed cannot be kept in `state`.
     """
-    base = load_base(file, [find_too_long])
+    base = load_base(file, [find_too_long], weaker_security=weaker_security)
     if state is None:
         return Beginning(base, Start(base.configuration))
     _check_place(state, file)
@@ -68,6 +74,7 @@ def _check_place(state: Path, file: Path | None) -> None:
 def tell_beginning(beginning: Beginning) -> None:
     """Have the log say what is run that is not in the configuration file."""
     base, differences = beginning.base, beginning.start.differences
+    _tell_report(base)
     if beginning.put_aside:
         log.warning("what was saved is put aside, and the file is run", file=base.source)
     if differences and beginning.keeper is not None:
@@ -78,6 +85,16 @@ def tell_beginning(beginning: Beginning) -> None:
             differences=len(differences),
         )
         _tell_each("saved", differences)
+
+
+def _tell_report(base: Base) -> None:
+    """Have the log say what a file of Dispatch's asks for and does not get."""
+    if base.report is None:
+        return
+    log.info("Dispatch's configuration is run", file=base.source, found=base.report.summary())
+    for sort in ("guard", "missing"):
+        for remark in base.report.of(sort)[:MOST_LOGGED]:
+            log.warning("not supported", what=remark.shown(base.source))
 
 
 def tell_end(node: Node) -> None:
@@ -116,7 +133,10 @@ async def read_again(node: Node, file: Path | None) -> None:
         log.warning("not read again: there is no configuration file")
         return
     try:
-        base = await trio.to_thread.run_sync(load_base, file, [find_too_long])
+        accepted = node.base.weaker_security
+        base = await trio.to_thread.run_sync(
+            lambda: load_base(file, [find_too_long], weaker_security=accepted)
+        )
         applied = await _applied(node, base)
     except InvalidConfiguration as invalid:
         for mistake in invalid.mistakes[:MOST_LOGGED]:
@@ -126,3 +146,4 @@ async def read_again(node: Node, file: Path | None) -> None:
             log.error("configuration refused", reason=reason)
     else:
         log.info("configuration read again", file=str(file), differences=len(applied.differences))
+        _tell_report(base)

@@ -1,8 +1,7 @@
-"""From a TOML file to a `Configuration`, or to every mistake in it at once.
+"""From a file to a `Configuration`, or to every mistake in it at once.
 
-The way: tomllib reads the text, cattrs structures the data into the model and collects what each
-kind refused, and the cross checks look at what is left. A value that was refused is taken out
-before they run, so that they neither stop at it nor repeat it.
+The file is TOML, or one of Dispatch's; which of them it is, its content says
+(`router.config.qdrouterd.form`).
 """
 
 from __future__ import annotations
@@ -11,35 +10,67 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
-from router.config.checks import Check, find_contradictions, users_file_mistakes
-from router.config.mistakes import (
-    Finding,
-    InvalidConfiguration,
-    Mistake,
-    Path as DataPath,
-    format_path,
-)
+from router.config.building import build
+from router.config.checks import Check
+from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath
 from router.config.model import Configuration
-from router.config.positions import line_of, locate
-from router.config.structure import structure, value_at
+from router.config.positions import locate
+from router.config.qdrouterd.form import form_of
+from router.config.qdrouterd.reading import parse_dispatch
+from router.config.qdrouterd.report import Report
 
 DEFAULT_SOURCE: Final = "the default configuration"
 
 _TOML_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
+@attrs.frozen
+class Loaded:
+    """What a file says; the report is of a file of Dispatch's, and None for TOML."""
+
+    configuration: Configuration
+    report: Report | None = None
+
+
 def load_configuration(path: Path, further: Iterable[Check] = ()) -> Configuration:
+    """Read the configuration file at `path`; see `load_file`."""
+    return load_file(path, further).configuration
+
+
+def load_file(
+    path: Path, further: Iterable[Check] = (), *, weaker_security: bool = False
+) -> Loaded:
     """Read the configuration file at `path`; files that it names are relative to its folder.
 
-    `further` finds what is wrong by what this part of the router does not know. Raises
-    InvalidConfiguration with every mistake found, also when the file cannot be read.
+    `further` finds what is wrong by what this part of the router does not know, and
+    `weaker_security` takes a file of Dispatch's even where not all of what keeps it secure can be
+    had. Raises InvalidConfiguration with every mistake found, also when the file cannot be read.
     """
+    text, source = read_text(path), str(path)
+    form = form_of(text, path.suffix)
+    if form == "toml":
+        configuration = parse_configuration(
+            text, source=source, folder=path.parent, further=further
+        )
+        return Loaded(configuration)
+    moved = parse_dispatch(
+        text,
+        form,
+        source=source,
+        folder=path.parent,
+        further=further,
+        weaker_security=weaker_security,
+    )
+    return Loaded(moved.configuration, moved.report)
+
+
+def read_text(path: Path) -> str:
+    """The text of a configuration file; raises InvalidConfiguration where it has none."""
     source = str(path)
     try:
         data = path.read_bytes()
@@ -49,13 +80,12 @@ def load_configuration(path: Path, further: Iterable[Check] = ()) -> Configurati
             [Mistake(source, 0, 0, "", "", f"cannot be read: {reason}")]
         ) from None
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidConfiguration(
             [Mistake(source, line, 0, "", "", "is not UTF-8 text, as TOML has to be")]
         ) from None
-    return parse_configuration(text, source=source, folder=path.parent, further=further)
 
 
 def parse_configuration(
@@ -68,25 +98,11 @@ def parse_configuration(
     found.
     """
     data, lines = _read_toml(text, source)
-    refused = structure(data).findings
-    usable = _without(data, {finding.path for finding in refused})
-    configuration = _anchored(structure(usable).configuration, folder or Path())
-    wrong = {finding.path for finding in refused}
-    # An attribute that is not known was probably meant to be the one it is nearest to.
-    wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
-    # One a path is enough: a port is taken whether once or three times.
-    contradictions: dict[DataPath, Finding] = {}
-    checks = (find_contradictions, *further)
-    for finding in chain.from_iterable(check(configuration, usable) for check in checks):
-        if not any(_touches(path, wrong) for path in (finding.path, *finding.concerns)):
-            contradictions.setdefault(finding.path, finding)
-    findings = (*refused, *contradictions.values())
-    mistakes = [_mistake(finding, data, lines, source) for finding in findings]
-    mistakes.sort(key=lambda mistake: mistake.line)
-    mistakes += users_file_mistakes(configuration)
+    built = build(data, folder, further)
+    mistakes = built.mistakes(data, lines, source)
     if mistakes:
         raise InvalidConfiguration(mistakes)
-    return configuration
+    return built.configuration
 
 
 def default_configuration() -> Configuration:
@@ -121,65 +137,3 @@ def _read_toml(text: str, source: str) -> tuple[dict[str, Any], Mapping[DataPath
         # Python's own limit, which tomllib does not speak of.
         problem = "has a number of too many digits"
         raise InvalidConfiguration([Mistake(source, 0, 0, "", "", problem)]) from None
-
-
-def _without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
-    """A copy of `data` with the values at `gone` left out; in a list an empty table takes the
-    place.
-    """
-
-    def copied(value: Any, here: DataPath) -> Any:
-        if isinstance(value, dict):
-            return {
-                key: copied(item, (*here, key))
-                for key, item in value.items()
-                if (*here, key) not in gone
-            }
-        if isinstance(value, list) and len(here) == 1:
-            return [
-                {} if (*here, index) in gone else copied(item, (*here, index))
-                for index, item in enumerate(value)
-            ]
-        return value
-
-    result: dict[str, Any] = copied(data, ())
-    return result
-
-
-def _touches(path: DataPath, wrong: set[DataPath]) -> bool:
-    return any(path[:length] in wrong for length in range(1, len(path) + 1))
-
-
-def _anchored(configuration: Configuration, folder: Path) -> Configuration:
-    """The same, with whole paths of files where they were relative to `folder`."""
-    folder = folder.absolute()
-    return attrs.evolve(
-        configuration,
-        listeners=tuple(
-            listener
-            if listener.users_file is None
-            else attrs.evolve(listener, users_file=folder / listener.users_file)
-            for listener in configuration.listeners
-        ),
-        connectors=tuple(
-            connector
-            if connector.sasl_password is None
-            else attrs.evolve(connector, sasl_password=connector.sasl_password.anchored(folder))
-            for connector in configuration.connectors
-        ),
-    )
-
-
-def _mistake(
-    finding: Finding, data: dict[str, Any], lines: Mapping[DataPath, int], source: str
-) -> Mistake:
-    return Mistake(
-        source=source,
-        line=line_of(lines, finding.path),
-        column=0,
-        path=format_path(finding.path),
-        value=value_at(data, finding),
-        problem=finding.problem,
-        allowed=finding.allowed,
-        nearest=finding.nearest,
-    )

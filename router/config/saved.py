@@ -18,9 +18,16 @@ from typing import Final, Literal
 import attrs
 
 from router.config.checks import Check
-from router.config.load import DEFAULT_SOURCE, default_text, load_configuration, parse_configuration
+from router.config.load import (
+    DEFAULT_SOURCE,
+    default_text,
+    load_configuration,
+    load_file,
+    parse_configuration,
+)
 from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.model import Configuration
+from router.config.qdrouterd.report import Report
 from router.config.reload import Difference, find_differences
 from router.config.replacing import move_file, replace_file
 from router.config.shown import shown
@@ -45,11 +52,14 @@ _REVISION: Final = re.compile(r"^#: revision (\d{1,9}) of ", re.MULTILINE)
 @attrs.frozen
 class Base:
     """What a configuration file says: what the router was told to run. `file` is None for the
-    embedded default.
+    embedded default, and `report` for what is not a file of Dispatch's; with `weaker_security` one
+    is taken whatever its report says.
     """
 
     configuration: Configuration
     file: Path | None = None
+    report: Report | None = None
+    weaker_security: bool = False
 
     @property
     def digest(self) -> str:
@@ -85,15 +95,18 @@ class Edited(ConfigurationError):
     """The configuration file is not the one that changes were saved over."""
 
 
-def load_base(file: Path | None, further: Iterable[Check] = ()) -> Base:
-    """Read a configuration file, or the embedded default.
+def load_base(
+    file: Path | None, further: Iterable[Check] = (), *, weaker_security: bool = False
+) -> Base:
+    """Read a configuration file, or the embedded default; see `router.config.load.load_file`.
 
     Raises `router.config.mistakes.InvalidConfiguration`.
     """
     if file is None:
         text = default_text()
         return Base(parse_configuration(text, source=DEFAULT_SOURCE, further=further))
-    return Base(load_configuration(file, further), file)
+    loaded = load_file(file, further, weaker_security=weaker_security)
+    return Base(loaded.configuration, file, loaded.report, weaker_security)
 
 
 def load_saved(file: Path, further: Iterable[Check] = ()) -> Saved | None:

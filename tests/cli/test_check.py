@@ -93,3 +93,31 @@ def test_the_summary_of_other_things() -> None:
 def test_a_router_that_nothing_reaches_is_told_so() -> None:
     *_, last = format_summary(Configuration())
     assert last.strip() == "no listener and no connector: nothing can reach this router"
+
+
+CONF = """\
+router {
+    mode: interior
+}
+listener {
+    port: 0
+    requireSsl: yes
+}
+"""
+
+
+def test_a_file_of_dispatch_is_reported_on(tmp_path: Path) -> None:
+    file = tmp_path / "qdrouterd.conf"
+    file.write_text(CONF, encoding="utf-8")
+    refused = CliRunner().invoke(check, [str(file)])
+    assert refused.exit_code == 1
+    mistake, title, mode, *_ = refused.output.splitlines()
+    assert mistake.startswith(f"{file}:6: listener[0].requireSsl: true is not supported")
+    assert title == "not supported; the router starts without it:"
+    assert mode.startswith(f'  {file}:2: router.mode "interior"')
+    accepted = CliRunner().invoke(check, [str(file), "--weaker-security"])
+    assert accepted.exit_code == 0
+    assert accepted.output.splitlines()[0].startswith(
+        f"{file}: a file of Dispatch's; 1 less secure"
+    )
+    assert accepted.output.splitlines()[-1].startswith("listener   listener/0.0.0.0:0: AMQP on")

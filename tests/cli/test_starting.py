@@ -133,3 +133,24 @@ async def test_a_hangup_that_was_overtaken_looks_again(tmp_path: Path) -> None:
             await trio.lowlevel.checkpoint()
         names = [each.prefix for each in running.node.configuration.addresses]
         assert names == ["a"]
+
+
+CONF = "listener {\n    name: l\n    port: 0\n    host: 127.0.0.1\n    requireSsl: %s\n}\n"
+
+
+def test_a_file_of_dispatch_is_run_and_read_again(tmp_path: Path) -> None:
+    """Whether less security is accepted counts for as long as the router runs."""
+    with running_router(tmp_path, CONF % "yes", "--weaker-security") as router:
+        wait_for(router, "Dispatch's configuration is run .*1 less secure")
+        wait_for(router, "not supported .*requireSsl")
+        file_of(tmp_path, (CONF % "yes").replace("}", "    linkCapacity: 9\n}"))
+        router.process.send_signal(signal.SIGHUP)
+        wait_for(router, "configuration read again .*differences=1")
+
+
+def test_less_security_has_to_be_asked_for(tmp_path: Path) -> None:
+    file = file_of(tmp_path, CONF % "yes")
+    with pytest.raises(InvalidConfiguration, match="--weaker-security"):
+        begin(file)
+    assert begin(file, weaker_security=True).base.weaker_security
+    assert begin(file_of(tmp_path, CONF % "no")).base.report is not None

@@ -1,0 +1,1 @@
+"""Dispatch's configuration files: read, reported on, run and converted."""

@@ -1,0 +1,136 @@
+"""Listeners and connectors of Dispatch's: what cannot be said attribute by attribute.
+
+What somebody has to prove, roles that are for other routers, and listeners for HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from router.config.checks import HTTP_ATTRIBUTES
+from router.config.kinds import Refused
+from router.config.mistakes import format_path
+from router.config.qdrouterd.table import Table
+from router.config.setting import Setting
+
+Remarks = Callable[..., None]
+
+_AMQP_ALONE: Final = "it says something of AMQP, which is not spoken here"
+# What of a listener for HTTP says how safe it is.
+_GUARDS: Final = ("sslProfile", "requireSsl")
+
+
+def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+    """Make the values of a listener or connector such that it can be had, or leave it out."""
+    _fit_role(table, fields, remark)
+    if table.left_out:
+        return
+    if table.name == "listener":
+        if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
+            table.data["host"] = table.values["host"] = "::"
+        if table.values.get("http"):
+            _fit_http(table, remark)
+        else:
+            for key in ("metrics", "healthz", "websockets", "httpRootDir"):
+                table.values.pop(key, None)
+            _fit_authentication(table, fields, remark)
+    else:
+        _fit_login(table, fields, remark)
+
+
+def _fit_role(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+    role = table.values.get("role")
+    if role is None or _takes(fields, "role", role):
+        return
+    table.left_out = True
+    what = "it is not listened on" if table.name == "listener" else "nothing is connected to"
+    text = f"other routers cannot be connected with; {what}"
+    remark("missing", table.line_of("role"), f"{format_path(table.place)}.role", text, role)
+
+
+def _fit_http(table: Table, remark: Remarks) -> None:
+    """Keep what HTTP has, which is metrics and health."""
+    values, place = table.values, format_path(table.place)
+    table.only = HTTP_ATTRIBUTES
+    values.setdefault("port", "amqp")
+    if values.get("websockets", True):
+        text = "AMQP is not spoken over WebSockets here; metrics and health are served"
+        remark("missing", table.line_of("websockets"), f"{place}.websockets", text)
+    values.pop("websockets", None)
+    if values.get("metrics") is False and values.get("healthz") is False:
+        table.left_out = True
+        remark("missing", table.section.line, place, "nothing is left that would be served")
+        return
+    for key in [key for key in values if key not in (*HTTP_ATTRIBUTES, *_GUARDS, "httpRootDir")]:
+        # what everybody writes into every listener is not worth a word
+        if key not in ("role", "authenticatePeer", "saslMechanisms", "idleTimeoutSeconds"):
+            remark("ignored", table.line_of(key), f"{place}.{key}", _AMQP_ALONE)
+        del values[key]
+
+
+def _fit_authentication(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+    """What a peer may and has to prove: mechanisms that there are, and nobody let in by mistake."""
+    values, place = table.values, format_path(table.place)
+    wanted = _mechanisms(table)
+    known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
+    line = table.line_of("saslMechanisms")
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        text = f"nobody can log in by {' or '.join(unknown)}"
+        remark("missing", line, f"{place}.saslMechanisms", text)
+    if "PLAIN" in known and "usersFile" not in values:
+        known.remove("PLAIN")
+        text = (
+            "nobody can log in by PLAIN: Cyrus SASL's users are not read. Write them to a file "
+            "with `trioute passwd`, and give usersFile: FILE here"
+        )
+        remark("missing", line, f"{place}.saslMechanisms", text)
+    must = bool(values.get("authenticatePeer"))
+    if must and not [name for name in known if name != "ANONYMOUS"] and wanted != ["ANONYMOUS"]:
+        text = "there is no way left to prove who one is, and everybody is let in"
+        remark("guard", table.line_of("authenticatePeer"), f"{place}.authenticatePeer", text, True)
+        values["authenticatePeer"] = False
+        known = ["ANONYMOUS"]
+    if wanted:
+        values["saslMechanisms"] = " ".join(dict.fromkeys(known)) or "ANONYMOUS"
+
+
+def _fit_login(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
+    """How the router says who it is: by mechanisms that there are, or not at all."""
+    wanted = _mechanisms(table)
+    if not wanted:
+        return
+    known = [name for name in wanted if _takes(fields, "saslMechanisms", [name])]
+    if "PLAIN" in known and len(known) > 1 and "saslUsername" not in table.values:
+        # there is nobody to be
+        known.remove("PLAIN")
+    path, line = f"{format_path(table.place)}.saslMechanisms", table.line_of("saslMechanisms")
+    if not known:
+        table.left_out = True
+        text = f"there is no {' or '.join(wanted)} to log in by; nothing is connected to"
+        remark("missing", line, path, text)
+        return
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        remark("ignored", line, path, f"{' or '.join(unknown)} cannot be used", " ".join(wanted))
+    if "PLAIN" not in known:
+        for key in ("saslUsername", "saslPassword"):
+            if table.values.pop(key, None) is not None:
+                text = "has no effect without PLAIN"
+                remark("ignored", table.line_of(key), f"{format_path(table.place)}.{key}", text)
+    table.values["saslMechanisms"] = " ".join(dict.fromkeys(known))
+
+
+def _mechanisms(table: Table) -> list[str]:
+    given = table.values.get("saslMechanisms")
+    return str(given).replace(",", " ").split() if given else []
+
+
+def _takes(fields: Mapping[str, Setting], key: str, value: object) -> bool:
+    """Whether our own attribute takes this value."""
+    try:
+        fields[key].kind.read(value)
+    except Refused:
+        return False
+    return True

@@ -1,0 +1,345 @@
+"""What Dispatch 1.19 takes in a configuration file: entities, attributes, their kinds and defaults.
+
+This is a list of Dispatch's things, not of ours. Whether an attribute has an effect here is asked
+of the model of our own configuration, which has Dispatch's names; what is said here of one that has
+none (`fate`, `meaning`) counts only for as long as the model does not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import attrs
+
+from router.config.log_levels import MODULES
+
+Fate = Literal["harmless", "missing", "guard"]
+"""What it is to do without an attribute: nothing that anybody would notice (harmless); the loss of
+what it is for (missing); or less security than was asked for (guard).
+"""
+Kind = Literal["text", "integer", "boolean", "table"] | tuple[str, ...]
+
+
+@attrs.frozen
+class Attribute:
+    """One attribute. `default` is what Dispatch does where nothing is said, None where that is
+    nothing; a tuple as `kind` are the words to choose from, by their numbers too.
+
+    `meaning` completes the sentence "not supported: ..."; `old` is a name that it once had; `vain`
+    ones had no effect in Dispatch, whatever they said.
+    """
+
+    kind: Kind = "text"
+    default: object = None
+    fate: Fate = "missing"
+    meaning: str = ""
+    old: str = ""
+    vain: bool = False
+
+
+@attrs.frozen
+class Entity:
+    """One entity; `fate` and `meaning` are as those of attributes."""
+
+    attributes: Mapping[str, Attribute]
+    fate: Fate = "missing"
+    meaning: str = ""
+    repeated: bool = True
+
+
+NETWORK: Final = "it is for a network of routers, and this one works alone"
+_NAME: Final = Attribute(fate="harmless", meaning="nothing goes by this name here")
+_ROLES: Final = ("normal", "inter-router", "route-container", "edge")
+_FAMILIES: Final = ("IPv4", "IPv6")
+_DISTRIBUTIONS: Final = ("multicast", "closest", "balanced", "unavailable")
+_DIRECTIONS: Final = ("in", "out")
+_MOST: Final = 2**31 - 1
+_WITHOUT_TLS: Final = "its connections are not encrypted, and nobody is known by a certificate"
+_PROFILES: Final = Entity(
+    {
+        "name": _NAME,
+        "ciphers": Attribute(),
+        "protocols": Attribute(),
+        "caCertFile": Attribute(old="certDb"),
+        "certFile": Attribute(),
+        "privateKeyFile": Attribute(old="keyFile"),
+        "passwordFile": Attribute(),
+        "password": Attribute(),
+        "uidFormat": Attribute(),
+        "uidNameMappingFile": Attribute(old="displayNameFile"),
+    },
+    meaning="TLS is not there yet; whatever uses the profile says what that means",
+)
+
+_ENDPOINT: Final[Mapping[str, Attribute]] = {
+    "name": Attribute(),
+    "host": Attribute(default="127.0.0.1", old="addr"),
+    "port": Attribute(default="amqp"),
+    "socketAddressFamily": Attribute(
+        _FAMILIES,
+        meaning="the addresses of all families that the host has are tried",
+    ),
+    "role": Attribute(_ROLES, "normal"),
+    "cost": Attribute("integer", 1, "harmless", NETWORK),
+    "sslProfile": Attribute(fate="guard", meaning=_WITHOUT_TLS),
+    "saslMechanisms": Attribute(),
+    "maxFrameSize": Attribute("integer", 16384),
+    "maxSessions": Attribute("integer", 32768),
+    "maxSessionFrames": Attribute("integer", _MOST),
+    "idleTimeoutSeconds": Attribute("integer", 16),
+    "stripAnnotations": Attribute(("in", "out", "both", "no"), "both"),
+    "linkCapacity": Attribute("integer", 250),
+    "messageLoggingComponents": Attribute(
+        default="none",
+        meaning="messages are not written to the log; `trioute trace` shows them",
+        old="logMessage",
+    ),
+    "policyVhost": Attribute(
+        fate="guard", meaning="who may reach which address by it is not checked"
+    ),
+    "openProperties": Attribute("table"),
+}
+
+ENTITIES: Final[Mapping[str, Entity]] = {
+    "router": Entity(
+        {
+            "name": _NAME,
+            "id": Attribute(old="routerId"),
+            "mode": Attribute(("standalone", "interior", "edge"), "standalone"),
+            "area": Attribute(default="0", fate="harmless", meaning=NETWORK),
+            "helloIntervalSeconds": Attribute("integer", 1, "harmless", NETWORK, "helloInterval"),
+            "helloMaxAgeSeconds": Attribute("integer", 3, "harmless", NETWORK, "helloMaxAge"),
+            "raIntervalSeconds": Attribute("integer", 30, "harmless", NETWORK, "raInterval"),
+            "raIntervalFluxSeconds": Attribute("integer", 4, "harmless", NETWORK, "raIntervalFlux"),
+            "remoteLsMaxAgeSeconds": Attribute(
+                "integer", 60, "harmless", NETWORK, "remoteLsMaxAge"
+            ),
+            "workerThreads": Attribute("integer", 4, "harmless", "one thread does all the work"),
+            "debugDumpFile": Attribute(
+                fate="harmless", meaning="there is nothing to dump", old="debugDump"
+            ),
+            "saslConfigDir": Attribute(
+                meaning="users are in the usersFile of a listener, which `trioute passwd` writes",
+                old="saslConfigPath",
+            ),
+            "saslConfigName": Attribute(
+                default="qdrouterd", fate="harmless", meaning="Cyrus SASL is not used"
+            ),
+            "allowResumableLinkRoute": Attribute("boolean", True),
+            "timestampsInUTC": Attribute(
+                "boolean", fate="harmless", meaning="the log has its times in UTC"
+            ),
+            "timestampFormat": Attribute(
+                meaning="times in the log are as ISO 8601 has them, whatever is said here"
+            ),
+            "allowUnsettledMulticast": Attribute(
+                "boolean", False, "harmless", "the unsettled may always be multicast"
+            ),
+            "defaultDistribution": Attribute(_DISTRIBUTIONS, "balanced"),
+            "metadata": Attribute(),
+        },
+        repeated=False,
+    ),
+    "sslProfile": _PROFILES,
+    "authServicePlugin": Entity(
+        {
+            "name": _NAME,
+            "authService": Attribute(),
+            "host": Attribute(),
+            "port": Attribute(default="amqp"),
+            "realm": Attribute(old="saslInitHostname"),
+            "sslProfile": Attribute(old="authSslProfile"),
+        },
+        meaning="nobody is asked who a client is; listeners that use it say what that means",
+    ),
+    "listener": Entity(
+        {
+            **_ENDPOINT,
+            # nothing is said by an empty text there, which stands for all of the host's addresses
+            "host": Attribute(default="0.0.0.0", old="addr"),
+            "socketAddressFamily": Attribute(_FAMILIES, old="protocolFamily"),
+            "authenticatePeer": Attribute("boolean", False, old="requirePeerAuth"),
+            "saslPlugin": Attribute(
+                fate="guard", meaning="the service that knows the users is not asked"
+            ),
+            "requireEncryption": Attribute(
+                "boolean", False, "guard", "connections that are not encrypted are let in"
+            ),
+            "requireSsl": Attribute(
+                "boolean", False, "guard", "connections that are not encrypted are let in"
+            ),
+            "trustedCertsFile": Attribute(
+                fate="guard", meaning="nobody's certificate is looked at", old="trustedCerts"
+            ),
+            "initialHandshakeTimeoutSeconds": Attribute("integer", 0),
+            "multiTenant": Attribute(
+                "boolean", False, "guard", "all tenants have the same addresses, and meet there"
+            ),
+            "failoverUrls": Attribute(
+                meaning="clients are not told where else to connect", old="failoverList"
+            ),
+            "http": Attribute("boolean", False),
+            "healthz": Attribute("boolean", True),
+            "metrics": Attribute("boolean", True),
+            "websockets": Attribute("boolean", True, meaning="there are no WebSockets here"),
+            "httpRootDir": Attribute(
+                meaning="no files are served, and so no console", old="httpRoot"
+            ),
+        }
+    ),
+    "connector": Entity(
+        {
+            **{key: each for key, each in _ENDPOINT.items() if key != "socketAddressFamily"},
+            "protocolFamily": _ENDPOINT["socketAddressFamily"],
+            "allowRedirect": Attribute("boolean", True, vain=True),
+            "verifyHostname": Attribute(
+                "boolean", True, "harmless", "there is no certificate to verify", "verifyHostName"
+            ),
+            "saslUsername": Attribute(),
+            "saslPassword": Attribute(),
+        }
+    ),
+    "log": Entity(
+        {
+            "name": _NAME,
+            "module": Attribute(MODULES),
+            "enable": Attribute(),
+            "includeTimestamp": Attribute(
+                "boolean", fate="harmless", meaning="there always is a time", old="timestamp"
+            ),
+            "includeSource": Attribute(
+                "boolean",
+                fate="harmless",
+                meaning="lines name their module, not a place in the sources",
+                old="source",
+            ),
+            "outputFile": Attribute(
+                meaning="the log goes to standard error, or where `trioute-qdrouterd` is told to "
+                "write that of DEFAULT",
+                old="output",
+            ),
+        }
+    ),
+    "address": Entity(
+        {
+            "name": Attribute(),
+            "prefix": Attribute(),
+            "pattern": Attribute(),
+            "distribution": Attribute(_DISTRIBUTIONS, "balanced"),
+            "waypoint": Attribute(
+                "boolean", False, meaning="messages do not pass through a broker on their way"
+            ),
+            "ingressPhase": Attribute("integer", meaning="addresses have one phase alone"),
+            "egressPhase": Attribute("integer", meaning="addresses have one phase alone"),
+            "priority": Attribute(
+                "integer", meaning="messages have the priority that their header says"
+            ),
+            "enableFallback": Attribute(
+                "boolean", False, meaning="what nobody receives is released"
+            ),
+        }
+    ),
+    "linkRoute": Entity(
+        {
+            "name": Attribute(),
+            "prefix": Attribute(),
+            "pattern": Attribute(),
+            "addExternalPrefix": Attribute(),
+            "delExternalPrefix": Attribute(),
+            "containerId": Attribute(),
+            "connection": Attribute(),
+            "distribution": Attribute(
+                ("linkBalanced",), "linkBalanced", "harmless", "links are always balanced"
+            ),
+            "direction": Attribute(_DIRECTIONS, old="dir"),
+        },
+        meaning="links to these addresses end at this router, and do not reach the container",
+    ),
+    "autoLink": Entity(
+        {
+            "name": Attribute(),
+            "address": Attribute(old="addr"),
+            "direction": Attribute(_DIRECTIONS, old="dir"),
+            "phase": Attribute("integer"),
+            "containerId": Attribute(),
+            "connection": Attribute(),
+            "externalAddress": Attribute(old="externalAddr"),
+            "fallback": Attribute("boolean", False),
+        },
+        meaning="no link is attached to the container, and its messages do not move",
+    ),
+    "exchange": Entity(
+        {
+            "name": Attribute(),
+            "address": Attribute(),
+            "phase": Attribute("integer"),
+            "alternateAddress": Attribute(),
+            "alternatePhase": Attribute("integer"),
+            "matchMethod": Attribute(("amqp", "mqtt"), "amqp"),
+        },
+        meaning="its address is an ordinary one, and nothing is routed by subject",
+    ),
+    "binding": Entity(
+        {
+            "name": Attribute(),
+            "exchangeName": Attribute(),
+            "bindingKey": Attribute(),
+            "nextHopAddress": Attribute(),
+            "nextHopPhase": Attribute("integer"),
+        },
+        meaning="nothing is routed by subject",
+    ),
+    "policy": Entity(
+        {
+            "name": _NAME,
+            "maxConnections": Attribute(
+                "integer", 65535, "guard", "any number of connections is let in"
+            ),
+            "maxMessageSize": Attribute(
+                "integer", 0, "guard", "messages of any size are let through"
+            ),
+            "enableVhostPolicy": Attribute(
+                "boolean", False, "guard", "who may reach which address is not checked"
+            ),
+            "enableVhostNamePatterns": Attribute(
+                "boolean", False, "harmless", "it tells only how vhosts are named"
+            ),
+            "policyDir": Attribute(
+                fate="harmless", meaning="it tells only where further vhosts are"
+            ),
+            "defaultVhost": Attribute(
+                default="$default", fate="harmless", meaning="it names a vhost alone"
+            ),
+        },
+        repeated=False,
+        meaning="nothing is looked at of what it says",
+    ),
+    "vhost": Entity(
+        {
+            "name": _NAME,
+            "hostname": Attribute(old="id"),
+            "aliases": Attribute(),
+            "maxConnections": Attribute("integer", 65535),
+            "maxConnectionsPerUser": Attribute("integer", 65535),
+            "maxConnectionsPerHost": Attribute("integer", 65535),
+            "allowUnknownUser": Attribute("boolean", False),
+            "groups": Attribute("table"),
+        },
+        fate="harmless",
+        meaning="policy.enableVhostPolicy alone has vhosts looked at",
+    ),
+    "console": Entity(
+        {
+            "name": _NAME,
+            "wsport": Attribute("integer", 5673),
+            "proxy": Attribute(),
+            "home": Attribute(),
+        },
+        repeated=False,
+        meaning="there is no console, as there was none in Dispatch 1.19 any more",
+    ),
+}
+
+OWN: Final[Mapping[str, Mapping[str, object]]] = {"router": {"linkStealing": "off"}}
+"""What Dispatch does of what is an attribute here alone."""

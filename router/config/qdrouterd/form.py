@@ -1,0 +1,35 @@
+"""Which syntax a configuration file is in: TOML, Dispatch's sections, or Dispatch's JSON.
+
+The content says so wherever it can, since files are renamed and generated under any name; the
+suffix counts only where nothing is in the file that belongs to one of them alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+Form = Literal["toml", "sections", "json"]
+
+_NOTHING: Final = re.compile(r"(?:[ \t\r\n\f\v]|#[^\n]*)*")
+_SECTION: Final = re.compile(r"[\w.-]+[ \t]*\{")
+# TOML begins no line with a brace, and no list of lists either. But `[["name"]]` is a header of it.
+_LIST: Final = re.compile(r'\[\s*(?:\[\s*(?:"(?:[^"\\\n]|\\.)*"\s*,|\])|\{|\]\s*$)')
+# How a file of Dispatch's is called that says nothing, or begins with something else.
+_SUFFIXES: Final[dict[str, Form]] = {".conf": "sections", ".json": "json"}
+# A key and a colon, or a brace alone, is what only sections have.
+_INSIDE: Final = re.compile(r"[\w-]+[ \t]*:|\}")
+
+
+def form_of(text: str, suffix: str = "") -> Form:
+    """The syntax of a file by what is in it, or by its `suffix` (`.conf`)."""
+    begin = _NOTHING.match(text)
+    at = 0 if begin is None else begin.end()
+    if _SECTION.match(text, at) or _INSIDE.match(text, at):
+        return "sections"
+    if _LIST.match(text, at):
+        return "json"
+    rest = text[at:]
+    if not rest or (rest[0] not in '["' + "'" and "=" not in rest.partition("\n")[0]):
+        return _SUFFIXES.get(suffix.lower(), "toml")
+    return "toml"

@@ -1,0 +1,77 @@
+"""Dispatch's `log` sections, one for each module, as the one table that there is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from router.config.kinds import Refused
+from router.config.log_levels import parse_enabled
+from router.config.mistakes import Path, format_path
+from router.config.qdrouterd.document import Section
+from router.config.qdrouterd.facts import ENTITIES
+from router.config.qdrouterd.table import Table
+
+_FACTS: Final = ENTITIES["log"].attributes
+_STREAMS: Final = ("stderr", "stdout", "syslog")
+_AS_OTHERS: Final = "default"
+
+
+class LogSections:
+    """What all of them say together; `file` is where DEFAULT was written to, and may be empty."""
+
+    def __init__(self) -> None:
+        self.file = ""
+        self.lines: dict[Path, int] = {}
+        self.refused: list[tuple[int, str, Any, str]] = []
+        self._levels: dict[str, str] = {}
+        self._first: Table | None = None
+        self._comments: list[str] = []
+
+    def add(self, table: Table, remark: Callable[..., None]) -> None:
+        """One more section; `remark` is told what cannot be kept."""
+        values, path = table.values, format_path(table.place)
+        module = values.get("module")
+        if module is None:
+            self.refused.append((table.section.line, f"{path}.module", "", "give a module"))
+            return
+        self._first = self._first or table
+        self._comments.extend(table.section.above)
+        enable = values.get("enable")
+        # as all others are, which is what nothing means here
+        if enable is not None and enable != _AS_OTHERS:
+            try:
+                parse_enabled(enable)
+            except Refused as refused:
+                given = f"give {refused.allowed}"
+                self.refused.append((table.line_of("enable"), f"{path}.enable", enable, given))
+            else:
+                self._levels[module] = enable
+                self.lines[("log", "levels", module)] = table.line_of("enable")
+        output = values.get("outputFile")
+        if output is not None:
+            line = table.line_of("outputFile")
+            if module == "DEFAULT" and output != "syslog":
+                self.file = "" if output in _STREAMS else output
+                text = "`trioute-qdrouterd` writes the log there, `trioute run` to standard error"
+                remark("ignored", line, f"{path}.outputFile", text, output)
+            else:
+                text = "there is one log, and this module's lines are in it, with its name"
+                if output == "syslog":
+                    text = "the log goes to standard error, which whoever runs the router keeps"
+                remark("missing", line, f"{path}.outputFile", text, output)
+        for key in ("includeTimestamp", "includeSource"):
+            if key in values and values[key] != (key == "includeTimestamp"):
+                remark(
+                    "ignored", table.line_of(key), f"{path}.{key}", _FACTS[key].meaning, values[key]
+                )
+
+    def table(self) -> Table | None:
+        """All of them, if there were any that say something."""
+        if self._first is None or not self._levels:
+            return None
+        line = self._first.section.line
+        self.lines.update({("log",): line, ("log", "levels"): line})
+        table = Table("log", ("log",), Section("log", line, {}, tuple(self._comments)))
+        table.data = {"levels": dict(self._levels)}
+        return table

@@ -1,0 +1,112 @@
+"""Names and entities that Dispatch once had, as those it has had since.
+
+Attributes whose old name 1.19 still takes are in `facts`; what is here is older, from the releases
+before 1.0, whose files are still about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from router.config.qdrouterd.document import Given, Section
+from router.config.qdrouterd.values import read_value
+
+# Names whose yes is the no of what it is called now.
+INVERTED: Final[Mapping[tuple[str, str], str]] = {
+    ("listener", "allowNoSasl"): "authenticatePeer",
+    ("listener", "allowUnsecured"): "requireEncryption",
+}
+OLD_VALUES: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
+    ("listener", "role"): {"on-demand": "route-container"},
+    ("connector", "role"): {"on-demand": "route-container"},
+}
+
+
+def modern(name: str, section: Section) -> tuple[tuple[str, Section], ...]:
+    """The entities, by name, that a section stands for whose own name is `name`; itself if that is
+    no old one.
+    """
+    made = _MADE.get(name)
+    return ((name, section),) if made is None else made(section)
+
+
+def is_old(name: str) -> bool:
+    """Whether this is the name of an entity that Dispatch has no more."""
+    return name in _MADE
+
+
+def inverted(value: object) -> bool:
+    """No for yes; raises `router.config.kinds.Refused` for what is neither."""
+    return not read_value("boolean", value)
+
+
+def _container(section: Section) -> tuple[tuple[str, Section], ...]:
+    names = {"containerName": "id"}
+    return (("router", _renamed(section, names)),)
+
+
+def _fixed_address(section: Section) -> tuple[tuple[str, Section], ...]:
+    """A prefix with a fanout (how many get a message) and a bias (which one does)."""
+    given = dict(section.given)
+    fanout, bias = given.pop("fanout", None), given.pop("bias", None)
+    spread = "closest" if bias is None or bias.value != "spread" else "balanced"
+    many = fanout is None or fanout.value != "single"
+    distribution = "multicast" if many else spread
+    origin = fanout or bias or Given(distribution, section.line)
+    given["distribution"] = attrs.evolve(origin, value=distribution)
+    phase = given.pop("phase", None)
+    if phase is not None and str(phase.value) != "0":
+        given["ingressPhase"] = given["egressPhase"] = phase
+    prefix = given.get("prefix")
+    if prefix is not None and isinstance(prefix.value, str):
+        bare = prefix.value.strip("/")
+        if not bare:
+            # the prefix of all addresses was how the default was set
+            default = attrs.evolve(given["distribution"], line=section.line)
+            return (("router", attrs.evolve(section, given={"defaultDistribution": default})),)
+        given["prefix"] = attrs.evolve(prefix, value=bare)
+    return (("address", attrs.evolve(section, given=given)),)
+
+
+def _link_route_pattern(section: Section) -> tuple[tuple[str, Section], ...]:
+    """A link route for each direction, or for one."""
+    given = dict(_renamed(section, {"connector": "connection", "dir": "direction"}).given)
+    direction = given.pop("direction", Given("both", section.line))
+    words = ("in", "out") if direction.value == "both" else (direction.value,)
+    made = []
+    for word in words:
+        table = {**given, "direction": attrs.evolve(direction, value=word)}
+        made.append(("linkRoute", attrs.evolve(section, given=table)))
+    return tuple(made)
+
+
+def _waypoint(section: Section) -> tuple[tuple[str, Section], ...]:
+    """An auto-link out with the phase that goes in to the waypoint, and one in with the other."""
+    given = dict(_renamed(section, {"connector": "connection"}).given)
+    phases = {"out": given.pop("inPhase", None), "in": given.pop("outPhase", None)}
+    given.pop("name", None)
+    made = []
+    for direction, phase in phases.items():
+        table = {**given, "direction": Given(direction, section.line)}
+        if phase is not None and str(phase.value) != "-1":
+            table["phase"] = phase
+        elif phase is not None or any(phases.values()):
+            continue
+        made.append(("autoLink", attrs.evolve(section, given=table)))
+    return tuple(made)
+
+
+def _renamed(section: Section, names: Mapping[str, str]) -> Section:
+    given = {names.get(key, key): each for key, each in section.given.items()}
+    return attrs.evolve(section, given=given)
+
+
+_MADE: Final[Mapping[str, Callable[[Section], tuple[tuple[str, Section], ...]]]] = {
+    "container": _container,
+    "fixedAddress": _fixed_address,
+    "linkRoutePattern": _link_route_pattern,
+    "waypoint": _waypoint,
+}

@@ -1,0 +1,76 @@
+"""A file of Dispatch's, read as a configuration of this router, with a report of what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import attrs
+
+from router.config.building import build
+from router.config.checks import Check
+from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath
+from router.config.model import Configuration
+from router.config.qdrouterd.document import Document
+from router.config.qdrouterd.form import Form
+from router.config.qdrouterd.json_form import read_json
+from router.config.qdrouterd.report import Report
+from router.config.qdrouterd.sections import read_sections
+from router.config.qdrouterd.translation import Translation, translate
+
+
+class NotMoved(InvalidConfiguration):
+    """A file of Dispatch's that cannot be run; `report` is what else is to be known of it."""
+
+    def __init__(self, mistakes: Iterable[Mistake], report: Report) -> None:
+        super().__init__(mistakes)
+        self.report = report
+
+
+@attrs.frozen
+class Moved:
+    """One file: what runs with it, the report, and what it was made of."""
+
+    configuration: Configuration
+    report: Report
+    translation: Translation
+    document: Document
+
+
+def parse_dispatch(
+    text: str,
+    form: Form,
+    *,
+    source: str,
+    folder: Path | None = None,
+    further: Iterable[Check] = (),
+    weaker_security: bool = False,
+) -> Moved:
+    """Read the text of a file; paths in it are relative to `folder`.
+
+    Raises NotMoved with every mistake in it, and for settings
+    without which the router would be less secure than the file says, unless `weaker_security` says
+    that this is wanted.
+    """
+    document = (read_json if form == "json" else read_sections)(text, source)
+    made = translate(document, source)
+    remarks = tuple(sorted(made.remarks, key=lambda remark: remark.line))
+    report = Report(source, remarks, made.log_file, weaker_security)
+    built = build(made.data, folder, further)
+    mistakes = [
+        *made.mistakes,
+        *report.refusals(),
+        *built.mistakes(made.data, made.lines, source, lambda path: _place(path, made)),
+    ]
+    if mistakes:
+        raise NotMoved(sorted(mistakes, key=lambda mistake: mistake.line), report)
+    return Moved(built.configuration, report, made, document)
+
+
+def _place(path: DataPath, made: Translation) -> DataPath:
+    """Where something stands in Dispatch's file that stands at `path` in ours."""
+    for length in range(len(path), 0, -1):
+        found = made.places.get(path[:length])
+        if found is not None:
+            return (*found, *path[length:])
+    return path

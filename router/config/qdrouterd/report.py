@@ -1,0 +1,95 @@
+"""What became of a file of Dispatch's: everything that is not, or not quite, as it was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import attrs
+
+from router.config.mistakes import Mistake
+
+Sort = Literal["guard", "missing", "changed", "default", "old", "ignored"]
+
+FLAG: Final = "--weaker-security"
+
+_TITLES: Final[dict[Sort, str]] = {
+    "guard": f"not supported, and less secure without it; accepted by {FLAG}",
+    "missing": "not supported; the router starts without it",
+    "changed": "put right, as Dispatch does",
+    "default": "not said in the file, and taken as Dispatch does",
+    "old": "old names",
+    "ignored": "ignored, which does no harm",
+}
+
+
+@attrs.frozen
+class Remark:
+    """One thing to know. `line` is 0 where there is none in the file, `value` is for people."""
+
+    sort: Sort
+    line: int
+    path: str
+    value: str
+    text: str
+
+    def shown(self, source: str) -> str:
+        """The remark on a line of its own."""
+        place = f"{source}:{self.line}: " if self.line else ""
+        value = f" {self.value}" if self.value else ""
+        return f"{place}{self.path}{value}: {self.text}"
+
+
+@attrs.frozen
+class Report:
+    """All that is to be known of one file, in its order.
+
+    `log_file` is where Dispatch would have written the log of everything to, if it says so.
+    """
+
+    source: str
+    remarks: tuple[Remark, ...] = ()
+    log_file: str = ""
+    weaker_security: bool = False
+
+    def of(self, sort: Sort) -> tuple[Remark, ...]:
+        """The remarks of one sort."""
+        return tuple(remark for remark in self.remarks if remark.sort == sort)
+
+    def lines(self) -> Iterator[str]:
+        """The report, for people: a title for each sort, and what there is of it; without what is
+        refused (`refusals`).
+        """
+        for sort, title in _TITLES.items():
+            found = self.of(sort)
+            if not found or (sort == "guard" and not self.weaker_security):
+                continue
+            yield f"{title}:"
+            yield from (f"  {remark.shown(self.source)}" for remark in found)
+
+    def summary(self) -> str:
+        """How much of it there is, in a sentence without its end."""
+        counts = [
+            (len(self.of("guard")), "less secure than in Dispatch"),
+            (len(self.of("missing")), "not supported"),
+            (len(self.of("ignored")), "ignored without harm"),
+        ]
+        found = [f"{count} {what}" for count, what in counts if count]
+        return ", ".join(found) or "everything is supported"
+
+    def refusals(self) -> tuple[Mistake, ...]:
+        """The mistakes that guards are as long as nobody has accepted them."""
+        if self.weaker_security:
+            return ()
+        return tuple(
+            Mistake(
+                self.source,
+                remark.line,
+                0,
+                remark.path,
+                remark.value,
+                f"is not supported: {remark.text}",
+                f"take it out, or say {FLAG} to have the router start without it",
+            )
+            for remark in self.of("guard")
+        )

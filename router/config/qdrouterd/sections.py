@@ -1,0 +1,193 @@
+"""Dispatch's section syntax, read as Dispatch reads it: `name {`, lines of `key: value`, `}`.
+
+What is not obvious about it:
+
+- A # begins a comment wherever it stands, also in the midst of a value, but for the values of
+  `pattern`, `bindingKey` and `hostname`: they end at the first space, and a # is a part of them.
+- A backslash in a value begins an escape, as in JSON. A quotation mark needs one.
+- `openProperties` and `groups` are JSON over several lines, in which lines of comment may stand and
+  a comma too many before a closing bracket.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from router.config.mistakes import Mistake
+from router.config.qdrouterd.document import Document, Given, Section
+
+HASH_IS_NO_COMMENT: Final = ("pattern", "bindingKey", "hostname")
+DEEPEST: Final = 32
+
+_BEGIN: Final = re.compile(r"([\w.-]+)[ \t]*\{[ \t]*$")
+_PAIR: Final = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)$")
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?')
+_SPARE_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
+
+
+def read_sections(text: str, source: str) -> Document:
+    """Read a file; `source` is what its mistakes call it. Raises nothing."""
+    reader = _Reader(text, source)
+    sections = tuple(reader.sections())
+    return Document(sections, tuple(reader.mistakes), tuple(reader.comments))
+
+
+class _Reader:
+    def __init__(self, text: str, source: str) -> None:
+        self.lines = re.split(r"\r\n|\r|\n", text)
+        self.at = 0
+        self.source = source
+        self.mistakes: list[Mistake] = []
+        self.comments: list[str] = []
+
+    def sections(self) -> Iterator[Section]:
+        while (line := self.next_line()) is not None:
+            bare, comment = _without_comment(line)
+            found = _BEGIN.match(bare)
+            if found is not None:
+                yield self.section(found[1], self.at, comment)
+                continue
+            # so that what it holds is not found fault with line by line
+            name = re.match(r"[\w.-]+", bare)
+            if name is not None and "{" in bare:
+                self.refuse("has more behind the brace, which ends the line", name[0])
+                if "}" not in bare:
+                    self.section(name[0], self.at, comment)
+            else:
+                self.refuse(f"cannot be read: {_shown(bare)}", "", "give NAME { on a line")
+
+    def section(self, name: str, line: int, beside: str) -> Section:
+        """The section whose first line was just read."""
+        above = self.taken_comments()
+        given: dict[str, Given] = {}
+        repeated: list[tuple[str, int]] = []
+        while (text := self.next_line()) is not None:
+            bare = _without_comment(text)[0]
+            if bare == "}":
+                break
+            if _BEGIN.match(bare):
+                self.refuse("begins before the closing brace of the section above", bare[:-1])
+                self.at -= 1
+                break
+            found = _PAIR.match(text)
+            if found is None:
+                self.refuse(f"cannot be read: {_shown(bare)}", name, "give KEY: VALUE, or }")
+                continue
+            key = found[1]
+            # the value may take more lines, and the comments over it are not those within
+            first, comments = self.at, self.taken_comments()
+            value = self.value(key, found[2], name)
+            if value is not None:
+                if key in given:
+                    repeated.append((key, first))
+                text_, beside_, cut = value
+                given[key] = Given(text_, first, comments, beside_, cut)
+        else:
+            self.refuse("is not closed", name, "give } on a line of its own", line)
+        return Section(name, line, given, above, beside, tuple(repeated))
+
+    def value(self, key: str, text: str, section: str) -> tuple[Any, str, bool] | None:
+        """The value that begins with `text`, the comment behind it, and whether that cut it."""
+        path = f"{section}.{key}"
+        if text.startswith("{"):
+            return self.table(text, path)
+        if key in HASH_IS_NO_COMMENT:
+            value, _, rest = text.partition(" ") if " " in text else text.partition("\t")
+            comment = rest.strip() if rest.strip().startswith("#") else ""
+            cut = False
+        else:
+            value, sign, rest = text.partition("#")
+            cut = bool(sign) and bool(value) and not value[-1].isspace()
+            value, comment = value.strip(), sign + rest
+        if not value:
+            self.refuse("has no value", path, "give one, or take the line out")
+            return None
+        if "\\" in value or '"' in value:
+            try:
+                value = json.loads(f'"{value}"', strict=False)
+            except ValueError:
+                self.refuse(
+                    "has a quotation mark or a backslash in it that ends or begins nothing",
+                    path,
+                    'give \\" and \\\\ for them',
+                )
+                return None
+        return value, comment.rstrip(), cut
+
+    def table(self, text: str, path: str) -> tuple[Any, str, bool] | None:
+        """The JSON that begins with `text` and ends with the line on which its braces close."""
+        first = self.at
+        parts: list[str] = []
+        depth = 0
+        line: str | None = text
+        while line is not None:
+            depth += _braces(line)
+            parts.append(line)
+            if depth <= 0:
+                break
+            line = self.next_raw()
+        else:
+            self.refuse("is not closed", path, "give } on a line of its own", first)
+            return None
+        value = self.json("\n".join(parts), path, first)
+        return None if value is None else (value, "", False)
+
+    def json(self, text: str, path: str, first: int) -> Any:
+        try:
+            return json.loads(_SPARE_COMMA.sub(lambda found: found[1] or "", text))
+        except RecursionError:
+            self.refuse("is nested too deeply", path, line=first)
+        except ValueError as error:
+            at = first + getattr(error, "lineno", 1) - 1
+            reason = getattr(error, "msg", "a number of too many digits")
+            self.refuse(f"is not JSON: {reason}", path, line=at)
+        return None
+
+    def next_line(self) -> str | None:
+        """The next line that says something, without the space around it; comments are kept."""
+        while (line := self.next_raw(keep=True)) is not None:
+            if line:
+                return line
+        return None
+
+    def next_raw(self, *, keep: bool = False) -> str | None:
+        """The next line, which is empty where it is a comment, or None after the last."""
+        if self.at == len(self.lines):
+            return None
+        line = self.lines[self.at].strip()
+        self.at += 1
+        if line.startswith("#"):
+            if keep:
+                self.comments.append(line)
+            return ""
+        return line
+
+    def taken_comments(self) -> tuple[str, ...]:
+        comments = tuple(self.comments)
+        self.comments.clear()
+        return comments
+
+    def refuse(self, problem: str, path: str, allowed: str = "", line: int = 0) -> None:
+        self.mistakes.append(
+            Mistake(self.source, line or self.at, 0, path.strip(), "", problem, allowed)
+        )
+
+
+def _without_comment(line: str) -> tuple[str, str]:
+    bare, sign, comment = line.partition("#")
+    return bare.strip(), (sign + comment).rstrip()
+
+
+def _braces(line: str) -> int:
+    """How many braces more are opened than closed in a line of JSON, but for those in strings."""
+    bare = _STRING.sub("", line)
+    return bare.count("{") - bare.count("}")
+
+
+def _shown(text: str) -> str:
+    # nothing behind a colon: it may be a password
+    key, colon, _ = text.partition(":")
+    return f'"{(key + colon)[:60]}"' if (key + colon).isprintable() else "octets that are no text"

@@ -1,0 +1,52 @@
+"""One entity on its way from Dispatch's file to ours."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.config.mistakes import Path
+from router.config.model import ENTITIES
+from router.config.qdrouterd.document import Given, Section
+from router.config.setting import file_name
+
+_DEFAULTS: Final[dict[tuple[str, str], Any]] = {
+    (entity.name, file_name(field.name)): field.default
+    for entity in ENTITIES
+    for field in attrs.fields(entity.settings)
+}
+
+
+@attrs.define
+class Table:
+    """One entity. `values` are Dispatch's, by the names of 1.19; `data` is what our file says.
+
+    With `left_out` there is no such entity here. Of an `only` that is not empty, the attributes in
+    it are the only ones that the entity may have.
+    """
+
+    name: str
+    place: Path
+    section: Section
+    values: dict[str, Any] = attrs.Factory(dict)
+    given: dict[str, Given] = attrs.Factory(dict)
+    data: dict[str, Any] = attrs.Factory(dict)
+    left_out: bool = False
+    only: tuple[str, ...] = ()
+
+    def line_of(self, key: str) -> int:
+        """The line of an attribute, or of the entity where it was not given."""
+        given = self.given.get(key)
+        return self.section.line if given is None else given.line
+
+    def has(self, key: str) -> bool:
+        """Whether the entity may have this attribute."""
+        return not self.only or key in self.only
+
+    def own_default(self, key: str) -> Any:
+        """What our model does where nothing is said; `attrs.NOTHING` where that is made of other
+        things.
+        """
+        default = _DEFAULTS.get((self.name, key), attrs.NOTHING)
+        return attrs.NOTHING if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]

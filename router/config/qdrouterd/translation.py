@@ -1,0 +1,361 @@
+"""From what stands in Dispatch's file to what would stand in ours, and all that is lost on the way.
+
+Entities and attributes go by the same names here and there, so most of this asks our own model: an
+attribute that it has is taken, with its value in our own words, and for one that it has not `facts`
+knows what the loss means. What Dispatch does where nothing is said is written out wherever it is
+not what this router does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import attrs
+
+from router.config.kinds import Refused
+from router.config.mistakes import Mistake, Path, format_path, format_value
+from router.config.model import ENTITIES as OURS, Entity as OurEntity
+from router.config.qdrouterd import facts
+from router.config.qdrouterd.document import Document, Given, Section
+from router.config.qdrouterd.endpoints import fit_endpoint
+from router.config.qdrouterd.logs import LogSections
+from router.config.qdrouterd.old_names import INVERTED, OLD_VALUES, inverted, is_old, modern
+from router.config.qdrouterd.report import Remark, Sort
+from router.config.qdrouterd.table import Table
+from router.config.qdrouterd.values import file_form, read_value
+from router.config.setting import Setting, file_name, setting_of
+
+_PREFIXES: Final = ("org.apache.qpid.dispatch.", "router.config.")
+_SEPARATORS: Final = re.compile(r"[-_ .]+")
+_OURS: Final = {entity.name: entity for entity in OURS}
+# What Dispatch makes right by itself: the least and the most, and what is taken instead.
+_RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
+    "maxSessions": (1, 32768, 32768, 32768),
+    "maxFrameSize": (512, 2**20, 512, 2**20),
+    "maxSessionFrames": (1, 2**31 - 1, 2**31 - 1, 2**31 - 1),
+    "linkCapacity": (1, 1_000_000, 250, 1_000_000),
+}
+# What is run in place of what this router does not have yet, and what that means.
+_INSTEAD: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
+    ("router", "mode"): ("standalone", "this router works alone, and knows no other routers"),
+}
+
+
+@attrs.define
+class Translation:
+    """The file as parsed TOML would be, the line of each thing in it, and what was found out.
+
+    `tables` are the entities in the order of the file. `places` are the paths in Dispatch's file
+    of entities that have others here.
+    """
+
+    data: dict[str, Any] = attrs.Factory(dict)
+    lines: dict[Path, int] = attrs.Factory(dict)
+    tables: list[Table] = attrs.Factory(list)
+    places: dict[Path, Path] = attrs.Factory(dict)
+    remarks: list[Remark] = attrs.Factory(list)
+    mistakes: list[Mistake] = attrs.Factory(list)
+    log_file: str = ""
+
+
+def translate(document: Document, source: str) -> Translation:
+    """Say in our own words what a file of Dispatch's says; raises nothing."""
+    translator = _Translator(source)
+    translator.made.mistakes.extend(document.mistakes)
+    for section in document.sections:
+        translator.section(section)
+    translator.finish()
+    return translator.made
+
+
+class _Translator:
+    def __init__(self, source: str) -> None:
+        self.made = Translation()
+        self.source = source
+        self.counts: dict[str, int] = {}
+        self.logs = LogSections()
+        self.said: set[tuple[str, str]] = set()
+        self.single: dict[str, Table] = {}
+        self.alone: set[str] = set()
+
+    def section(self, written: Section) -> None:
+        name = _name(written.name)
+        given: dict[str, Given] = {}
+        for key, each in written.given.items():
+            given[_camel_case(key)] = each
+        section = attrs.evolve(written, given=given)
+        for key, line in written.repeated:
+            text = "is given twice; the last counts, as in Dispatch"
+            self.remark("changed", line, f"{name}.{key}", text)
+        if is_old(name):
+            text = "is an entity that Dispatch had before 1.0; taken as what there is since"
+            self.remark("old", written.line, name, text)
+        for modern_name, part in modern(name, section):
+            self.entity(modern_name, part, is_rewritten=is_old(name))
+
+    def entity(self, name: str, section: Section, *, is_rewritten: bool) -> None:
+        """One entity under the name that it has since."""
+        entity, ours = facts.ENTITIES.get(name), _OURS.get(name)
+        if entity is None and ours is None:
+            known = dict.fromkeys([*facts.ENTITIES, *_OURS])
+            self.unknown(section.line, name, name, known)
+            return
+        repeated = ours.repeated if ours is not None else entity is not None and entity.repeated
+        place: Path = (name,)
+        if repeated or name == "log":
+            number = self.counts.get(name, 0)
+            self.counts[name] = number + 1
+            place = (name, number)
+        elif not is_rewritten:
+            if name in self.alone:
+                self.mistake(section.line, name, "stands twice", "give it once")
+                return
+            self.alone.add(name)
+        table = Table(name, place, section)
+        if entity is not None:
+            self.read(table, entity, ours)
+        else:
+            table.values = {key: each.value for key, each in section.given.items()}
+        if name == "log":
+            self.logs.add(table, self.remark)
+        elif ours is None:
+            assert entity is not None
+            self.lost(table, entity)
+        else:
+            self.keep(table, entity, ours)
+
+    def read(self, table: Table, entity: facts.Entity, ours: OurEntity | None) -> None:
+        """The values of a section as Dispatch reads them, by the names that they have since."""
+        old = {each.old: key for key, each in entity.attributes.items() if each.old}
+        known = dict.fromkeys([*entity.attributes, *(_fields(ours) if ours else ())])
+        for key, given in table.section.given.items():
+            now, path = old.get(key, key), f"{format_path(table.place)}.{key}"
+            value = given.value
+            try:
+                if (table.name, key) in INVERTED:
+                    now, value = INVERTED[table.name, key], inverted(value)
+            except Refused as refused:
+                self.refused(given, path, refused, given.value)
+                continue
+            if now != key:
+                self.remark("old", given.line, path, f"is called {now} since")
+                if now in table.section.given:
+                    problem = f"stands beside {now}, of which it is the old name"
+                    self.mistake(given.line, path, problem, "give one of the two")
+                    continue
+            if now not in known:
+                self.unknown(given.line, path, now, known)
+                continue
+            if given.cut:
+                text = "goes on behind a #, which begins a comment here as in Dispatch"
+                self.remark("changed", given.line, path, text)
+            attribute = entity.attributes.get(now)
+            if attribute is not None:
+                value = OLD_VALUES.get((table.name, now), {}).get(str(value), value)
+                try:
+                    value = read_value(attribute.kind, value)
+                except Refused as refused:
+                    self.refused(given, path, refused, None if _is_secret(now) else given.value)
+                    continue
+            table.values[now] = value
+            table.given[now] = given
+
+    def lost(self, table: Table, entity: facts.Entity) -> None:
+        """An entity that this router does not have."""
+        if any(attribute.fate == "guard" for attribute in entity.attributes.values()):
+            for key, value in table.values.items():
+                self.without(table, key, value, entity.attributes[key])
+        elif table.values:
+            self.remark(_sort(entity.fate), table.section.line, _shown_name(table), entity.meaning)
+
+    def keep(self, table: Table, entity: facts.Entity | None, ours: OurEntity) -> None:
+        """An entity that this router has: what it has of it, in its own words."""
+        kept = self.single.get(table.name, table)
+        fields = _fields(ours)
+        if table.name in ("listener", "connector"):
+            fit_endpoint(table, fields, self.remark)
+            if table.left_out:
+                return
+        for key, value in table.values.items():
+            attribute = entity.attributes.get(key) if entity is not None else None
+            if attribute is not None and attribute.vain:
+                text = "had no effect in Dispatch either; here it would have one, and is left out"
+                self.remark("ignored", table.line_of(key), _path(table, key), text, value)
+            elif key not in fields:
+                assert attribute is not None
+                self.without(table, key, value, attribute)
+            else:
+                self.take(table, key, value, fields[key])
+        if entity is not None:
+            self.fill(table, entity, fields)
+        if kept is not table:
+            kept.data = {**table.data, **kept.data}
+        else:
+            self.made.tables.append(table)
+        self.place(kept, ours)
+
+    def place(self, table: Table, ours: OurEntity) -> None:
+        """Put a table where our file has it."""
+        data, here = self.made.data, table.place
+        if not ours.repeated:
+            self.single[table.name] = table
+            data[table.name] = table.data
+            here = (table.name,)
+        else:
+            listed = data.setdefault(table.name, [])
+            here = (table.name, len(listed))
+            listed.append(table.data)
+        self.made.places[here] = table.place
+        self.made.lines.setdefault((table.name,), table.section.line)
+        self.made.lines[here] = table.section.line
+        for key in table.data:
+            self.made.lines[(*here, key)] = table.line_of(key)
+
+    def take(self, table: Table, key: str, value: Any, setting: Setting) -> None:
+        """An attribute that this router has."""
+        path, line = _path(table, key), table.line_of(key)
+        if key in _RIGHT and isinstance(value, int):
+            low, high, below, above = _RIGHT[key]
+            right = below if value < low else above if value > high else value
+            if right != value:
+                self.remark("changed", line, path, f"taken as {right}", value)
+                value = right
+        if key == "openProperties":
+            value, nulls = _without_nulls(value)
+            if nulls:
+                text = "null is left out: there is none in TOML, nor in what this router sends"
+                self.remark("missing", line, path, text)
+        try:
+            table.data[key] = file_form(setting.kind, value)
+        except Refused as refused:
+            instead = _INSTEAD.get((table.name, key))
+            if instead is None:
+                shown = None if setting.kind.secret else value
+                self.refused(table.given.get(key), path, refused, shown)
+            else:
+                table.data[key] = instead[0]
+                self.remark("missing", line, path, instead[1], value)
+
+    def without(self, table: Table, key: str, value: Any, attribute: facts.Attribute) -> None:
+        """An attribute that this router does not have, if it says anything."""
+        if value == attribute.default or value in ("", {}):
+            return
+        text = attribute.meaning or "there is nothing like it here"
+        shown = None if _is_secret(key) else value
+        self.remark(_sort(attribute.fate), table.line_of(key), _path(table, key), text, shown)
+
+    def fill(self, table: Table, entity: facts.Entity, fields: Mapping[str, Setting]) -> None:
+        """What Dispatch does where nothing is said, where it is not what this router does."""
+        defaults = {
+            key: each.default for key, each in entity.attributes.items() if not each.vain
+        } | dict(facts.OWN.get(table.name, {}))
+        for key, default in defaults.items():
+            if key in table.values or key not in fields or not table.has(key):
+                continue
+            own = table.own_default(key)
+            if default is None or own is attrs.NOTHING:
+                continue
+            try:
+                form = file_form(fields[key].kind, default)
+            except Refused:
+                continue
+            if fields[key].kind.read(form) == own:
+                continue
+            table.data[key] = form
+            if (table.name, key) not in self.said:
+                self.said.add((table.name, key))
+                text = f"taken as {format_value(form)}; here it would be {format_value(own)}"
+                self.remark("default", 0, f"{table.name}.{key}", text)
+
+    def finish(self) -> None:
+        """What the whole file says, or does not say at all."""
+        if "router" not in self.single:
+            self.entity("router", Section("router", 0, {}), is_rewritten=True)
+        table = self.logs.table()
+        if table is not None:
+            self.made.tables.append(table)
+            self.made.data["log"] = table.data
+            self.made.lines.update(self.logs.lines)
+            self.made.places[("log",)] = ("log",)
+        self.made.log_file = self.logs.file
+        self.made.mistakes.extend(
+            Mistake(self.source, line, 0, path, format_value(value), "is not allowed", allowed)
+            for line, path, value, allowed in self.logs.refused
+        )
+
+    def remark(self, sort: Sort, line: int, path: str, text: str, value: Any = None) -> None:
+        shown = "" if value is None else format_value(value)
+        self.made.remarks.append(Remark(sort, line, path, shown, text))
+
+    def mistake(self, line: int, path: str, problem: str, allowed: str = "") -> None:
+        self.made.mistakes.append(Mistake(self.source, line, 0, path, "", problem, allowed))
+
+    def unknown(self, line: int, path: str, name: str, known: Collection[str]) -> None:
+        """A name that neither Dispatch has nor this router."""
+        what = "entity" if path == name else "attribute"
+        near = difflib.get_close_matches(name, known, n=1)
+        here = "" if near else f"known here: {', '.join(known)}"
+        problem = f"is not a known {what}"
+        mistake = Mistake(self.source, line, 0, path, "", problem, here, "".join(near))
+        self.made.mistakes.append(mistake)
+
+    def refused(self, given: Given | None, path: str, refused: Refused, value: Any) -> None:
+        """A value that is not allowed; None is one that nobody is to see."""
+        line = 0 if given is None else given.line
+        text = "(a secret)" if value is None else format_value(value)
+        self.made.mistakes.append(
+            Mistake(self.source, line, 0, path, text, "is not allowed", f"give {refused.allowed}")
+        )
+
+
+def _name(name: str) -> str:
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return _camel_case(name)
+
+
+def _camel_case(name: str) -> str:
+    first, *words = _SEPARATORS.split(name)
+    return first + "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def _fields(ours: OurEntity) -> dict[str, Setting]:
+    return {file_name(field.name): setting_of(field) for field in attrs.fields(ours.settings)}
+
+
+def _path(table: Table, key: str) -> str:
+    return f"{format_path(table.place)}.{key}"
+
+
+def _shown_name(table: Table) -> str:
+    for key in ("name", "hostname", "prefix", "pattern", "address"):
+        if key in table.values:
+            return f"{format_path(table.place)} ({table.values[key]})"
+    return format_path(table.place)
+
+
+def _is_secret(key: str) -> bool:
+    return "password" in key.lower()
+
+
+def _sort(fate: facts.Fate) -> Sort:
+    return "ignored" if fate == "harmless" else fate
+
+
+def _without_nulls(value: Any) -> tuple[Any, int]:
+    """A value of JSON without null, and how many there were."""
+    if isinstance(value, dict):
+        parts = {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        nulls = sum(item is None for item in value.values())
+        return {key: part for key, (part, _) in parts.items()}, nulls + _count(parts.values())
+    if isinstance(value, list):
+        items = [_without_nulls(item) for item in value if item is not None]
+        return [item for item, _ in items], sum(item is None for item in value) + _count(items)
+    return value, 0
+
+
+def _count(parts: Any) -> int:
+    return sum(count for _, count in parts)

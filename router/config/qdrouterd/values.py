@@ -1,0 +1,120 @@
+"""Values of Dispatch's files: what Dispatch makes of them, and how our own file would say it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from router.config.kinds import Kind, Refused
+from router.config.qdrouterd.facts import Kind as DispatchKind
+
+_FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+_MOST_DIGITS: Final = 20
+
+
+def read_value(kind: DispatchKind, value: object) -> Any:
+    """What Dispatch makes of a value: text, a number, True or False, or a table.
+
+    Raises `router.config.kinds.Refused` with what it would have taken.
+    """
+    match kind:
+        case "integer":
+            return _integer(value)
+        case "boolean":
+            return _flag(value)
+        case "table":
+            return _table(value)
+        case tuple():
+            return _choice(kind, value)
+    return _text(value)
+
+
+def file_form(kind: Kind, value: Any) -> Any:
+    """How our own file says a value of Dispatch's, for an attribute of `kind` there.
+
+    Raises `router.config.kinds.Refused`, of the kind itself, where it cannot say it.
+    """
+    refused: Refused | None = None
+    for form in _forms(value):
+        try:
+            kind.read(form)
+        except Refused as found:
+            refused = refused or found
+        else:
+            return form
+    raise refused or Refused(kind.words)
+
+
+def _forms(value: Any) -> Iterator[Any]:
+    """A value as it stands, and as what else it may be meant for."""
+    yield value
+    if isinstance(value, str):
+        for read in (_integer, _float, _flag, _table):
+            try:
+                yield read(value)
+            except Refused:
+                continue
+        listed = [part.strip() for part in value.split(",")]
+        yield [part for part in listed if part]
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, str):
+        text = value.strip()
+        digits = text[1:] if text[:1] in ("+", "-") else text
+        if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+            return int(text)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
+        return int(value)
+    raise Refused("a whole number")
+
+
+def _float(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise Refused("a number") from None
+
+
+def _flag(value: object) -> bool:
+    found = value if isinstance(value, bool) else _FLAGS.get(str(value).strip().lower())
+    if found is None or not isinstance(value, (bool, str)):
+        raise Refused("yes, true, on, no, false or off")
+    return found
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            pass
+    if not isinstance(value, dict):
+        raise Refused("a table, in JSON")
+    return value
+
+
+def _choice(words: tuple[str, ...], value: object) -> str:
+    if isinstance(value, str) and value in words:
+        return value
+    # Dispatch takes the numbers of its choices, too
+    try:
+        number = _integer(value)
+    except Refused:
+        number = -1
+    if not 0 <= number < len(words):
+        raise Refused(f"one of {', '.join(words)}")
+    return words[number]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    raise Refused("text")

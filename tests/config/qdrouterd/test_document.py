@@ -1,0 +1,11 @@
+"""What was read is a value: the same twice is equal."""
+
+from __future__ import annotations
+
+from router.config.qdrouterd.document import Document, Given, Section
+
+
+def test_documents_are_values() -> None:
+    one, other = (Document((Section("router", 1, {"id": Given("A", 2)}),)) for _ in range(2))
+    assert one == other
+    assert one.sections[0].given["id"].above == ()

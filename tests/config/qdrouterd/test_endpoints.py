@@ -1,0 +1,148 @@
+"""What a peer has to prove stays what it was, or is said; HTTP keeps what it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.config.qdrouterd.sections import read_sections
+from router.config.qdrouterd.translation import translate
+
+
+def endpoint(name: str, *lines: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
+    """Return the one table that is made of a section, if any, and what is said of it."""
+    made = translate(read_sections("\n".join([f"{name} {{", *lines, "}"]), "f"), "f")
+    assert made.mistakes == []
+    remarks: list[tuple[str, str]] = [
+        (each.sort, each.path.partition(".")[2])
+        for each in made.remarks
+        if each.sort not in ("default", "old")
+    ]
+    return next(iter(made.data.get(name, [])), None), remarks
+
+
+@pytest.mark.parametrize(
+    ("lines", "mechanisms", "must", "remarks"),
+    [
+        (["saslMechanisms: ANONYMOUS", "authenticatePeer: no"], "ANONYMOUS", False, []),
+        (["usersFile: u", "saslMechanisms: PLAIN", "authenticatePeer: yes"], "PLAIN", True, []),
+        (
+            ["saslMechanisms: EXTERNAL ANONYMOUS"],
+            "ANONYMOUS",
+            None,
+            [("missing", "saslMechanisms")],
+        ),
+        (["saslMechanisms: PLAIN,ANONYMOUS"], "ANONYMOUS", None, [("missing", "saslMechanisms")]),
+        (["saslMechanisms: EXTERNAL"], "ANONYMOUS", None, [("missing", "saslMechanisms")]),
+        (
+            ["usersFile: u", "saslMechanisms: PLAIN DIGEST-MD5", "authenticatePeer: yes"],
+            "PLAIN",
+            True,
+            [("missing", "saslMechanisms")],
+        ),
+        (["saslMechanisms: ANONYMOUS", "authenticatePeer: yes"], "ANONYMOUS", True, []),
+    ],
+)
+def test_mechanisms(
+    lines: list[str], mechanisms: str, must: bool | None, remarks: list[tuple[str, str]]
+) -> None:
+    table, found = endpoint("listener", *lines)
+    assert table is not None
+    assert table["saslMechanisms"] == mechanisms
+    assert table.get("authenticatePeer") is must
+    assert found == remarks
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["authenticatePeer: yes"],
+        ["authenticatePeer: yes", "saslMechanisms: EXTERNAL"],
+        ["authenticatePeer: yes", "saslMechanisms: PLAIN ANONYMOUS"],
+        ["allowNoSasl: no"],
+        ["requirePeerAuth: yes"],
+    ],
+)
+def test_nobody_is_let_in_by_mistake(lines: list[str]) -> None:
+    table, found = endpoint("listener", *lines)
+    assert ("guard", "authenticatePeer") in found
+    assert table is not None
+    assert table["authenticatePeer"] is False
+
+
+@pytest.mark.parametrize("key", ["sslProfile", "saslPlugin", "policyVhost", "trustedCertsFile"])
+def test_what_keeps_a_listener_secure_is_guarded(key: str) -> None:
+    assert endpoint("listener", f"{key}: x")[1] == [("guard", key)]
+
+
+@pytest.mark.parametrize("key", ["requireSsl", "requireEncryption", "multiTenant"])
+def test_flags_that_keep_a_listener_secure_are_guarded(key: str) -> None:
+    assert endpoint("listener", f"{key}: yes")[1] == [("guard", key)]
+    assert endpoint("listener", f"{key}: no")[1] == []
+
+
+@pytest.mark.parametrize("role", ["inter-router", "edge"])
+@pytest.mark.parametrize("name", ["listener", "connector"])
+def test_other_routers_are_left_out(name: str, role: str) -> None:
+    assert endpoint(name, f"role: {role}", "sslProfile: x") == (None, [("missing", "role")])
+
+
+def test_http_keeps_what_it_has() -> None:
+    table, found = endpoint(
+        "listener", "port: 8080", "http: yes", "authenticatePeer: no", "linkCapacity: 5",
+        "websockets: no", "httpRootDir: /x", "sslProfile: p",
+    )  # fmt: skip
+    assert table == {"host": "0.0.0.0", "port": 8080, "http": True}
+    assert found == [
+        ("ignored", "linkCapacity"), ("missing", "httpRootDir"), ("guard", "sslProfile"),
+    ]  # fmt: skip
+
+
+def test_http_that_would_serve_nothing() -> None:
+    lines = ["http: yes", "metrics: no", "healthz: no"]
+    assert endpoint("listener", *lines) == (None, [("missing", "websockets"), ("missing", "")])
+
+
+def test_what_is_for_http_alone() -> None:
+    table, found = endpoint("listener", "metrics: no", "websockets: no", "healthz: no")
+    assert table is not None
+    assert not {"metrics", "healthz", "websockets"} & set(table)
+    assert found == []
+
+
+def test_all_addresses_of_a_family() -> None:
+    table, _ = endpoint("listener", "protocolFamily: IPv6")
+    assert table is not None
+    assert (table["host"], table["socketAddressFamily"]) == ("::", "IPv6")
+
+
+@pytest.mark.parametrize(
+    ("lines", "mechanisms", "remarks"),
+    [
+        (["saslUsername: me", "saslPassword: pw"], None, []),
+        (["saslMechanisms: PLAIN ANONYMOUS"], "ANONYMOUS", [("ignored", "saslMechanisms")]),
+        (
+            ["saslMechanisms: SCRAM-SHA-1 PLAIN", "saslUsername: me", "saslPassword: pw"],
+            "PLAIN",
+            [("ignored", "saslMechanisms")],
+        ),
+        (
+            ["saslMechanisms: ANONYMOUS", "saslUsername: me", "saslPassword: pw"],
+            "ANONYMOUS",
+            [("ignored", "saslUsername"), ("ignored", "saslPassword")],
+        ),
+    ],
+)
+def test_how_a_connector_logs_in(
+    lines: list[str], mechanisms: str | None, remarks: list[tuple[str, str]]
+) -> None:
+    table, found = endpoint("connector", *lines)
+    assert table is not None
+    assert table.get("saslMechanisms") == mechanisms
+    assert found == remarks
+
+
+def test_a_connector_that_cannot_log_in() -> None:
+    found = endpoint("connector", "saslMechanisms: EXTERNAL")
+    assert found == (None, [("missing", "saslMechanisms")])

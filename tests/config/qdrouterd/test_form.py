@@ -1,0 +1,44 @@
+"""What syntax a file is in is told by what is in it, whatever it is called."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.load import default_text
+from router.config.qdrouterd.form import Form, form_of
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("# a comment\n\nrouter {\n}\n", "sections"),
+        ("ssl-profile{\n", "sections"),
+        ("mode: standalone\n", "sections"),
+        ("}\n", "sections"),
+        ('[\n  ["router", {"id": "A"}]\n]', "json"),
+        ('# comment\n[["listener", {}]]', "json"),
+        ("[ ]\n", "json"),
+        ('[ { "router": 1 } ]', "json"),
+        ("[router]\n", "toml"),
+        ('[["listener"]]\nport = 1\n', "toml"),
+        ("[[listener]]\n", "toml"),
+        ("router = { id = 'A' }\n", "toml"),
+        ("'router'.id = 'A'\n", "toml"),
+        ("", "toml"),
+        (default_text(), "toml"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["", ".toml"])
+def test_the_content_counts(text: str, form: Form, suffix: str) -> None:
+    assert form_of(text, suffix) == form
+
+
+@pytest.mark.parametrize("suffix", [".conf", ".json", ".JSON"])
+def test_no_suffix_makes_toml_another_thing(suffix: str) -> None:
+    assert form_of(default_text(), suffix) == "toml"
+
+
+@pytest.mark.parametrize(("suffix", "form"), [(".conf", "sections"), (".json", "json")])
+@pytest.mark.parametrize("text", ["", "# nothing\n", "what is this\n"])
+def test_the_suffix_counts_where_nothing_else_tells(text: str, suffix: str, form: Form) -> None:
+    assert form_of(text, suffix) == form
