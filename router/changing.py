@@ -24,6 +24,7 @@ from router.config.reload import (
 from router.config.revisions import History, Revision, share
 from router.config.saved import Base, Keeper
 from router.config.validate import find_mistakes
+from router.control.control import Control
 from router.core.treating import Treating
 from router.endpoints import Endpoints
 from router.logs.journal import Journal
@@ -50,6 +51,7 @@ class Changing:
     """
 
     exchange: Exchange
+    control: Control
     exposition: Exposition
     treating: Treating
     journal: Journal

@@ -25,7 +25,11 @@ from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
-from router.net.endpoints import configured_redirects, configured_rules
+from router.net.endpoints import (
+    configured_link_routes,
+    configured_redirects,
+    configured_rules,
+)
 from router.net.exchange import Exchange
 from router.net.listeners import run_guarded
 from router.net.own import own_connection
@@ -84,6 +88,7 @@ class Node(Changing):
         traces.log_all(self.journal.logs_frames())
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
         self.control = Control(self.exchange.forwarder)
+        self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)
         self.readiness = Readiness()

@@ -14,11 +14,16 @@ from router.config.model import Configuration, MetricsSettings
 from router.config.reload import Difference
 from router.config.router_settings import RouterSettings
 from router.config.setting import file_name
+from router.control.control import Control
 from router.core.shedding import set_limit
 from router.core.treating import Treating
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
-from router.net.endpoints import configured_redirects, configured_rules
+from router.net.endpoints import (
+    configured_link_routes,
+    configured_redirects,
+    configured_rules,
+)
 from router.net.exchange import Exchange
 
 
@@ -26,6 +31,7 @@ class Running(Protocol):
     """The parts of a router that settings are about."""
 
     exchange: Exchange
+    control: Control
     exposition: Exposition
     treating: Treating
     journal: Journal
@@ -45,6 +51,8 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
         _change_rules(running, wanted)
     if "redirect" in entities:
         _set_redirects(running, wanted)
+    if "linkRoute" in entities:
+        running.control.link_routes.configure(configured_link_routes(wanted.link_routes))
     if "log" in entities:
         running.journal.change(wanted.log)
     for (entity, name), change in LIVE.items():

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from router.amqp.performatives import Attach
+from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
 from router.config.model import (
     ENTITIES,
@@ -90,6 +91,20 @@ async def test_redirects_come_and_go_and_their_counts_stay() -> None:
             await peer.say(attach_receiver(handle, "q"))
             assert ((await peer.hear_until(Attach)).source is None) == bool(redirects)
         assert running.node.table.redirects.issued["link"] == 2
+
+
+async def test_link_routes_come_and_go_and_those_that_stay_are_the_same() -> None:
+    one, other = (LinkRouteSettings(prefix=p, direction="in", container_id="c") for p in "ab")
+    async with running_node() as running:
+        routing = running.node.control.link_routes
+        await change(running, link_routes=(one, other))
+        first, second = routing.configured(one.name), routing.configured(other.name)
+        again = attrs.evolve(other, add_external_prefix="x.")
+        await change(running, link_routes=(again, one))
+        assert routing.configured(one.name) is first
+        assert routing.configured(other.name) not in (None, second)
+        await change(running, link_routes=())
+        assert len(running.node.exchange.forwarder.link_routes) == 0
 
 
 async def test_numbers_change_where_they_are_kept() -> None:

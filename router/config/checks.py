@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from router.config.kinds import address_tokens
+from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
@@ -443,4 +444,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _connector_sasl,
     _connector_redirects,
     _buffers,
+    *LINK_ROUTE_CHECKS,
 )

@@ -32,6 +32,7 @@ from router.config.endpoints import (
     Role,
     StripAnnotations,
 )
+from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
 from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
@@ -320,6 +321,7 @@ class Configuration:
     connectors: tuple[ConnectorSettings, ...] = ()
     addresses: tuple[AddressSettings, ...] = ()
     redirects: tuple[RedirectSettings, ...] = ()
+    link_routes: tuple[LinkRouteSettings, ...] = ()
     log: LogSettings = attrs.field(factory=LogSettings)
     metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
 
@@ -340,6 +342,7 @@ ENTITIES: Final = (
     Entity("connector", "connectors", ConnectorSettings, repeated=True),
     Entity("address", "addresses", AddressSettings, repeated=True),
     Entity("redirect", "redirects", RedirectSettings, repeated=True),
+    Entity("linkRoute", "link_routes", LinkRouteSettings, repeated=True),
     Entity("log", "log", LogSettings, repeated=False),
     Entity("metrics", "metrics", MetricsSettings, repeated=False),
 )

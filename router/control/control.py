@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.control.containers import Containers
+from router.control.link_routes import LinkRouting
 
 
 class Control:
@@ -13,10 +14,12 @@ class Control:
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
         self.containers = Containers()
+        self.link_routes = LinkRouting(forwarder.link_routes, self.containers)
 
     def event_received(self, connection: Any, event: object) -> None:
         """Something rare has happened on a connection; the core has acted on it."""
         self.containers.event_received(connection, event)
+        self.link_routes.event_received(connection, event)
 
     def look(self, now: float) -> None:
         """Look at what is due by now, in seconds of the turn's clock."""

@@ -7,8 +7,10 @@ from typing import Any
 
 from router import __version__
 from router.amqp.redirects import Redirect
+from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
+from router.core.link_routes import Rule
 from router.core.redirects import Redirects
 from router.core.table import AddressRule, address_name
 from router.engine.settings import ConnectionSettings
@@ -125,3 +127,20 @@ def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
             receivers=one.direction != "in",
         )
     return redirects
+
+
+def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:
+    """Whose links are forwarded, and to which containers."""
+    return [
+        Rule(
+            one.name,
+            one.direction or "in",
+            one.prefix is not None,
+            one.prefix or one.pattern or "",
+            one.container_id,
+            one.connection,
+            one.add_external_prefix or "",
+            one.del_external_prefix or "",
+        )
+        for one in settings
+    ]

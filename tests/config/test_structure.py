@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from router.config.mistakes import Finding, Path
-from router.config.model import Configuration
+from router.config.model import ENTITIES, Configuration
 from router.config.structure import is_secret, structure
 
 
@@ -73,7 +73,7 @@ def test_what_is_near_to_nothing_is_told_what_there_is() -> None:
     assert finding == Finding(
         ("zzz",),
         "is not a known entity",
-        "known here: router, listener, connector, address, redirect, log, metrics",
+        f"known here: {', '.join(entity.name for entity in ENTITIES)}",
     )
 
 

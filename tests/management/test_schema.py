@@ -69,7 +69,7 @@ def test_what_has_no_default_is_required() -> None:
         for each in settings_attributes(entity)
         if each.given is not None and each.given.is_required
     }
-    assert required == {("redirect", "toNetworkHost")}
+    assert required == {("linkRoute", "direction"), ("redirect", "toNetworkHost")}
 
 
 def test_what_only_a_restart_changes_exists() -> None:

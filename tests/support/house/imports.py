@@ -41,9 +41,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"build", "client", "config", "control", "logs", "metrics", "plugin"},
     # What of a running router can become another while it runs.
     "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
-    "settings": _DATA_PLANE | {"config", "logs", "metrics", "net"},
+    "settings": _DATA_PLANE | {"config", "control", "logs", "metrics", "net"},
     "changing": _DATA_PLANE
-    | {"config", "endpoints", "logs", "management", "metrics", "net", "settings"},
+    | {"config", "control", "endpoints", "logs", "management", "metrics", "net", "settings"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "endpoints", "logs", "management", "metrics", "net", "plugin"}
     | {"changing"},

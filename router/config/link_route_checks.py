@@ -1,0 +1,83 @@
+"""What no single attribute of a link route can tell: those that need or exclude each other.
+
+As in `router.config.checks`, which asks for these as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Final
+
+from router.config.link_routes import covered
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+
+
+def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, route in enumerate(configuration.link_routes):
+        here: Path = ("linkRoute", index)
+        forms: tuple[Path, ...] = ((*here, "prefix"), (*here, "pattern"))
+        if route.prefix is None and route.pattern is None:
+            yield Finding(
+                here, "says not which addresses", "give a prefix or a pattern", concerns=forms
+            )
+        elif route.prefix is not None and route.pattern is not None:
+            yield Finding(
+                (*here, "pattern"),
+                "stands beside a prefix",
+                "give one of the two",
+                shown=True,
+                concerns=forms,
+            )
+        if route.direction is None:
+            yield Finding(
+                (*here, "direction"),
+                "is missing",
+                'give "in" or "out", or a link route for each',
+                concerns=((*here, "direction"),),
+            )
+        if route.container_id is not None and route.connection is not None:
+            yield Finding(
+                (*here, "connection"),
+                "stands beside a containerId",
+                "give one of the two",
+                shown=True,
+                concerns=((*here, "containerId"), (*here, "connection")),
+            )
+
+
+def _repeats(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    seen: dict[Hashable, int] = {}
+    names: dict[str, int] = {}
+    for index, route in enumerate(configuration.link_routes):
+        tokens = covered(route)
+        if tokens is None or route.direction is None:
+            continue
+        same = (route.direction, tokens, route.container_id, route.connection)
+        first = seen.setdefault(same, index)
+        if first != index:
+            key = "pattern" if route.prefix is None else "prefix"
+            yield Finding(
+                ("linkRoute", index, key),
+                f"forwards what linkRoute[{first}] does",
+                "give each once",
+                shown=True,
+                concerns=_both(first, index, "prefix", "pattern", "direction"),
+            )
+        named = names.setdefault(route.name, index)
+        given = any("name" in data["linkRoute"][at] for at in (named, index))
+        if named != index and (first == index or given):
+            yield Finding(
+                ("linkRoute", index, "name"),
+                f"is the name of linkRoute[{named}] too",
+                "give each a name of its own",
+                shown=True,
+                concerns=_both(named, index, "name"),
+            )
+
+
+def _both(first: int, second: int, *keys: str) -> tuple[Path, ...]:
+    return tuple(("linkRoute", at, key) for at in (first, second) for key in keys)
+
+
+LINK_ROUTE_CHECKS: Final = (_forms, _repeats)

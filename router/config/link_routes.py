@@ -1,0 +1,119 @@
+"""Link routes in the configuration: links that are forwarded to a container as they are."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.setting import checked, setting
+
+LinkDirection = Literal["in", "out"]
+LinkDistribution = Literal["linkBalanced"]
+
+_ONE_IS_NEEDED: Final = "none; one of prefix and pattern is needed"
+_LONGEST_NAME: Final = 512
+_EXTERNAL_PREFIX: Final = kinds.text(kinds.LONGEST_ADDRESS)
+
+
+def _name_from_address(self: LinkRouteSettings) -> str:
+    text = self.pattern if self.prefix is None else self.prefix
+    name = f"linkRoute/{self.direction}/{text}"
+    container = self.connection if self.container_id is None else self.container_id
+    # several may share one pattern, each with a container of its own
+    return name if container is None else f"{name}/{container}"
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class LinkRouteSettings:
+    """Addresses whose links are forwarded to a container, as true links from end to end."""
+
+    prefix: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address_prefix(),
+            "Forwards links to the address that is this prefix, and to every address that goes on "
+            "after it with another token, whatever address entities say of them.",
+            default=_ONE_IS_NEEDED,
+        ),
+    )
+    pattern: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address_pattern(),
+            "Forwards links to the addresses that match, as the pattern of an address does; of "
+            "several link routes the most specific one counts. Those with the same prefix or "
+            "pattern share the links.",
+            default=_ONE_IS_NEEDED,
+        ),
+    )
+    direction: LinkDirection | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.choice(get_args(LinkDirection)),
+            "Which links, as the router sees them: those that clients send on (in), or those that "
+            "they receive on (out). Links to transaction coordinators come in.",
+            default="none; it is needed",
+            required=True,
+        ),
+    )
+    container_id: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(_LONGEST_NAME),
+            "The container-id of the containers to forward to, as they send it in open.",
+            default="none; without it and without connection no link gets anywhere",
+        ),
+    )
+    connection: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(_LONGEST_NAME),
+            "The name of the listener or connector that leads to the containers to forward to, in "
+            "place of a containerId. Its role is route-container.",
+            default="none",
+        ),
+    )
+    name: str = attrs.field(
+        default=attrs.Factory(_name_from_address, takes_self=True),
+        metadata=setting(
+            kinds.text(4 * _LONGEST_NAME),
+            "The entity's name in management.",
+            default="linkRoute/direction/prefix-or-pattern, and /containerId or /connection",
+        ),
+    )
+    add_external_prefix: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            _EXTERNAL_PREFIX,
+            "What is put before the address when the container is asked for it; it is part of no "
+            "token of its own, so it ends with a separator, as a rule.",
+            default="none",
+        ),
+    )
+    del_external_prefix: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            _EXTERNAL_PREFIX,
+            "What is taken off the head of the address, where it is there, before that.",
+            default="none",
+        ),
+    )
+    distribution: LinkDistribution = attrs.field(
+        default="linkBalanced",
+        metadata=setting(
+            kinds.choice(get_args(LinkDistribution)),
+            "How links are spread over several containers: each goes to the one that has the "
+            "fewest of them.",
+        ),
+    )
+
+
+def covered(settings: Any) -> tuple[str, ...] | None:
+    """The tokens that a link route matches: a prefix is a pattern that ends in #."""
+    if (settings.prefix is None) == (settings.pattern is None):
+        return None
+    if settings.prefix is not None:
+        return (*kinds.address_tokens(settings.prefix), "#")
+    return kinds.address_tokens(settings.pattern or "")
