@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import click
 
+from router.cli import qdrouterd
 from router.cli.main import main
 
+_IN_PLACE: Final = "trioute-qdrouterd"
 _HEAD: Final = """\
 # The command line
 
@@ -39,18 +41,20 @@ def _page() -> Iterator[str]:
     commands = sorted(main.commands.items())
     for name, command in commands:
         yield f"- [trioute {name}](#trioute-{name}): {_first_sentence(command)}"
+    yield f"- [{_IN_PLACE}](#{_IN_PLACE}): {_first_sentence(qdrouterd.command)}"
     yield ""
     for name, command in commands:
-        yield from _section(name, command)
+        yield from _section(f"trioute {name}", command)
+    yield from _section(_IN_PLACE, qdrouterd.command)
 
 
 def _section(name: str, command: click.Command) -> Iterator[str]:
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
     options = [each for each in command.params if isinstance(each, click.Option)]
-    yield f"## trioute {name}"
+    yield f"## {name}"
     yield ""
     yield "```text"
-    yield " ".join(["trioute", name, *(["[OPTIONS]"] * bool(options)), *map(_argument, arguments)])
+    yield " ".join([name, *(["[OPTIONS]"] * bool(options)), *map(_argument, arguments)])
     yield "```"
     yield ""
     for paragraph in _paragraphs(command):

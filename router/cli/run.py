@@ -8,9 +8,10 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import attrs
 import click
 import trio
 
@@ -31,6 +32,8 @@ EXIT_RUNTIME = 3
 COLLECT_EVERY = 20_000
 # How often the log says how many lines were left out of it.
 REPORT_EVERY_S = 5.0
+STOPS = (signal.SIGTERM, signal.SIGINT)
+Started = Callable[[Node, list[Listening], Path | None], None]
 WEAKER_SECURITY = (
     "Start with a file of Dispatch's even where it asks for TLS, authentication or policies that "
     "are not supported, and run without them."
@@ -75,6 +78,40 @@ def run(
     except OSError as error:
         click.echo(f"trioute: cannot start: {error}", err=True)
         sys.exit(EXIT_RUNTIME)
+    end = run_until_stopped(beginning, announce)
+    if end.status:
+        sys.exit(end.status)
+
+
+def announce(node: Node, listening: list[Listening], file: Path | None) -> None:
+    """Say on standard output that the router runs, and where."""
+    for line in announcement(node.container_id, listening, file):
+        click.echo(line)
+
+
+def say(text: str) -> None:
+    """Say something on standard error."""
+    click.echo(text, err=True)
+
+
+@attrs.frozen
+class End:
+    """How a router came to its end: the exit status, and the signal that stopped it, if one did."""
+
+    status: int = 0
+    by: int | None = None
+
+
+def run_until_stopped(
+    beginning: Beginning,
+    started: Started,
+    failed: Callable[[str], None] = say,
+    stops: Iterable[signal.Signals] = STOPS,
+) -> End:
+    """Run a router until one of `stops` comes; a second one stops it at once.
+
+    `started` is called when it listens, and `failed` with why it cannot.
+    """
     journal = Journal()
     journal.begin(beginning.start.configuration.log)
     tell_beginning(beginning)
@@ -85,15 +122,15 @@ def run(
     gc.collect()
     gc.freeze()
     try:
-        trio.run(_run, beginning, journal)
+        by = trio.run(_run, beginning, journal, started, tuple(stops))
     except* (OSError, ConfigurationError) as failures:
         reasons = list(_leaves(failures))
     else:
-        return
+        return End(by=by)
     for reason in reasons:
-        click.echo(f"trioute: cannot start: {reason}", err=True)
+        failed(f"trioute: cannot start: {reason}")
     is_configured = all(isinstance(reason, OSError) for reason in reasons)
-    sys.exit(EXIT_RUNTIME if is_configured else EXIT_CONFIGURATION)
+    return End(EXIT_RUNTIME if is_configured else EXIT_CONFIGURATION)
 
 
 def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
@@ -105,7 +142,9 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
             yield failure
 
 
-async def _run(beginning: Beginning, journal: Journal) -> None:
+async def _run(
+    beginning: Beginning, journal: Journal, started: Started, stops: tuple[signal.Signals, ...]
+) -> int | None:
     file, start = beginning.base.file, beginning.start
     node = Node(
         start.configuration,
@@ -115,17 +154,25 @@ async def _run(beginning: Beginning, journal: Journal) -> None:
         revision=max(1, start.revision),
     )
     node.exchange.chores.append(Reports(journal).look)
-    stop = trio.Event()
+    stop = Stop()
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_watch_signals, stop, nursery.cancel_scope)
-            nursery.start_soon(_watch_hangups, node, stop)
-            listening = await nursery.start(_run_node, node, stop, nursery.cancel_scope)
-            for line in announcement(node.container_id, listening, file):
-                click.echo(line)
+            nursery.start_soon(_watch_signals, stops, stop, nursery.cancel_scope)
+            nursery.start_soon(_watch_hangups, node, stop.event)
+            listening = await nursery.start(_run_node, node, stop.event, nursery.cancel_scope)
+            started(node, listening, file)
     finally:
         tell_end(node)
         journal.report_suppressed()
+    return stop.by
+
+
+class Stop:
+    """Whether the router is to stop, and the signal that said so."""
+
+    def __init__(self) -> None:
+        self.event = trio.Event()
+        self.by: int | None = None
 
 
 class Reports:
@@ -153,14 +200,17 @@ async def _run_node(
     whole.cancel()
 
 
-async def _watch_signals(stop: trio.Event, whole: trio.CancelScope) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            if stop.is_set():
+async def _watch_signals(
+    stops: tuple[signal.Signals, ...], stop: Stop, whole: trio.CancelScope
+) -> None:
+    with trio.open_signal_receiver(*stops) as signals:
+        async for number in signals:
+            if stop.event.is_set():
                 click.echo("trioute: stopped at once", err=True)
                 whole.cancel()
                 return
-            stop.set()
+            stop.by = number
+            stop.event.set()
 
 
 async def _watch_hangups(node: Node, stop: trio.Event) -> None:

@@ -1,0 +1,118 @@
+"""A process of its own in the background, for whoever starts services without a supervisor.
+
+It is made before there is an event loop: fork, and fork again, so that it has no terminal and no
+parent that waits for it. Whoever started it hears by a pipe that it runs, or why it does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import sys
+from pathlib import Path
+from typing import Final, NoReturn
+
+import attrs
+
+_RUNS: Final = b"\0"
+_UMASK: Final = 0o022
+_MOST_TEXT: Final = 65536
+_LOG_MODE: Final = 0o640
+
+
+class NoSuchUser(Exception):
+    """Nobody has this name here."""
+
+
+@attrs.define
+class Parent:
+    """The process that waits to hear what becomes of this one."""
+
+    _pipe: int
+
+    def tell_running(self) -> None:
+        """Have it end with 0."""
+        os.write(self._pipe, _RUNS)
+        os.close(self._pipe)
+
+    def tell_failure(self, text: str) -> None:
+        """Have it say a line; it ends with 1 when this process does."""
+        os.write(self._pipe, f"{text}\n".encode())
+
+
+def become_daemon() -> Parent:
+    """Go on in the background, in the root folder; the process that was there ends with this one's
+    first word, or with 1 when this one ends before, having said on standard error why.
+
+    Standard error leads to that process until `write_log_to`.
+    """
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(writer)
+        _wait(reader)
+    os.close(reader)
+    os.setsid()
+    if os.fork():
+        # without this no terminal could be had, but it could be taken
+        os._exit(0)
+    os.chdir("/")
+    os.umask(_UMASK)
+    os.dup2(writer, 2)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+    return Parent(writer)
+
+
+def _wait(reader: int) -> NoReturn:
+    """End as the other process says, with its last words where there are any."""
+    words = b""
+    while not words.endswith(_RUNS) and len(words) < _MOST_TEXT:
+        more = os.read(reader, 4096)
+        if not more:
+            break
+        words += more
+    runs = words.endswith(_RUNS)
+    text = words.removesuffix(_RUNS).decode("utf-8", "replace")
+    sys.stderr.write(text)
+    sys.stderr.flush()
+    os._exit(0 if runs else 1)
+
+
+def write_log_to(file: Path | None) -> None:
+    """Have standard error go to the end of a file, or for None nowhere; raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    log = os.open(os.devnull if file is None else file, flags, _LOG_MODE)
+    sys.stderr.flush()
+    os.dup2(log, 2)
+    os.close(log)
+
+
+def write_pid(file: Path) -> None:
+    """Write this process' id to a file; raises OSError."""
+    file.write_text(f"{os.getpid()}\n", encoding="ascii")
+
+
+def remove_pid(file: Path) -> None:
+    """Take the file away, if this process may."""
+    with contextlib.suppress(OSError):
+        file.unlink()
+
+
+def become_user(name: str) -> None:
+    """Go on as another user, with that user's groups and no way back.
+
+    Raises OSError where this process may not, and NoSuchUser.
+    """
+    try:
+        user = pwd.getpwnam(name)
+    except KeyError:
+        raise NoSuchUser(f"there is no user {name}") from None
+    if os.getuid() == user.pw_uid == os.geteuid():
+        return
+    # in this order: without root's rights no group can be changed
+    os.initgroups(name, user.pw_gid)
+    os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
+    os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
