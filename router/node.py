@@ -169,6 +169,7 @@ class Node(Changing):
             self.journal,
             streams=Streams(self.table),
             changeable=self,
+            control=self.control,
         )
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"

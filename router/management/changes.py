@@ -17,8 +17,10 @@ from router.config.log_settings import with_levels
 from router.config.model import Configuration, Entity
 from router.config.reload import Applied, NotApplied
 from router.errors import AmqpError
+from router.management import connection_link_routes
 from router.management.desired_state import asker, changeable_of, described
 from router.management.entities.connection import CONNECTION, DELETED, ENABLED
+from router.management.entities.link_routes import CONNECTION_LINK_ROUTE
 from router.management.entities.logs import FIXED, LOG
 from router.management.entity_types import ENTITY_TYPES
 from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
@@ -42,7 +44,7 @@ from router.management.requests import (
     Refused,
     Request,
 )
-from router.management.schema import EntityType, long_name
+from router.management.schema import EntityType, Live, long_name, settings_of
 from router.management.views import RouterView
 
 # What an answer that is one sentence may say of a list of reasons.
@@ -56,6 +58,11 @@ async def create(router: RouterView, request: Request) -> Answer:
     bodies = request.body if isinstance(request.body, list) else [request.body]
     if not bodies:
         raise Refused(BAD_REQUEST, "the body of a CREATE lists nothing to create")
+    if isinstance(request.body, dict):
+        entity_type, given = _asked(request, request.body)
+        if entity_type is CONNECTION_LINK_ROUTE:
+            scoped = connection_link_routes.create(router, given)
+            return Answer(told(entity_type, scoped), CREATED, "Created")
     made: list[Found] = []
     for number, body in enumerate(bodies, 1):
         try:
@@ -76,7 +83,7 @@ async def create(router: RouterView, request: Request) -> Answer:
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
     applied = await _apply(router, request, configuration, what)
     is_many = isinstance(request.body, list)
-    body = Listed(each.told() for each in made) if is_many else made[0].told()
+    body = Listed(each.told() for each in made) if is_many else _now(router, made[0]).told()
     return Answer(body, CREATED, described("Created", applied))
 
 
@@ -105,10 +112,10 @@ async def update(router: RouterView, request: Request) -> Answer:
         applied = await _apply(router, request, wanted, entity.name)
         return Answer(found.told(), OK, described("OK", applied))
     every, at = _placed(configuration, entity, found)
-    new = changed_settings(found.entity_type, found.entity, given)
+    new = changed_settings(found.entity_type, settings_of(found.entity), given)
     wanted = _with(configuration, entity, (*every[:at], new, *every[at + 1 :]))
     applied = await _apply(router, request, wanted, _name_of(found))
-    return Answer(told(found.entity_type, new), OK, described("OK", applied))
+    return Answer(_now(router, Found(found.entity_type, new)).told(), OK, described("OK", applied))
 
 
 async def delete(router: RouterView, request: Request) -> Answer:
@@ -118,6 +125,9 @@ async def delete(router: RouterView, request: Request) -> Answer:
         # as in Dispatch
         reason = f"Forbidden: a connection is closed by an UPDATE of adminStatus to {DELETED!r}"
         raise Refused(FORBIDDEN, reason)
+    if found.entity_type is CONNECTION_LINK_ROUTE:
+        connection_link_routes.delete(router, found.entity)
+        return Answer({}, NO_CONTENT, "No Content")
     entity = _configured(found.entity_type, "DELETE")
     if not entity.repeated:
         raise _not_implemented("DELETE", found.entity_type)
@@ -133,6 +143,14 @@ CHANGES: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
 
 def _made(request: Request, body: Any) -> Found:
     """A new entity, which nobody has yet. Raises Refused."""
+    entity_type, given = _asked(request, body)
+    if not _configured(entity_type, "CREATE").repeated:
+        raise _not_implemented("CREATE", entity_type)
+    return Found(entity_type, new_settings(entity_type, given))
+
+
+def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
+    """Of which type a new entity is to be, and its attributes. Raises Refused."""
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
         raise Refused(BAD_REQUEST, "the body of a CREATE is a map of attributes")
     given = {str(name): value for name, value in body.items()}
@@ -150,10 +168,16 @@ def _made(request: Request, body: Any) -> Found:
     name = known_type(kind)
     if name not in ENTITY_TYPES:
         raise Refused(BAD_REQUEST, f"there are no entities of {kind} itself")
-    entity_type, _ = ENTITY_TYPES[name]
-    if not _configured(entity_type, "CREATE").repeated:
-        raise _not_implemented("CREATE", entity_type)
-    return Found(entity_type, new_settings(entity_type, given))
+    return ENTITY_TYPES[name][0], given
+
+
+def _now(router: RouterView, made: Found) -> Found:
+    """An entity that is configured now, with what has become of it, if there is more to be told."""
+    _, entities = ENTITY_TYPES[made.entity_type.long_name]
+    if not isinstance(next(iter(entities(router)), None), Live):
+        return made
+    found = (each for each in entities(router) if settings_of(each) is made.entity)
+    return Found(made.entity_type, next(found, made.entity))
 
 
 def _mean_the_same(one: object, other: str) -> bool:
@@ -204,7 +228,7 @@ def _placed(
     """All entities, and where among them the one is that was found. Raises Refused."""
     every = _all(configuration, entity)
     for at, each in enumerate(every):
-        if each is found.entity:
+        if each is settings_of(found.entity):
             return every, at
     # somebody else was faster
     raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")

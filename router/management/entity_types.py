@@ -7,6 +7,7 @@ stands in `absent`, or is null where Dispatch's tools cannot do without the attr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any, Final
 
 from router.management import desired_state
@@ -14,6 +15,7 @@ from router.management.entities.address import ADDRESS
 from router.management.entities.attributes import constant, identified
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
+    CONFIGURED_LINK_ROUTE,
     CONFIGURED_REDIRECT,
     CONNECTOR,
     LISTENER,
@@ -21,6 +23,14 @@ from router.management.entities.configured import (
 from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
 from router.management.entities.link import LINK
+from router.management.entities.link_routes import (
+    CONNECTION_LINK_ROUTE,
+    LINK_ROUTE,
+    configured_link_routes,
+    link_route_addresses,
+    link_routes,
+    scoped_link_routes,
+)
 from router.management.entities.logs import LOG, LOG_STATS, log_counts, logs
 from router.management.entities.policy import POLICY
 from router.management.entities.router import ROUTER
@@ -58,12 +68,15 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (CONNECTOR, lambda router: router.configuration.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
     (CONFIGURED_REDIRECT, lambda router: router.configuration.redirects),
+    (CONFIGURED_LINK_ROUTE, configured_link_routes),
+    (CONNECTION_LINK_ROUTE, scoped_link_routes),
     (POLICY, lambda router: (router,)),
     (LOG, logs),
     (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),
     (LINK, RouterView.links),
-    (ADDRESS, RouterView.addresses),
+    (ADDRESS, lambda router: chain(router.addresses(), link_route_addresses(router))),
+    (LINK_ROUTE, link_routes),
     *((each, lambda _: ()) for each in EMPTY),
 )
 ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {

@@ -36,7 +36,7 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
         if attribute.given is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
         if value is not None:
-            values[attribute.given.field.name] = _value_of(attribute, value)
+            values[attribute.given.field.name] = value_of(attribute, value)
     assert entity_type.entity is not None
     return entity_type.entity.settings(**values)
 
@@ -52,7 +52,7 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
         if attribute.given is None:
             raise Refused(BAD_REQUEST, f"{name} cannot be changed: the router tells it")
         field = attribute.given.field
-        new = default_of(field, settings) if value is None else _value_of(attribute, value)
+        new = default_of(field, settings) if value is None else value_of(attribute, value)
         if new == getattr(settings, field.name):
             continue
         if attribute.given.fixed:
@@ -80,7 +80,8 @@ def same_type(kind: object, entity_type: EntityType) -> bool:
     return isinstance(kind, str) and long_name(kind) == entity_type.long_name
 
 
-def _value_of(attribute: Attribute, value: Any) -> Any:
+def value_of(attribute: Attribute, value: Any) -> Any:
+    """What the configuration has of what somebody wrote. Raises Refused where it is not allowed."""
     assert attribute.given is not None
     field = attribute.given.field
     plain = _plain(value)

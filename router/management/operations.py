@@ -35,6 +35,7 @@ WIDEST_INDENT: Final = 16
 
 async def answer(router: RouterView, request: Request) -> Answer:
     """Answer one request, whatever it asks."""
+    router.asker = request.connection
     try:
         answered = _perform(router, request)
         if isinstance(answered, Awaitable):

@@ -119,6 +119,33 @@ class EntityType:
         return next((each for each in self.attributes if each.name == name), None)
 
 
+@attrs.frozen
+class Live:
+    """A configured entity of which there is more to tell than what is configured of it: `state` is
+    what the router has made of it, None where that is nothing yet.
+    """
+
+    settings: Any
+    state: Any
+
+
+def settings_of(entity: Any) -> Any:
+    """What is configured of an entity."""
+    return entity.settings if isinstance(entity, Live) else entity
+
+
+def told_live(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The reader of an attribute that tells what has become of an entity, made of one that looks
+    at its `state`; None where there is none.
+    """
+
+    def read_live(entity: Any) -> Any:
+        is_there = isinstance(entity, Live) and entity.state is not None
+        return read(entity.state) if is_there else None
+
+    return read_live
+
+
 def configured(name: str) -> Entity:
     """What is called `name` in the configuration."""
     return next(entity for entity in ENTITIES if entity.name == name)
@@ -139,7 +166,7 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute]:
         name = field.name
 
         def read(settings: Any, name: str = name) -> Any:
-            return wire_value(name, getattr(settings, name))
+            return wire_value(name, getattr(settings_of(settings), name))
 
         given = Given(field, NOT_LIVE.get((entity.name, name), ""))
         meaning = setting_of(field).description
@@ -167,7 +194,7 @@ def wire_value(name: str, value: object) -> Any:
     if name == "port" or isinstance(value, Path):
         return str(value)
     if isinstance(value, tuple):
-        return " ".join(value)
+        return (", " if name.endswith("_urls") else " ").join(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from router.config.model import Configuration
+from router.control.control import Control
 from router.core import watch
 from router.core.address import FALLBACK, MULTICAST, Address, Consumer
 from router.core.blocking import Survey
@@ -103,6 +104,10 @@ class RouterView:
     streams: Streams = attrs.field(factory=Streams, repr=False)
     # by which it becomes another; None where it stays as it is
     changeable: Changeable | None = attrs.field(default=None, repr=False)
+    # what decides where addresses lead
+    control: Control | None = attrs.field(default=None, repr=False)
+    # the number of the connection whose request is being answered; they are one after the other
+    asker: int | None = attrs.field(default=None, init=False, repr=False)
     # of the turn with this time, so that each address is looked at once in it
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
 
@@ -318,6 +323,11 @@ class AddressView:
     def subscribers(self) -> int:
         """How many receivers it has, besides."""
         return len(self.address.consumers) - self.in_process
+
+    @property
+    def containers(self) -> int:
+        """To how many connections its links are forwarded: it has links of its own instead."""
+        return 0
 
 
 def address_key(address: Address, router_id: str) -> str:

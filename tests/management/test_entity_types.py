@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.encode import encode_value
+from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
+from router.core.link_routes import Rule
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType
@@ -40,6 +42,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         connectors=(ConnectorSettings(port=1),),
         addresses=(AddressSettings(prefix="multicast", distribution="multicast"),),
         redirects=(RedirectSettings(prefix="elsewhere", to_network_host="192.0.2.1"),),
+        link_routes=(LinkRouteSettings(prefix="far", direction="in", container_id="c"),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:
@@ -49,6 +52,9 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         await peer.sender(None)
         node = running.node
         router = RouterView(node.container_id, "host", configuration, node.exchange, 0.0)
+        scope = running.pumps[0].connection
+        node.control.link_routes.ask(Rule("own", "out", False, "own", scope=scope))
+        router.asker = running.pumps[0].number
         for entity_type, entities in ENTITY_TYPES.values():
             identities = []
             for entity in entities(router):

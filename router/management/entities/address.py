@@ -26,7 +26,11 @@ ADDRESS: Final = EntityType(
                 ("inProcess", "Receivers that are the router itself.", lambda a: a.in_process),
                 ("subscriberCount", "Receivers besides.", lambda a: a.subscribers),
                 ("remoteCount", "Other routers with receivers: none.", constant(0)),
-                ("containerCount", "Link routes' containers: none.", constant(0)),
+                (
+                    "containerCount",
+                    "Of a link route's address, connections that links are forwarded to.",
+                    lambda a: a.containers,
+                ),
                 ("deliveriesIngress", "Came in for it.", partial(_address_count, "ingress")),
                 ("deliveriesEgress", "Went out from it.", partial(_address_count, "egress")),
                 ("deliveriesTransit", "Between other routers: none.", constant(0)),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import attrs
 
 from router.config.reload import key_of
 from router.management.entities.attributes import identified
+from router.management.entities.link_route_state import LINK_ROUTE_STATE
 from router.management.schema import (
     CONFIGURATION,
+    Attribute,
     EntityType,
     Given,
     configured,
     settings_attributes,
+    settings_of,
 )
 
 OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
@@ -24,7 +27,8 @@ KNOWN_BY_IT: Final = "the entity is known by it"
 def _place(of: str) -> Callable[[Any], str]:
     """The reader of the identity of a listener or connector."""
 
-    def read(settings: Any) -> str:
+    def read(entity: Any) -> str:
+        settings = settings_of(entity)
         identity = f"{of}/{settings.host}:{settings.port}"
         # the name that it gets where none is configured says the same again
         return identity if settings.name == identity else f"{identity}:{settings.name}"
@@ -39,14 +43,17 @@ def _type(
     identity: Callable[[Any], str],
     name: Callable[[Any], str],
     *absent: str,
+    live: Iterable[Attribute] = (),
 ) -> EntityType:
-    """The type of what the configuration calls `of`."""
+    """The type of what the configuration calls `of`; `live` is told of it beside what is configured
+    of it.
+    """
     entity = configured(of)
     given = attrs.fields_dict(entity.settings).get("name")
     own_name, *others = identified(name, identity, kind)
     if given is not None:
         own_name = attrs.evolve(own_name, given=Given(given, KNOWN_BY_IT))
-    attributes = (own_name, *others, *settings_attributes(entity))
+    attributes = (own_name, *others, *settings_attributes(entity), *live)
     return EntityType(
         kind,
         meaning,
@@ -55,12 +62,12 @@ def _type(
         absent,
         OPERATIONS,
         entity,
-        tells_null=kind == "router.config.address",
+        tells_null=kind in ("router.config.address", "router.config.linkRoute"),
     )
 
 
 def _name(settings: Any) -> str:
-    return str(settings.name)
+    return str(settings_of(settings).name)
 
 
 def _redirect(settings: Any) -> str:
@@ -103,4 +110,13 @@ CONFIGURED_REDIRECT: Final = _type(
     "redirect",
     _redirect,
     _redirect,
+)
+
+CONFIGURED_LINK_ROUTE: Final = _type(
+    "router.config.linkRoute",
+    "Addresses whose links are forwarded to a container.",
+    "linkRoute",
+    _name,
+    _name,
+    live=LINK_ROUTE_STATE,
 )

@@ -26,13 +26,6 @@ EMPTY: Final = (
         *("routerLink", "cost", "lastTopoChange", "index"),
     ),
     _none(
-        "router.config.linkRoute",
-        "A link route: there are none.",
-        CONFIGURATION,
-        *("prefix", "pattern", "addExternalPrefix", "delExternalPrefix", "containerId"),
-        *("connection", "distribution", "direction", "operStatus"),
-    ),
-    _none(
         "router.config.autoLink",
         "An auto-link: there are none.",
         CONFIGURATION,
@@ -41,7 +34,6 @@ EMPTY: Final = (
     ),
     _none("router.config.exchange", "An exchange: there are none.", CONFIGURATION),
     _none("router.config.binding", "A binding of one: there are none.", CONFIGURATION),
-    _none("router.connection.linkRoute", "An edge's link route: there are none.", CONFIGURATION),
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
     _none("vhost", "A policy for a host: there are none.", CONFIGURATION),

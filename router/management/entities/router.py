@@ -124,7 +124,11 @@ ROUTER: Final = EntityType(
                     lambda r: r.deliveries_stuck,
                 ),
                 ("nodeCount", "Other routers.", constant(0)),
-                ("linkRouteCount", "Link routes.", constant(0)),
+                (
+                    "linkRouteCount",
+                    "Link routes that are configured.",
+                    lambda r: len(r.configuration.link_routes),
+                ),
                 ("autoLinkCount", "Auto-links.", constant(0)),
                 ("connectionCount", "Connections.", lambda r: sum(1 for _ in r.connections())),
                 ("uptimeSeconds", "For how long the router has run.", lambda r: r.uptime_s),

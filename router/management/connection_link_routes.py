@@ -1,0 +1,59 @@
+"""Link routes that a connection asks for over its own link to $management, to itself.
+
+They are no configuration: nobody else sees them here, no file has them, and they end with their
+connection. Who may ask for them is who may change things (docs/decisions/0037-who-may-manage.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from router.core.link_routes import Rule
+from router.management.entities.link_routes import CONNECTION_LINK_ROUTE, ScopedLinkRoute
+from router.management.making import known_attribute, value_of
+from router.management.requests import BAD_REQUEST, Refused
+from router.management.views import RouterView
+
+# for one connection
+MOST: Final = 1000
+
+
+def create(router: RouterView, given: Mapping[str, Any]) -> ScopedLinkRoute:
+    """Forward links to whoever asks, from now on. Raises Refused."""
+    pump = router.observed.pumps.get(router.asker or 0)
+    if pump is None or router.control is None:
+        raise Refused(BAD_REQUEST, "the connection to forward links to is no more")
+    values = {name: _value(name, value) for name, value in given.items() if value is not None}
+    for name in ("pattern", "direction"):
+        if name not in values:
+            raise Refused(BAD_REQUEST, f"{name} is missing")
+    pattern, direction = values["pattern"], values["direction"]
+    name = values.get("name", f"{direction}/{pattern}")
+    routing, scope = router.control.link_routes, pump.connection
+    mine = routing.scoped(scope)
+    if name in mine:
+        raise Refused(BAD_REQUEST, f"the connection has a link route named {name[:100]!r} already")
+    if len(mine) >= MOST:
+        raise Refused(BAD_REQUEST, f"a connection has {MOST} link routes at most")
+    way = routing.ask(Rule(name, direction, False, pattern, scope=scope))
+    return ScopedLinkRoute(way, pump.number)
+
+
+def delete(router: RouterView, found: ScopedLinkRoute) -> None:
+    """Forward no more links by one; those that are forwarded stay."""
+    assert router.control is not None
+    router.control.link_routes.withdraw(found.way)
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "type":
+        return value
+    if name == "name":
+        if not isinstance(value, str) or not value:
+            raise Refused(BAD_REQUEST, "name: give text")
+        return str(value)
+    attribute = known_attribute(CONNECTION_LINK_ROUTE, name)
+    if attribute.given is None:
+        raise Refused(BAD_REQUEST, f"{name} cannot be given: the router tells it")
+    return value_of(attribute, value)

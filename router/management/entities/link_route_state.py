@@ -1,0 +1,79 @@
+"""What has become of a link route: its containers, and the links that it forwards."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.core.link_routes import Way
+from router.management.schema import Attribute, Live
+
+
+@attrs.frozen
+class LinkRouteState:
+    """A link route that there is. `now` is on the clock that the engine goes by."""
+
+    way: Way
+    now: float
+
+    @property
+    def containers(self) -> list[str]:
+        """The container-ids of those that are there."""
+        ids = (str(connection.remote_open.container_id) for connection in self.way.lanes)
+        return list(dict.fromkeys(ids))
+
+
+_NONE: Final = Way(rule=None)  # type: ignore[arg-type]
+
+
+def _state(entity: Any) -> LinkRouteState:
+    """That of an entity; of one that the router has not taken up yet, that of one without links."""
+    state = entity.state if isinstance(entity, Live) else entity
+    return state if isinstance(state, LinkRouteState) else LinkRouteState(_NONE, 0.0)
+
+
+def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+    return Attribute(name, kind, meaning, lambda entity: read(_state(entity)))
+
+
+def _refused_s(state: LinkRouteState) -> int | None:
+    return int(state.now - state.way.last_refusal_at) if state.way.refused else None
+
+
+LINK_ROUTE_STATE: Final = (
+    _attribute(
+        "operStatus",
+        "string",
+        "Whether a container is there to forward links to (active), or not (inactive).",
+        lambda s: "active" if s.way.is_active else "inactive",
+    ),
+    _attribute(
+        "containerCount",
+        "integer",
+        "Connections that lead to its containers now.",
+        lambda s: len(s.way.lanes),
+    ),
+    _attribute(
+        "containers",
+        "list",
+        "The container-ids at the other ends of these.",
+        lambda s: s.containers,
+    ),
+    _attribute(
+        "linkCount", "integer", "Links that are forwarded by it now.", lambda s: s.way.links
+    ),
+    _attribute(
+        "linksForwarded", "integer", "Links that were, since it is there.", lambda s: s.way.placed
+    ),
+    _attribute(
+        "linksRefused", "integer", "Those that their container refused.", lambda s: s.way.refused
+    ),
+    _attribute(
+        "lastRefusal",
+        "string",
+        "What the container said that refused last; null where none has.",
+        lambda s: s.way.last_refusal or None,
+    ),
+    _attribute("lastRefusalSeconds", "integer", "How long ago that was.", _refused_s),
+)

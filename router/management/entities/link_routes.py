@@ -1,0 +1,185 @@
+"""Link routes that there are: those that are configured, and those that connections asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from router.config.link_routes import LinkRouteSettings
+from router.core.counters import Counters
+from router.core.link_routes import IN, Route, Way
+from router.management.entities.attributes import identified
+from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
+from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live
+from router.management.views import RouterView
+
+
+def configured_link_routes(router: RouterView) -> Iterator[Live]:
+    """What is configured, with what has become of it."""
+    now = router.observed.turn.now
+    ways = {way.rule.name: way for way in _ways(router) if way.rule.scope is None}
+    for settings in router.configuration.link_routes:
+        way = ways.get(settings.name)
+        yield Live(settings, way and LinkRouteState(way, now))
+
+
+def _ways(router: RouterView) -> Iterator[Way]:
+    ways: Iterator[Way] = router.observed.forwarder.link_routes.ways()
+    return ways
+
+
+# What a connection has asked for.
+
+
+@attrs.frozen
+class ScopedLinkRoute:
+    """One that a connection has asked for; `number` is the connection's."""
+
+    way: Way
+    number: int
+
+    @property
+    def identity(self) -> str:
+        """What tells it from all others."""
+        return f"{self.number}/{self.way.rule.name}"
+
+
+def scoped_link_routes(router: RouterView) -> Iterator[ScopedLinkRoute]:
+    """Those of the connection by which the request came: as in Dispatch, nobody else's."""
+    pump = router.observed.pumps.get(router.asker or 0)
+    for way in _ways(router):
+        if pump is not None and way.rule.scope is pump.connection:
+            yield ScopedLinkRoute(way, pump.number)
+
+
+def _given(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+    field = attrs.fields_dict(LinkRouteSettings)[name]
+    return Attribute(name, kind, meaning, read, Given(field, "the entity is made with it"))
+
+
+CONNECTION_LINK_ROUTE: Final = EntityType(
+    "router.connection.linkRoute",
+    "A link route to the very connection that has asked for it, by which alone it is seen here; it "
+    "lasts as long as the connection does.",
+    CONFIGURATION,
+    (
+        *identified(lambda e: e.way.rule.name, lambda e: e.identity, "router.connection.linkRoute"),
+        _given("pattern", "string", "The addresses that match.", lambda e: e.way.rule.pattern),
+        _given("direction", "string", "As of a linkRoute.", lambda e: e.way.rule.direction),
+        Attribute(
+            "containerId",
+            "string",
+            "The container-id that the connection was opened with.",
+            lambda e: str(e.way.rule.scope.remote_open.container_id),
+        ),
+    ),
+    operations=("CREATE", "DELETE", "READ"),
+)
+
+
+# All of them.
+
+
+@attrs.frozen
+class LinkRouteView(LinkRouteState):
+    """One of all link routes; `number` is that of the connection which has asked for it."""
+
+    number: int | None
+
+    @property
+    def identity(self) -> str:
+        """What tells it from all others, and from the entity that it was made from."""
+        scope = "" if self.number is None else f"connection/{self.number}/"
+        return f"router.linkRoute/{scope}{self.way.rule.name}"
+
+
+def link_routes(router: RouterView) -> Iterator[LinkRouteView]:
+    """All link routes, whoever has asked for them."""
+    now = router.observed.turn.now
+    for way in _ways(router):
+        scope = way.rule.scope
+        yield LinkRouteView(way, now, None if scope is None else scope.owner.number)
+
+
+LINK_ROUTE: Final = EntityType(
+    "router.linkRoute",
+    "A link route that there is, configured or asked for by a connection. Dispatch has no such "
+    "type.",
+    OPERATIONAL,
+    (
+        *identified(lambda e: e.identity, lambda e: e.identity, "router.linkRoute"),
+        Attribute(
+            "pattern",
+            "string",
+            "The addresses that match; a prefix is a pattern that ends in #.",
+            lambda e: e.way.rule.whole_pattern,
+        ),
+        Attribute(
+            "direction",
+            "string",
+            "Links that clients send on (in) or receive on (out).",
+            lambda e: e.way.rule.direction,
+        ),
+        Attribute(
+            "connectionId",
+            "string",
+            "The connection that has asked for it; null for one that is configured.",
+            lambda e: None if e.number is None else str(e.number),
+        ),
+        Attribute(
+            "addExternalPrefix",
+            "string",
+            "What is put before the address at the container.",
+            lambda e: e.way.rule.add_prefix or None,
+        ),
+        Attribute(
+            "delExternalPrefix",
+            "string",
+            "What is taken off its head.",
+            lambda e: e.way.rule.del_prefix or None,
+        ),
+        *LINK_ROUTE_STATE,
+    ),
+)
+
+
+# The addresses they have.
+
+
+@attrs.frozen
+class _Counted:
+    counters: Counters
+
+
+@attrs.frozen
+class LinkRouteAddress:
+    """The address of a pattern, as Dispatch tells it beside the addresses of messages."""
+
+    route: Route
+    # nothing is counted by it
+    address: _Counted = attrs.Factory(lambda: _Counted(Counters()))
+    distribution: str = "linkBalanced"
+    in_process: int = 0
+    subscribers: int = 0
+
+    @property
+    def key(self) -> str:
+        """The pattern behind the letter of its class: C and D are prefixes, E and F patterns."""
+        pattern = self.route.pattern
+        is_in = self.route.direction == IN
+        head = pattern.removesuffix("#")
+        if pattern.endswith("#") and head.strip("/.") and not set(head) & set("*#"):
+            return ("C" if is_in else "D") + head.strip("/.")
+        return ("E" if is_in else "F") + pattern
+
+    @property
+    def containers(self) -> int:
+        """How many connections lead to its containers."""
+        return self.route.containers
+
+
+def link_route_addresses(router: RouterView) -> Iterator[LinkRouteAddress]:
+    """The addresses of all link routes."""
+    return (LinkRouteAddress(each) for each in router.observed.forwarder.link_routes.routes())
