@@ -8,6 +8,7 @@ from router import __version__
 from router.build import data_plane
 from router.cli.apply import apply
 from router.cli.check import check
+from router.cli.convert import convert
 from router.cli.explain import explain
 from router.cli.manage import manage
 from router.cli.passwd import passwd
@@ -28,6 +29,7 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(check)
+main.add_command(convert)
 main.add_command(passwd)
 main.add_command(send)
 main.add_command(receive)

@@ -53,6 +53,61 @@ _CREDIT = Flow(
 _TRANSFER = Transfer(0, delivery_id=0, delivery_tag=b"0", message_format=0, settled=False)
 _MORE = Transfer(0, delivery_id=1, delivery_tag=b"1", message_format=0, more=True)
 
+# Of Dispatch's, in both of its syntaxes.
+FILES = [
+    """\
+# A router before a broker.
+router {
+    mode: standalone   # alone
+    id: A
+    workerThreads: 4
+}
+listener {
+    host: 0.0.0.0
+    port: amqp
+    saslMechanisms: PLAIN ANONYMOUS
+    authenticatePeer: no
+    maxSessions: 0
+    openProperties: {
+        "site": "north",
+        # whatever
+        "deep": { "list": [1, null, true], },
+    }
+}
+connector {
+    addr: broker.example
+    role: route-container
+    saslUsername: me
+    saslPassword: pass:open#sesame
+}
+address {
+    pattern: a.*.#  # comment
+    distribution: multicast
+}
+linkRoute {
+    prefix: queue
+    dir: in
+    connection: broker
+}
+log {
+    module: DEFAULT
+    enable: debug, warning+
+    outputFile: /var/log/router.log
+}
+""",
+    """\
+[
+    ["router", {"mode": 1, "id": "A"}],
+    # comment
+    ["listener", {"port": 5672, "requireSsl": true, "http": "no", "cost": "1"}],
+    ["router.config.address", {"prefix": "a", "distribution": "closest", "waypoint": "yes"}],
+    ["policy", {"enableVhostPolicy": true}],
+    ["vhost", {"id": "$default", "groups": {"$default": {"users": "*"}}}],
+    ["fixedAddress", {"prefix": "/b", "fanout": "single", "bias": "spread"}]
+]
+""",
+]
+
 VALUES = [
     None,
     True,
@@ -111,4 +166,6 @@ def seeds(target: str) -> list[bytes]:
         return said + [bytes((4, 255)) + wire(body) for body in BODIES]
     if target == "trace":
         return [bytes((200,)) + each for each in CONVERSATIONS]
+    if target == "conf":
+        return [text.encode() for text in FILES]
     return [bytes(range(2, 250)) * 4]

@@ -3,12 +3,13 @@
 `value` reads one value, `body` one frame's body by each of its readers, `server` talks to a router
 before and after the open, `play` is a whole run of several peers without manners, and `schedule`
 one of peers that have them, where every message can be accounted for. `trace` listens to what
-passes between two others.
+passes between two others. `conf` reads a configuration file of Dispatch's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,11 @@ from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.watching import KEPT_BYTES, SeenFrame, Watcher
+from router.config.mistakes import InvalidConfiguration
+from router.config.qdrouterd.converting import format_converted
+from router.config.qdrouterd.form import Form
+from router.config.qdrouterd.reading import parse_dispatch
+from router.config.structure import structure
 from router.errors import AmqpError
 
 from fuzz.choices import Choices
@@ -202,6 +208,17 @@ def trace(octets: bytes) -> None:
             outcome_text(words.values.get("state"))
 
 
+def conf(octets: bytes) -> None:
+    """Read a configuration file of Dispatch's, in either syntax, and convert what can be run."""
+    text = octets.decode("utf-8", "replace")
+    forms: tuple[Form, ...] = ("sections", "json")
+    for form in forms:
+        with contextlib.suppress(InvalidConfiguration):
+            moved = parse_dispatch(text, form, source="f", weaker_security=True)
+            again = structure(tomllib.loads(format_converted(moved)))
+            assert again.configuration == moved.configuration, again.findings
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "value": value,
     "body": body,
@@ -209,4 +226,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "play": whole,
     "schedule": schedule,
     "trace": trace,
+    "conf": conf,
 }

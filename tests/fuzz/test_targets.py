@@ -51,7 +51,8 @@ def test_conversations_read_in_pieces(step: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "runs"), [("value", 2000), ("body", 2000), ("server", 300), ("trace", 2000)]
+    ("name", "runs"),
+    [("value", 2000), ("body", 2000), ("server", 300), ("trace", 2000), ("conf", 300)],
 )
 def test_the_seeds_changed_a_little(name: str, runs: int) -> None:
     random, corpus = Random(name), seeds(name)

@@ -56,16 +56,16 @@ class Report:
         """The remarks of one sort."""
         return tuple(remark for remark in self.remarks if remark.sort == sort)
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, name: str = "") -> Iterator[str]:
         """The report, for people: a title for each sort, and what there is of it; without what is
-        refused (`refusals`).
+        refused (`refusals`). `name` is what the file is called instead of by its path.
         """
         for sort, title in _TITLES.items():
             found = self.of(sort)
             if not found or (sort == "guard" and not self.weaker_security):
                 continue
             yield f"{title}:"
-            yield from (f"  {remark.shown(self.source)}" for remark in found)
+            yield from (f"  {remark.shown(name or self.source)}" for remark in found)
 
     def summary(self) -> str:
         """How much of it there is, in a sentence without its end."""

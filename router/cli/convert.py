@@ -1,0 +1,72 @@
+"""`trioute convert FILE`: a configuration file of Dispatch's as one of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from router.cli.run import WEAKER_SECURITY
+from router.config.load import read_text
+from router.config.mistakes import InvalidConfiguration, Mistake
+from router.config.qdrouterd.converting import format_converted
+from router.config.qdrouterd.form import form_of
+from router.config.qdrouterd.reading import NotMoved, parse_dispatch
+from router.config.qdrouterd.report import FLAG
+from router.config.replacing import replace_file
+from router.net.first_frames import find_too_long
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it to this file, which is not to be there yet, and not to standard output.",
+)
+@click.option(FLAG, is_flag=True, help=WEAKER_SECURITY)
+def convert(file: Path, output: Path | None, weaker_security: bool) -> None:
+    """Print the configuration FILE of Dispatch's (qdrouterd.conf, in either syntax) as TOML.
+
+    It makes the same router, keeps the comments, and has in front what is not supported, what is
+    ignored, and what of Dispatch's defaults is written out. It may hold passwords, as FILE does.
+
+    Exits with 0, or with 1 and one line for each mistake.
+    """
+    try:
+        text = _converted(file, output, weaker_security)
+        if output is not None and output.exists():
+            raise InvalidConfiguration([Mistake(str(output), 0, 0, "", "", "is there already")])
+    except InvalidConfiguration as invalid:
+        for mistake in invalid.mistakes:
+            click.echo(str(mistake), err=True)
+        if isinstance(invalid, NotMoved):
+            for line in invalid.report.lines():
+                click.echo(line, err=True)
+        raise SystemExit(1) from None
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        replace_file(output, text)
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}") from None
+
+
+def _converted(file: Path, output: Path | None, weaker_security: bool) -> str:
+    text, source = read_text(file), str(file)
+    form = form_of(text, file.suffix)
+    if form == "toml":
+        raise InvalidConfiguration([Mistake(source, 0, 0, "", "", "is TOML already")])
+    moved = parse_dispatch(
+        text,
+        form,
+        source=source,
+        folder=file.parent,
+        further=[find_too_long],
+        weaker_security=weaker_security,
+    )
+    # what is named in it lies where it did
+    elsewhere = output is not None and output.absolute().parent != file.absolute().parent
+    return format_converted(moved, file.parent if elsewhere else None)

@@ -1,0 +1,109 @@
+"""Dispatch's file as ours: TOML with its comments, and the report in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import tomli_w
+
+from router.config.kinds import Kind
+from router.config.model import ENTITIES
+from router.config.qdrouterd.document import Given
+from router.config.qdrouterd.reading import Moved
+from router.config.qdrouterd.table import Table
+from router.config.secret import Secret
+from router.config.setting import file_name, setting_of
+
+_ENTITIES: Final = {entity.name: entity for entity in ENTITIES}
+_KINDS: Final[dict[tuple[str, str], Kind]] = {
+    (entity.name, file_name(field.name)): setting_of(field).kind
+    for entity in ENTITIES
+    for field in attrs.fields(entity.settings)
+}
+_TAKEN: Final = "# what Dispatch does where nothing is said:"
+
+
+def format_converted(moved: Moved, folder: Path | None = None) -> str:
+    """The configuration as TOML. Files that it names are relative to the folder that they were
+    relative to; with a `folder`, they are that one's, and named by their whole paths.
+
+    What the router is not said to do in the same words, as defaults of Dispatch's, is written out,
+    so that this is the same router.
+    """
+    lines = [*_head(moved)]
+    tables = sorted(moved.translation.tables, key=lambda table: table.section.line)
+    for table in tables:
+        lines.extend(("", *_entity(table, folder)))
+    if moved.document.below:
+        lines.extend(("", *map(_comment, moved.document.below)))
+    return "\n".join([*lines, ""])
+
+
+def _head(moved: Moved) -> Iterator[str]:
+    name = Path(moved.report.source).name
+    yield f"# What was in {name}, Dispatch's configuration, as Trioute's."
+    report = list(moved.report.lines(name))
+    if report:
+        yield "#"
+        yield from (_comment(f"# {line}") for line in report)
+
+
+def _entity(table: Table, folder: Path | None) -> Iterator[str]:
+    yield from map(_comment, table.section.above)
+    heading = f"[{table.name}]"
+    if _ENTITIES[table.name].repeated:
+        heading = f"[{heading}]"
+    yield _with(heading, table.section.beside)
+    said = {key: value for key, value in table.data.items() if key in table.values}
+    for key, value in said.items():
+        given = table.given.get(key, Given(value, 0))
+        yield from map(_comment, given.above)
+        # what was cut off a value may have been meant as a part of it, and that a password
+        beside = "" if given.cut else given.beside
+        yield _with(_pair(key, _placed(table.name, key, value, folder)), beside)
+    taken = {key: value for key, value in table.data.items() if key not in said}
+    if taken and table.name != "log":
+        yield _TAKEN
+    yield from (_pair(key, value) for key, value in taken.items())
+
+
+def _placed(entity: str, key: str, value: Any, folder: Path | None) -> Any:
+    """A value whose file, if it names one, is found from another folder too."""
+    if folder is None:
+        return value
+    found = _KINDS[entity, key].read(value)
+    if isinstance(found, Path):
+        return str(folder.absolute() / found)
+    if isinstance(found, Secret) and found.kind == "file":
+        return f"file:{found.anchored(folder.absolute()).reference}"
+    return value
+
+
+def _pair(key: str, value: Any) -> str:
+    return f"{_key(key)} = {_literal(value)}"
+
+
+def _key(key: str) -> str:
+    return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
+
+
+def _literal(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, Mapping):
+        pairs = ", ".join(_pair(key, item) for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return tomli_w.dumps({"a": value}).removeprefix("a = ").removesuffix("\n")
+
+
+def _comment(text: str) -> str:
+    # TOML has no control characters in comments
+    return "".join(sign for sign in text if sign == "\t" or sign.isprintable())
+
+
+def _with(text: str, comment: str) -> str:
+    return f"{text}  {_comment(comment)}" if comment else text
