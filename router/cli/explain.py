@@ -32,6 +32,7 @@ _COUNTED: Final = {
     "released": "released",
     "modified": "modified",
     "redelivered": "offered again",
+    "redirectedToFallback": "to fallback",
     "expired": "expired (ttl)",
     "noDestination": "had no destination",
     "droppedPresettled": "presettled and dropped",
@@ -159,6 +160,10 @@ def _rule(told: Mapping[str, Any]) -> str:
         words.append("a node of the router's own")
     if told["isDynamic"]:
         words.append("made for a link")
+    if told["phase"]:
+        words.append(f"at phase {told['phase']}")
+    if told.get("toFallback"):
+        words.append("nobody else receives, so that it goes to the fallback")
     if rule is not None and rule["deadLetterAddress"]:
         words.append(f"what expires goes to {text(rule['deadLetterAddress'])}")
     return "; ".join(words)

@@ -100,7 +100,9 @@ def address_text(key: Any) -> str | None:
         return None
     if key[0] == "M":
         phase, name = key[1:2], key[2:]
-        return name if phase == "0" else f"{name} (phase {phase})"
+        if phase == "0":
+            return name
+        return f"{name} (fallback)" if phase == "F" else f"{name} (phase {phase})"
     classes = {"L": "local", "R": "router", "A": "area", "T": "topo", "H": "edge"}
     return f"{classes.get(key[0], key[0])}:{key[1:]}"
 

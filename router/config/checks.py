@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, Final
 
+from router.config.address_checks import ADDRESS_CHECKS
 from router.config.kinds import address_tokens
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
@@ -158,29 +159,6 @@ def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iter
                 ("address", at, key) for at in (first, index) for key in ("prefix", "pattern")
             ),
         )
-
-
-def _dead_letters(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    for index, address in enumerate(configuration.addresses):
-        if address.dead_letter_address is None:
-            continue
-        here: Path = ("address", index, "deadLetterAddress")
-        if address.distribution == "unavailable":
-            yield Finding(
-                here,
-                "has no effect, because nothing can be sent to these addresses",
-                "take it out or give another distribution",
-                shown=True,
-                concerns=(("address", index, "distribution"),),
-            )
-        elif address_tokens(address.dead_letter_address) == address_tokens(address.pattern or ""):
-            yield Finding(
-                here,
-                "is the address itself",
-                "give another address",
-                shown=True,
-                concerns=(("address", index, "pattern"),),
-            )
 
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
@@ -436,7 +414,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _address_names,
     _address_forms,
     _address_repeats,
-    _dead_letters,
+    *ADDRESS_CHECKS,
     _redirect_forms,
     _redirect_repeats,
     _listener_sasl,

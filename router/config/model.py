@@ -271,6 +271,14 @@ class AddressSettings:
             default="1 with waypoint, 0 without",
         ),
     )
+    enable_fallback: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether messages that nobody receives go to a fallback: a link that has the "
+            "capability qd.fallback, or an autoLink with fallback. Not with phases other than 0.",
+        ),
+    )
     dead_letter_address: str | None = attrs.field(
         default=None,
         metadata=setting(

@@ -3,6 +3,8 @@ from router.core.counters cimport Counters
 from router.core.waiting cimport WaitingQueue
 from router.engine.link cimport IncomingLink, OutgoingLink
 
+cdef class Ties
+
 @cython.final
 cdef class Address:
     cdef public str name
@@ -19,11 +21,19 @@ cdef class Address:
     cdef public Py_ssize_t rotation
     cdef public bint is_moving
     cdef public unsigned long long egress_mark
+    cdef public Ties ties
     cdef public Counters heir
     cdef public bint credit_due
     cdef public bint is_dynamic
     cdef public object creator
     cdef public object lifetime
+
+@cython.final
+cdef class Ties:
+    cdef public Address fallback
+    cdef public Address primary
+    cpdef bint is_needed(self)
+    cpdef bint is_none(self)
 
 @cython.final
 cdef class Producer:
@@ -32,6 +42,7 @@ cdef class Producer:
     cdef public long long capacity
     cdef public long long low_mark
     cdef public long long waiting
+    cdef public bint is_fallback
 
 @cython.final
 cdef class Consumer:

@@ -62,6 +62,8 @@ class Address:
         # something came for it in this turn, and how many had left before that (`Forwarder.sent`)
         self.is_moving = False
         self.egress_mark = 0
+        # the other addresses that have to do with it; None for nearly all
+        self.ties: Ties | None = None
         # what has taken over its counters, once it is no more in use
         self.heir: Counters | None = None
         # its producers' credit is to be looked at, at the end of the turn
@@ -71,6 +73,26 @@ class Address:
         self.is_dynamic = False
         self.creator: Any = None
         self.lifetime: Any = None
+
+
+class Ties:
+    """What an address has to do with others.
+
+    `fallback` is where its messages go while nobody else receives them, and `primary` the address
+    that this one is the fallback of.
+    """
+
+    def __init__(self) -> None:
+        self.fallback: Address | None = None
+        self.primary: Address | None = None
+
+    def is_needed(self) -> bool:
+        """Whether the address is to be there although nobody uses it."""
+        return self.fallback is not None
+
+    def is_none(self) -> bool:
+        """Whether nothing is left of them."""
+        return self.fallback is None and self.primary is None
 
 
 class Producer:
@@ -84,6 +106,8 @@ class Producer:
         self.low_mark = 0
         # an anonymous sender's deliveries that wait somewhere
         self.waiting = 0
+        # what it sends is never for those who take what is left
+        self.is_fallback = False
 
 
 class Consumer:

@@ -16,6 +16,7 @@ import attrs
 from router.core.address import MULTICAST, Address, Consumer, Producer
 from router.core.credit import backing, has_too_much_unsettled
 from router.core.forward import Forwarder
+from router.core.ties import served_by
 from router.engine.link import IncomingLink, Link
 
 # How many of the deliveries that wait at an address are looked at for what they wait for.
@@ -182,6 +183,11 @@ def _is_too_large(consumer: Consumer) -> bool:
 
 
 def _look_at(address: Address) -> AddressState:
+    place = served_by(address)
+    if place is not address:
+        # whoever receives there does so for this one
+        held = sum(producer.link.credit for producer in address.producers)
+        return attrs.evolve(_look_at(place), senders=len(address.producers), held=held)
     receivers = Counter(map(of_receiver, address.consumers))
     if address.resuming:
         receivers[Reason.RESUMING] += len(address.resuming)

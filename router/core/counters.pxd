@@ -13,6 +13,7 @@ cdef class Counters:
     cdef public unsigned long long bytes_out
     cdef public unsigned long long presettled
     cdef public unsigned long long dropped_presettled
+    cdef public unsigned long long redirected
     cdef public unsigned long long redelivered
     cdef public unsigned long long accepted
     cdef public unsigned long long rejected

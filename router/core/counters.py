@@ -22,6 +22,8 @@ class Counters:
         # came in settled; of these, dropped because no consumer could take them at once
         self.presettled = 0
         self.dropped_presettled = 0
+        # nobody received them, and a fallback did
+        self.redirected = 0
         # offered to another receiver after one gave them back
         self.redelivered = 0
         # by what the receiver said
@@ -94,6 +96,7 @@ class Counters:
         self.bytes_out += other.bytes_out
         self.presettled += other.presettled
         self.dropped_presettled += other.dropped_presettled
+        self.redirected += other.redirected
         self.redelivered += other.redelivered
         self.accepted += other.accepted
         self.rejected += other.rejected

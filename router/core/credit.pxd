@@ -11,8 +11,11 @@ cpdef long long backing(Address address) except? -1
 
 cpdef bint has_too_much_unsettled(IncomingLink link) except -1
 
-@cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong, held=cython.longlong, target=cython.longlong, give=cython.longlong, link=IncomingLink, session=Session)
+@cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong)
 cpdef void replenish(Address address) except *
+
+@cython.locals(held=cython.longlong, target=cython.longlong, give=cython.longlong, link=IncomingLink, session=Session)
+cpdef long long offer(Producer producer, long long share, long long room, long long left) except -1
 
 @cython.locals(link=IncomingLink, session=Session)
 cpdef int take_back(Producer producer) except -1

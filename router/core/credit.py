@@ -61,20 +61,28 @@ def replenish(address: Address) -> None:
         granted += producer.link.credit
     share = max(1, room // count)
     for producer in producers:
-        link = producer.link
-        held = link.credit
-        target = min(share, producer.capacity, UNSETTLED_LIMIT - link.unsettled)
-        producer.low_mark = target // 2
-        if room <= 0 or held * 2 > target or held >= target:
-            continue
-        give = min(target - held, room - granted)
-        if give <= 0:
-            # nothing is left over: one message ahead for a sender that has none
-            give = 1 if held == 0 else 0
-        if give > 0:
-            granted += give
-            session = link.session
-            session.grant(link, held + give, False)
+        granted += offer(producer, share, room, room - granted)
+
+
+def offer(producer: Producer, share: int, room: int, left: int) -> int:
+    """Give a sender credit up to its share of what receivers have room for; returns how much.
+
+    `left` is what no sender holds yet. Where it is nothing, one that has no credit is given one
+    message ahead.
+    """
+    link = producer.link
+    held = link.credit
+    target = min(share, producer.capacity, UNSETTLED_LIMIT - link.unsettled)
+    producer.low_mark = target // 2
+    if room <= 0 or held * 2 > target or held >= target:
+        return 0
+    give = min(target - held, left)
+    if give <= 0:
+        give = 1 if held == 0 else 0
+    if give > 0:
+        session = link.session
+        session.grant(link, held + give, False)
+    return max(0, give)
 
 
 def take_back(producer: Producer) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core import sizes, verdicts
+from router.core import sizes, ties, verdicts
 from router.core.address import Address
 
 REJECTED = int(Descriptor.REJECTED)
@@ -35,6 +35,7 @@ def take(forwarder: Any, delivery: Any) -> bool:
     if name is None:
         return False
     address = table.in_use(name, table.phase_of(name, is_sender=True))
+    address = None if address is None else ties.served_by(address)
     if address is None or sizes.is_too_large(address, delivery):
         return False
     forwarder.backlog.forget_ttl(delivery)

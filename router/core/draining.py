@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.address import Address, Consumer
+from router.core import tied_credit, ties
+from router.core.address import Consumer, Producer
 from router.core.credit import replenish
 
 # How long senders have: most networks' way there and back, and then some. Clocks are looked at as
@@ -54,12 +55,16 @@ def _is_draining(consumer: Consumer) -> bool:
 def _ask(consumer: Consumer) -> bool:
     """Let the address's senders send what the drain makes room for; whether any may send more."""
     address = consumer.address
+    senders = ties.producers(address)
     # a peer may drain with each of its flows
-    consumer.link.session.connection.count_work(len(address.producers) // SENDERS_A_FRAME)
-    before = _held(address)
-    replenish(address)
-    return _held(address) > before
+    consumer.link.session.connection.count_work(len(senders) // SENDERS_A_FRAME)
+    before = _held(senders)
+    if address.ties is None:
+        replenish(address)
+    else:
+        tied_credit.replenish([address])
+    return _held(senders) > before
 
 
-def _held(address: Address) -> int:
-    return sum(producer.link.credit for producer in address.producers)
+def _held(senders: list[Producer]) -> int:
+    return sum(producer.link.credit for producer in senders)

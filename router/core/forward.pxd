@@ -31,6 +31,8 @@ cdef class Forwarder(Dispenser):
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=IncomingLink, producer=Producer, address=Address, consumer=Consumer, sound=TransferFrame)
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(place=Address)
+    cdef Address _elsewhere(self, Address address, Delivery delivery, Producer producer)
     @cython.locals(link=OutgoingLink, session=Session)
     cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
     @cython.locals(start=Py_ssize_t, address=Address)

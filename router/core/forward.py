@@ -25,6 +25,8 @@ from router.core import (
     refusals,
     resuming,
     sizes,
+    tied_credit,
+    ties,
     verdicts,
 )
 from router.core.address import Address, Consumer, Producer
@@ -135,6 +137,8 @@ class Forwarder(Dispenser):
             refusals.malformed(self, address, delivery)
             return
         frame = sound
+        if address.ties is not None:
+            address = self._elsewhere(address, delivery, producer)
         if address.treatment == MULTICAST:
             self._fan_out(address, delivery, frame)
             return
@@ -156,6 +160,17 @@ class Forwarder(Dispenser):
         self._start(consumer, delivery, frame)
         if address.keeps and delivery.complete:
             self.redelivery.keep(delivery, frame.octets, frame.payload_at, frame.end)
+
+    def _elsewhere(self, address: Address, delivery: Delivery, producer: Producer) -> Address:
+        """Where a message goes whose address has a fallback: there, if nobody else receives it."""
+        place = ties.served_by(address)
+        if place is address or producer.is_fallback:
+            return address
+        address.counters.redirected += 1
+        delivery.address = place
+        if not place.is_moving:
+            self._note_moving(place)
+        return place
 
     def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
         """Begin a delivery on a consumer's link with the frame at hand."""
@@ -376,12 +391,18 @@ class Forwarder(Dispenser):
         """Grant what can be granted after all that came in this turn; then outputs are sent."""
         self.outcomes.end_run()
         due, self.credit_due = self.credit_due, []
+        tied_due: list[Address] = []
         for item in due:
             if isinstance(item, Address):
                 item.credit_due = False
-                replenish(item)
+                if item.ties is None:
+                    replenish(item)
+                else:
+                    tied_due.append(item)
             else:
                 replenish_anonymous(item)
+        if tied_due:
+            tied_credit.finish(self, tied_due)
         if self.dying_nodes:
             nodes.end_empty(self)
         if self.idle_sessions:

@@ -11,6 +11,7 @@ from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
 from router.amqp.types import Symbol
 from router.core import (
+    fallbacks,
     nodes,
     own_links,
     parting,
@@ -130,6 +131,7 @@ def join(forwarder: Any, consumer: Consumer) -> None:
     address = consumer.address
     address.consumers.append(consumer)
     address.keeps = redelivery.keeps(address)
+    fallbacks.joined(forwarder, consumer)
     forwarder.note_credit(address, None)
 
 
@@ -158,6 +160,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
     else:
         text, address = _enter(forwarder, link, target, is_sender=True)
     producer = Producer(link, address, capacity)
+    producer.is_fallback = phases.is_fallback(target)
     if address is not None:
         address.producers.append(producer)
     link.owner = producer

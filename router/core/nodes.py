@@ -57,6 +57,8 @@ def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
     if address.is_dynamic:
         _node_left(forwarder, address, link)
     forwarder.note_credit(address, None)
+    if address.ties is not None and address.ties.primary is not None:
+        forwarder.note_credit(address.ties.primary, None)
     forwarder.table.leave(address)
 
 

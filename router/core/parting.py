@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import constants
-from router.core import nodes, redelivery, resuming, sizes, terms, verdicts
+from router.core import fallbacks, nodes, redelivery, resuming, sizes, terms, verdicts
 from router.core.address import MULTICAST, Consumer, Producer
 from router.core.suspended import Terminus
 from router.engine.events import LinkDetached, LinkSuspended
@@ -65,6 +65,8 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
             continue
         session.close_outgoing(delivery)
         address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
+    if not address.consumers:
+        fallbacks.left(forwarder, address)
     if address.treatment == MULTICAST or not address.consumers:
         while consumer.waiting:
             delivery = consumer.waiting.popleft()

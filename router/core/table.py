@@ -25,6 +25,7 @@ from router.core.address import (
 from router.core.counters import Counters
 from router.core.patterns import PatternTree, pattern_of
 from router.core.redirects import Redirects
+from router.core.ties import tie, untie
 from router.errors import AmqpError
 
 TREATMENTS = {
@@ -63,7 +64,8 @@ class AddressRule(NamedTuple):
 
     `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
     offered to another; `dead_letter`: the name of the address that what has expired goes to;
-    `ingress_phase` and `egress_phase`: where those enter who send, and who receive.
+    `ingress_phase` and `egress_phase`: where those enter who send, and who receive; `fallback`:
+    whether who takes what nobody else does gets something.
     """
 
     is_prefix: bool
@@ -73,6 +75,7 @@ class AddressRule(NamedTuple):
     dead_letter: str | None = None
     ingress_phase: int = 0
     egress_phase: int = 0
+    fallback: bool = False
 
 
 def _pattern(rule: AddressRule) -> str:
@@ -186,9 +189,9 @@ class AddressTable:
         treatment = BALANCED if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
             self._closed.add(address.key)
-        else:
-            self._closed.discard(address.key)
-        return treatment
+            return treatment
+        self._closed.discard(address.key)
+        return BALANCED if address.phase == FALLBACK else treatment
 
     def redelivers(self, name: str) -> bool:
         """Whether what one receiver gives back at an address is offered to another."""
@@ -296,13 +299,38 @@ class AddressTable:
             treatment = self._treatment(name, rule)
             if treatment == UNAVAILABLE:
                 return None
-            address = self._in_use[key] = Address(
-                name,
-                treatment,
-                redelivers=rule is None or rule.redelivers,
-                phase=FALLBACK if is_fallback else phase,
-            )
+            address = self._make(name, FALLBACK if is_fallback else phase, treatment, rule)
+            self.pair(address)
         return None if self._closed and key in self._closed else address
+
+    def _make(self, name: str, phase: int, treatment: int, rule: AddressRule | None) -> Address:
+        address = Address(
+            name,
+            BALANCED if phase == FALLBACK else treatment,
+            redelivers=rule is None or rule.redelivers,
+            phase=phase,
+        )
+        self._in_use[address.key] = address
+        return address
+
+    def pair(self, address: Address) -> None:
+        """Tie an address in use to its fallback, or its fallback to it, as its rule says by now.
+
+        An address is in use as long as it has a fallback, so that messages find their way to it.
+        """
+        name = address.name
+        fallback = self._in_use.get(key_of(name, FALLBACK))
+        if fallback is None:
+            return
+        rule = self._rules.match(name)
+        primary = self._in_use.get(name)
+        if rule is not None and rule.fallback and not self.is_here_alone(name):
+            if primary is None:
+                primary = self._make(name, 0, self._treatment(name, rule), rule)
+            tie(primary, fallback)
+        elif primary is not None and primary.ties is not None:
+            untie(primary, fallback)
+            self.leave(primary)
 
     def enter_dynamic(self, container: str, link: str) -> tuple[str, Address]:
         """A new address for one link: the text to tell the peer, and the address.
@@ -348,6 +376,14 @@ class AddressTable:
             return
         if address.waiting or address.creator:
             return
+        ties = address.ties
+        if ties is not None:
+            if ties.is_needed():
+                return
+            if ties.primary is not None:
+                primary = ties.primary
+                untie(primary, address)
+                self.leave(primary)
         if self.is_in_use(address):
             del self._in_use[address.key]
             self._closed.discard(address.key)

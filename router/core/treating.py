@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from router.core import redelivery
-from router.core.address import MULTICAST, UNAVAILABLE, Address
+from router.core.address import FALLBACK, MULTICAST, UNAVAILABLE, Address
 from router.core.forward import Forwarder
 from router.core.table import AddressRule
 from router.core.waiting import WaitingQueue
@@ -63,7 +63,16 @@ class Treating:
                 consumer.waiting = WaitingQueue() if wanted == MULTICAST else address.waiting
             self._forwarder.note_credit(address, None)
         address.keeps = redelivery.keeps(address)
+        self._pair(address)
         return True
+
+    def _pair(self, address: Address) -> None:
+        """Have an address and its fallback find each other, or not any more."""
+        if address.phase in (0, FALLBACK):
+            table = self._forwarder.table
+            table.pair(address)
+            for each in (table.in_use(address.name), table.in_use(address.name, FALLBACK)):
+                self._forwarder.note_credit(each, None)
 
 
 def _is_clear(address: Address) -> bool:

@@ -18,6 +18,7 @@ from router.core.address import MULTICAST, UNAVAILABLE, Address, Consumer, Produ
 from router.core.blocking import MEANINGS, AddressState, Reason, Survey, of_receiver
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
+from router.core.ties import served_by
 from router.engine.naming import link_identity
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
@@ -129,6 +130,7 @@ def _rule(rule: AddressRule) -> dict[str, Any]:
         "redeliver": rule.redelivers,
         "ingressPhase": rule.ingress_phase,
         "egressPhase": rule.egress_phase,
+        "enableFallback": rule.fallback,
         "deadLetterAddress": rule.dead_letter,
     }
 
@@ -171,6 +173,7 @@ def _flow(survey: Survey, question: Question, address: Address | None) -> dict[s
             "reasons": [_reason(Reason.NO_CONSUMER) if question.sends else NO_SENDER],
             "senders": [],
             "senderCount": 0,
+            "toFallback": False,
             "destinations": [],
             "destinationCount": 0,
             "waiting": 0,
@@ -180,8 +183,9 @@ def _flow(survey: Survey, question: Question, address: Address | None) -> dict[s
             "ownLinks": [],
         }
     state = survey.address(address)
-    chosen = _chosen(survey, address)
-    consumers = [*address.consumers, *address.resuming]
+    place = served_by(address)
+    chosen = _chosen(survey, place)
+    consumers = [*place.consumers, *address.resuming]
     theirs = address.producers if question.sends else consumers
     own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
     reasons = _of_sending(survey, state) if question.sends else _of_receiving(survey, address, own)
@@ -189,6 +193,7 @@ def _flow(survey: Survey, question: Question, address: Address | None) -> dict[s
         "reasons": reasons,
         "senders": [_sender(survey, each) for each in _some(address.producers)],
         "senderCount": len(address.producers),
+        "toFallback": place is not address,
         "destinations": [_destination(each, chosen) for each in _some(consumers)],
         "destinationCount": len(consumers),
         "waiting": state.waiting,
@@ -309,6 +314,7 @@ def _counters(counters: Counters) -> dict[str, int]:
         "released": counters.released,
         "modified": counters.modified,
         "redelivered": counters.redelivered,
+        "redirectedToFallback": counters.redirected,
         "expired": counters.expired,
         "noDestination": counters.no_destination,
         "droppedPresettled": counters.dropped_presettled,

@@ -157,7 +157,8 @@ DISPATCH: Final = (
     Compatible(
         "qdr_deliveries_redirected_to_fallback_total",
         "counter",
-        "Deliveries that went to a fallback destination: none, as there are none yet.",
-        _none,
+        "Deliveries that went to a fallback destination.",
+        lambda r: r.counters.redirected,
+        "trioute_deliveries_redirected_to_fallback_total",
     ),
 )

@@ -101,6 +101,7 @@ def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
             one.dead_letter_address and address_name(one.dead_letter_address),
             one.ingress_phase,
             one.egress_phase,
+            one.enable_fallback,
         )
         for one in settings
     ]

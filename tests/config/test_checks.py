@@ -178,6 +178,28 @@ BAD = {
         f:6: address[2].pattern: "a/b/#" covers what address[0] covers; give each address once
         """,
     ),
+    "a fallback beside phases": (
+        """\
+        [[address]]
+        prefix = "a"
+        enableFallback = true
+        waypoint = true
+        [[address]]
+        prefix = "b"
+        enableFallback = true
+        egressPhase = 2
+        [[address]]
+        prefix = "c"
+        enableFallback = true
+        ingressPhase = 0
+        """,
+        """
+        f:3: address[0].enableFallback: true stands beside a phase other than 0, at which no
+             fallback is used; take it out, or take waypoint and the phases out
+        f:7: address[1].enableFallback: true stands beside a phase other than 0, at which no
+             fallback is used; take it out, or take waypoint and the phases out
+        """,
+    ),
     "dead letters of nobody, and of themselves": (
         """\
         [[address]]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.message import (
-    AmqpValue,
     Header,
-    Message,
-    Properties,
     decode_message,
-    encode_message,
 )
-from router.amqp.performatives import Accepted, Released, Source, Target
+from router.amqp.performatives import Accepted, Released, Source
 from router.amqp.types import Symbol
 from router.core.address import FALLBACK
 from router.core.passage import PHASE
@@ -23,38 +17,11 @@ from router.core.phases import granted, is_fallback, ordinal_of
 from router.core.table import AddressRule
 
 from support.examples import examples
-from support.in_memory import Client, ReceivingLink, Router, SendingLink
+from support.in_memory import Router
+from support.waypoints import into, message, out_of, text_of
 
 WAYPOINT = AddressRule(True, "q", "balanced", ingress_phase=0, egress_phase=1)
 CHAIN = AddressRule(True, "q", "balanced", ingress_phase=0, egress_phase=2)
-
-
-def message(text: str, to: str | None = None, annotations: Any = None) -> bytes:
-    return encode_message(
-        Message(
-            message_annotations=annotations,
-            properties=Properties(to=to),
-            body=(AmqpValue(text),),
-        )
-    )
-
-
-def text_of(octets: bytes) -> Any:
-    (body,) = decode_message(octets).body
-    assert isinstance(body, AmqpValue)
-    return body.value
-
-
-def into(client: Client, capability: str, address: str = "q") -> SendingLink:
-    """A waypoint's link for what it gives on."""
-    target = Target(address=address, capabilities=(Symbol(capability),))
-    return client.sender(address, target=target)
-
-
-def out_of(client: Client, capability: str, address: str = "q", credit: int = 10) -> ReceivingLink:
-    """A waypoint's link for what it takes."""
-    source = Source(address=address, capabilities=(Symbol(capability),))
-    return client.receiver(address, source=source, credit=credit)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +139,7 @@ def test_an_annotation_says_at_which_phase_a_message_is() -> None:
     taken = out_of(router.client(shows_annotations=True), "qd.waypoint.2")
     direct = router.client(shows_annotations=True).receiver("q", credit=1)
     relay = router.client(honours_annotations=True).sender(None)
-    relay.send(message("m", "q", {Symbol(PHASE): 1}))
+    relay.send(message("m", "q", annotations={Symbol(PHASE): 1}))
     shown = decode_message(taken.take()).message_annotations
     assert shown is not None
     assert shown[PHASE] == 1
@@ -181,7 +148,9 @@ def test_an_annotation_says_at_which_phase_a_message_is() -> None:
     # one that is not believed goes by the rules, and so does one that makes no sense
     for honours, phase in ((False, 2), (True, 10), (True, "2"), (True, True), (True, -1)):
         relay = router.client(honours_annotations=honours).sender(None)
-        assert relay.send(message("m", "q", {Symbol(PHASE): phase})).outcome == Released()
+        assert (
+            relay.send(message("m", "q", annotations={Symbol(PHASE): phase})).outcome == Released()
+        )
 
 
 def test_a_message_of_phase_0_is_shown_without_one() -> None:
@@ -231,7 +200,7 @@ def test_dead_letters_enter_their_address_as_other_messages_do() -> None:
     sender = router.client().sender("q")
     sender.send(message("first"))
     sender.send(
-        encode_message(Message(header=Header(ttl=100), body=(AmqpValue("late"),))),
+        message("late", header=Header(ttl=100)),
     )
     router.wait(0.2)
     assert text_of(dead.take()) == "late"

@@ -40,6 +40,7 @@ COUNTED = {
     "told_modified": 120,
     "delayed_1s": 121,
     "delayed_10s": 122,
+    "redirected": 123,
 }
 
 
@@ -82,7 +83,7 @@ def test_what_is_shown_by_address_adds_up_to_the_router() -> None:
         if name.startswith("trioute_address_") and total is not None:
             compared += 1
             assert added(samples) == added(total)
-    assert compared == 5
+    assert compared == 6
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

@@ -34,7 +34,11 @@ ADDRESS: Final = EntityType(
                 ("deliveriesIngress", "Came in for it.", partial(_address_count, "ingress")),
                 ("deliveriesEgress", "Went out from it.", partial(_address_count, "egress")),
                 ("deliveriesTransit", "Between other routers: none.", constant(0)),
-                ("deliveriesRedirectedToFallback", "To fallback: none.", constant(0)),
+                (
+                    "deliveriesRedirectedToFallback",
+                    "Went to its fallback.",
+                    partial(_address_count, "redirected"),
+                ),
                 ("priority", "Always -1: no address has one of its own.", constant(-1)),
                 ("deliveriesToContainer", "To link routes' containers: none.", constant(0)),
                 ("deliveriesFromContainer", "From those: none.", constant(0)),

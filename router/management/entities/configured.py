@@ -101,7 +101,7 @@ CONFIGURED_ADDRESS: Final = _type(
     "address",
     _name,
     _name,
-    *("priority", "enableFallback"),
+    "priority",
 )
 
 CONFIGURED_REDIRECT: Final = _type(

@@ -90,6 +90,7 @@ _COUNTERS: Final = (
     ("deliveriesDelayed10Sec", "Deliveries that took more than ten seconds.", "delayed_10s"),
     ("deliveriesIngress", "Deliveries that came in.", "ingress"),
     ("deliveriesEgress", "Deliveries that went out.", "egress"),
+    ("deliveriesRedirectedToFallback", "Deliveries that went to a fallback.", "redirected"),
 )
 
 
@@ -151,7 +152,6 @@ ROUTER: Final = EntityType(
                 ("deliveriesTransit", "Between other routers: none.", constant(0)),
                 ("deliveriesIngressRouteContainer", "From link routes: none.", constant(0)),
                 ("deliveriesEgressRouteContainer", "To link routes: none.", constant(0)),
-                ("deliveriesRedirectedToFallback", "To fallback: none.", constant(0)),
             )
         ),
     ),

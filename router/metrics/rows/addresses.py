@@ -45,6 +45,13 @@ ADDRESSES: Final = (
         by_address(lambda a: a.counters.egress),
     ),
     Metric(
+        "trioute_address_deliveries_redirected_to_fallback_total",
+        "counter",
+        "Deliveries of an address that went to its fallback.",
+        ("address",),
+        by_address(lambda a: a.counters.redirected),
+    ),
+    Metric(
         "trioute_address_deliveries_redelivered_total",
         "counter",
         "Deliveries of an address that one receiver gave back and another one got.",

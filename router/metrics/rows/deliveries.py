@@ -63,6 +63,13 @@ DELIVERIES: Final = (
         one(lambda r: r.counters.dropped_presettled),
     ),
     Metric(
+        "trioute_deliveries_redirected_to_fallback_total",
+        "counter",
+        "Deliveries that went to an address's fallback, as nobody else received them.",
+        (),
+        one(lambda r: r.counters.redirected),
+    ),
+    Metric(
         "trioute_deliveries_redelivered_total",
         "counter",
         "Deliveries that a receiver released or modified and another one got; each counts as an "

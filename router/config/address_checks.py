@@ -1,0 +1,53 @@
+"""What does not fit together of where addresses send messages that cannot go their ordinary way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from router.config.kinds import address_tokens
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+
+Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
+
+
+def _dead_letters(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, address in enumerate(configuration.addresses):
+        if address.dead_letter_address is None:
+            continue
+        here: Path = ("address", index, "deadLetterAddress")
+        if address.distribution == "unavailable":
+            yield Finding(
+                here,
+                "has no effect, because nothing can be sent to these addresses",
+                "take it out or give another distribution",
+                shown=True,
+                concerns=(("address", index, "distribution"),),
+            )
+        elif address_tokens(address.dead_letter_address) == address_tokens(address.pattern or ""):
+            yield Finding(
+                here,
+                "is the address itself",
+                "give another address",
+                shown=True,
+                concerns=(("address", index, "pattern"),),
+            )
+
+
+def _fallbacks(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, address in enumerate(configuration.addresses):
+        if address.enable_fallback and (address.ingress_phase or address.egress_phase):
+            yield Finding(
+                ("address", index, "enableFallback"),
+                "stands beside a phase other than 0, at which no fallback is used",
+                "take it out, or take waypoint and the phases out",
+                shown=True,
+                concerns=tuple(
+                    ("address", index, key) for key in ("waypoint", "ingressPhase", "egressPhase")
+                ),
+            )
+
+
+ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks)
+"""In the order in which they find."""

@@ -1,0 +1,47 @@
+"""The credit of senders whose messages may go to other addresses than the one that they send to.
+
+It comes from those who receive there. None of this runs for addresses that have no ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from router.core import credit
+from router.core.address import Address
+from router.core.ties import held, places, producers, sources
+
+
+def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
+    """At the end of a turn, see to some addresses that something has happened to."""
+    addresses = list(addresses)
+    for address in addresses:
+        if address.waiting:
+            # it may have come from elsewhere, where it was for nobody in particular
+            for consumer in list(address.consumers):
+                forwarder.serve(consumer)
+    replenish(addresses)
+
+
+def replenish(addresses: Iterable[Address]) -> None:
+    """Share what receivers of some addresses can take, as `credit.replenish` does of one alone."""
+    for source in {id(each): each for one in addresses for each in sources(one)}.values():
+        _share(source)
+
+
+def _share(address: Address) -> None:
+    found = places(address)
+    if not found:
+        for producer in address.producers:
+            credit.take_back(producer)
+        return
+    backed = [(credit.backing(place), held(place), len(producers(place))) for place in found]
+    room = min(backing for backing, _, _ in backed)
+    left = min(backing - holding for backing, holding, _ in backed)
+    share = max(1, min(backing // max(1, count) for backing, _, count in backed))
+    for producer in address.producers:
+        if producer.is_fallback and not address.consumers:
+            credit.take_back(producer)
+        else:
+            left -= credit.offer(producer, share, room, left)
