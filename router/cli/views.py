@@ -330,17 +330,24 @@ AUTO_LINKS: Final = View(
 LINK_ROUTES: Final = View(
     "link-routes",
     "Link routes",
-    "router.config.linkRoute",
+    "router.linkRoute",
     (
-        _text("prefix", "prefix", rank=0),
-        _text("pattern", "pattern", rank=0),
-        _word("dir", "direction"),
-        _word("distribution", "distribution"),
-        _word("status", "operStatus"),
+        _text("address", "pattern", rank=0),
+        _word("dir", "direction", rank=0),
+        _word("status", "operStatus", alarming=lambda status: status != "active"),
+        _text("containers", "containers", rank=1),
+        _count("links", "linkCount"),
+        _count("forwarded", "linksForwarded", rank=4),
+        _count("refused", "linksRefused", rank=3, alarming=_some),
+        _text("last refusal", "lastRefusal", rank=3),
+        _time("ago", "lastRefusalSeconds", rank=5),
         _text("add prefix", "addExternalPrefix", rank=2),
         _text("delete prefix", "delExternalPrefix", rank=2),
+        _word("of conn", "connectionId", rank=6),
     ),
     "There are no link routes.",
+    order=lambda entity: text_order(entity.get("pattern")),
+    counters=(("forwarded/s", "linksForwarded"),),
 )
 
 VHOSTS: Final = View(

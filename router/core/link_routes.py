@@ -180,6 +180,11 @@ class LinkRoutes:
         self._links_of: dict[Any, Counter[Any]] = {}
         self._coordinators_of: dict[Any, Counter[Any]] = {}
         self._choices = 0
+        # links that were forwarded, of these those that were refused, and those that no container
+        # was there for; they only grow
+        self.forwarded = 0
+        self.refusals = 0
+        self.unplaced = 0
 
     # What there is.
 
@@ -313,6 +318,7 @@ class LinkRoutes:
         asked = None if is_coordinator else terminus.address
         way, lane = min(route.lanes_for(peer), key=rank, default=(None, None))
         if way is None or lane is None:
+            self.unplaced += 1
             raise _no_route(COORDINATOR if is_coordinator else asked)
         sent = None if asked is None else way.rule.outward(asked)
         self._placed[link] = Placed(route, way, lane, asked, sent, is_coordinator)
@@ -320,10 +326,16 @@ class LinkRoutes:
         lane.chosen = self._choices
         lane.links += 1
         way.placed += 1
+        self.forwarded += 1
         self._links_of.setdefault(peer, Counter())[lane.connection] += 1
         if is_coordinator:
             self._coordinators_of.setdefault(peer, Counter())[lane.connection] += 1
         return lane.connection, sent
+
+    @property
+    def links(self) -> int:
+        """How many links are forwarded now."""
+        return len(self._placed)
 
     def placed(self, link: Any) -> Placed | None:
         """Where a peer's link was forwarded to, while it is."""
@@ -343,6 +355,7 @@ class LinkRoutes:
             return
         way = placed.way
         way.refused += 1
+        self.refusals += 1
         way.last_refusal = f"{condition}: {description}" if description else condition
         way.last_refusal_at = self._turn.now
         placed.lane.refused_at = self._turn.now

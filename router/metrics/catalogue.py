@@ -14,12 +14,14 @@ from router.metrics.rows.by_connection import BY_CONNECTION
 from router.metrics.rows.connections import CONNECTIONS
 from router.metrics.rows.deliveries import DELIVERIES
 from router.metrics.rows.latency import LATENCY
+from router.metrics.rows.link_routes import LINK_ROUTES
 from router.metrics.rows.memory import MEMORY
 from router.metrics.rows.router import ROUTER
 
 METRICS: Final = (
     *ROUTER,
     *CONNECTIONS,
+    *LINK_ROUTES,
     *DELIVERIES,
     *LATENCY,
     *MEMORY,

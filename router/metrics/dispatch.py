@@ -64,7 +64,11 @@ DISPATCH: Final = (
         _none,
     ),
     Compatible(
-        "qdr_link_routes_total", "gauge", "Link routes: none, as there are none yet.", _none
+        "qdr_link_routes_total",
+        "gauge",
+        "Link routes that are configured.",
+        lambda r: r.link_routes.configured,
+        "sum(trioute_link_routes), with those that connections have asked for",
     ),
     Compatible("qdr_auto_links_total", "gauge", "Auto-links: none, as there are none yet.", _none),
     Compatible(

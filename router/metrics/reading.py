@@ -22,6 +22,7 @@ from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
+from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.observed import Carried, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
@@ -129,6 +130,7 @@ class Reading:
     links_resumed: int
     suspended: int
     memory: dict[str, int]
+    link_routes: LinkRouteReading
     # by direction and reason
     held_up: Counter[tuple[str, str]] = attrs.Factory(Counter)
     # links that have had no credit for so long that Dispatch calls them blocked
@@ -220,6 +222,7 @@ def read_in_steps(
         links_resumed=core.suspended.resumed,
         suspended=core.suspended.deliveries(),
         memory=_read_memory(observed, connections),
+        link_routes=read_link_routes(core.link_routes),
         held_up=connections.held_up,
         long_blocked=connections.long_blocked,
     )

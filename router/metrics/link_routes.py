@@ -1,0 +1,36 @@
+"""What is read of link routes, for metrics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from router.core.link_routes import LinkRoutes
+
+ACTIVE: Final = "active"
+INACTIVE: Final = "inactive"
+
+
+@attrs.frozen
+class LinkRouteReading:
+    """How link routes fare. `by_status` are all of them, those of connections as well."""
+
+    configured: int = 0
+    by_status: dict[str, int] = attrs.Factory(lambda: {ACTIVE: 0, INACTIVE: 0})
+    links: int = 0
+    forwarded: int = 0
+    refused: int = 0
+    unplaced: int = 0
+
+
+def read_link_routes(routes: LinkRoutes) -> LinkRouteReading:
+    """Read them at one go."""
+    by_status = {ACTIVE: 0, INACTIVE: 0}
+    configured = 0
+    for way in routes.ways():
+        by_status[ACTIVE if way.is_active else INACTIVE] += 1
+        configured += way.rule.scope is None
+    return LinkRouteReading(
+        configured, by_status, routes.links, routes.forwarded, routes.refusals, routes.unplaced
+    )

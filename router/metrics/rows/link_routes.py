@@ -1,0 +1,46 @@
+"""Of link routes, and the links that they forward to containers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.metrics.metric import Metric, one
+
+LINK_ROUTES: Final = (
+    Metric(
+        "trioute_link_routes",
+        "gauge",
+        "Link routes, configured or asked for by connections, by whether a container is there "
+        "(active) or not (inactive).",
+        ("status",),
+        lambda r: (((status,), count) for status, count in r.link_routes.by_status.items()),
+    ),
+    Metric(
+        "trioute_routed_links",
+        "gauge",
+        "Peers' links that are forwarded to containers.",
+        (),
+        one(lambda r: r.link_routes.links),
+    ),
+    Metric(
+        "trioute_link_route_forwarded_total",
+        "counter",
+        "Attaches that were forwarded to containers.",
+        (),
+        one(lambda r: r.link_routes.forwarded),
+    ),
+    Metric(
+        "trioute_link_route_refused_total",
+        "counter",
+        "Of those, the ones that the container refused.",
+        (),
+        one(lambda r: r.link_routes.refused),
+    ),
+    Metric(
+        "trioute_link_route_unplaced_total",
+        "counter",
+        "Attaches that the router refused because no container of their link route was there.",
+        (),
+        one(lambda r: r.link_routes.unplaced),
+    ),
+)
