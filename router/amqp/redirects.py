@@ -74,10 +74,10 @@ def read_redirect(condition: str, info: Any) -> Redirect | None:
         return None
     values = info if isinstance(info, dict) else {}
     return Redirect(
-        hostname=_host(values.get("hostname")),
-        network_host=_host(values.get("network-host")),
-        port=_port(values.get("port")),
-        address=_text(values.get("address")),
+        hostname=read_host(values.get("hostname")),
+        network_host=read_host(values.get("network-host")),
+        port=read_port(values.get("port")),
+        address=read_text(values.get("address")),
     )
 
 
@@ -86,17 +86,19 @@ def redirect_of(error: Error | None) -> Redirect | None:
     return None if error is None else read_redirect(str(error.condition), error.info)
 
 
-def _text(value: Any) -> str | None:
+def read_text(value: Any) -> str | None:
+    """A value that is printable text, and otherwise None."""
     return str(value) if isinstance(value, str) and value and value.isprintable() else None
 
 
-def _host(value: Any) -> str | None:
-    text = _text(value)
+def read_host(value: Any) -> str | None:
+    """A value that may be a host, and otherwise None."""
+    text = read_text(value)
     return text if text and len(text) <= _LONGEST_HOST and " " not in text else None
 
 
-def _port(value: Any) -> int | None:
-    """A port, which some containers write as text."""
+def read_port(value: Any) -> int | None:
+    """A value that is a port, which some containers write as text, and otherwise None."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 5:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

@@ -60,6 +60,7 @@ def _view_options(command: Any) -> Any:
 _SPELLINGS: Final = {
     "general": ("-g", "--general"),
     "connections": ("-c", "--connections"),
+    "connectors": ("--connectors",),
     "links": ("-l", "--links"),
     "nodes": ("-n", "--nodes"),
     "edges": ("-e", "--edge", "--edges"),
@@ -74,6 +75,7 @@ _SPELLINGS: Final = {
 _WHAT: Final = {
     "general": "the router as a whole, as is shown where no view is named",
     "connections": "connections",
+    "connectors": "connectors, and why one has no connection",
     "links": "links",
     "nodes": "other routers",
     "edges": "connections with edge routers",

@@ -225,6 +225,28 @@ CONNECTIONS: Final = View(
     counted_by_links=True,
 )
 
+CONNECTORS: Final = View(
+    "connectors",
+    "Connectors",
+    "connector",
+    (
+        _text("name", "name", rank=0),
+        _word("role", "role", rank=5),
+        _word("status", "connectionStatus", alarming=lambda value: value != "SUCCESS"),
+        _time("for", "statusSeconds"),
+        _text("place", "connectedTo"),
+        _text("container", "container", rank=3),
+        _word("conn", "connectionId", rank=4),
+        _count("failed", "failedAttempts", rank=3, alarming=_some),
+        _time("next try", "nextAttemptSeconds", rank=2),
+        _text("last error", "lastError", rank=1),
+        _time("error ago", "lastErrorSeconds", rank=2),
+        _text("places", "failoverUrls", rank=9, detail=True),
+        _count("attempts", "attempts", rank=9, detail=True),
+    ),
+    "There are no connectors.",
+)
+
 EDGES: Final = attrs.evolve(
     CONNECTIONS,
     name="edges",
@@ -392,6 +414,7 @@ VIEWS: Final = {
     for view in (
         GENERAL,
         CONNECTIONS,
+        CONNECTORS,
         LINKS,
         NODES,
         EDGES,

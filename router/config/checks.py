@@ -14,12 +14,12 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from router.config.address_checks import ADDRESS_CHECKS
+from router.config.connector_checks import CONNECTOR_CHECKS
 from router.config.kinds import address_tokens
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
-from router.config.secret import SecretUnavailable
 from router.config.users import load_users
 
 Check = Callable[[Configuration, Mapping[str, Any]], Iterator[Finding]]
@@ -244,18 +244,6 @@ def _redirect_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Ite
         )
 
 
-def _connector_redirects(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    for index, connector in enumerate(configuration.connectors):
-        if connector.redirect_hosts and not connector.allow_redirect:
-            yield Finding(
-                ("connector", index, "redirectHosts"),
-                "has no effect, because redirects are not followed",
-                "set allowRedirect = true or take it out",
-                shown=True,
-                concerns=(("connector", index, "allowRedirect"),),
-            )
-
-
 def _listener_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     for index, listener in enumerate(configuration.listeners):
         if listener.http:
@@ -332,34 +320,6 @@ def _listener_http(configuration: Configuration, data: Mapping[str, Any]) -> Ite
             )
 
 
-def _connector_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    for index, connector in enumerate(configuration.connectors):
-        here: Path = ("connector", index)
-        plain = "PLAIN" in connector.sasl_mechanisms
-        values = {"saslUsername": connector.sasl_username, "saslPassword": connector.sasl_password}
-        concerns: tuple[Path, ...] = tuple((*here, key) for key in (*values, "saslMechanisms"))
-        for key, value in values.items():
-            if plain and value is None:
-                yield Finding(
-                    (*here, key),
-                    "is missing, though PLAIN is to be used",
-                    "give saslUsername and saslPassword",
-                    concerns=concerns,
-                )
-            if value is not None and not plain:
-                yield Finding(
-                    (*here, key),
-                    "has no effect, because PLAIN is not to be used",
-                    'give saslUsername and saslPassword, and no saslMechanisms without "PLAIN"',
-                    concerns=concerns,
-                )
-        if connector.sasl_password is not None:
-            try:
-                connector.sasl_password.reveal()
-            except SecretUnavailable as unavailable:
-                yield Finding((*here, "saslPassword"), f"cannot be had: {unavailable}")
-
-
 def _buffers(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
     limit = configuration.router.memory_limit_bytes
     buffers = {
@@ -419,8 +379,7 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _redirect_repeats,
     _listener_sasl,
     _listener_http,
-    _connector_sasl,
-    _connector_redirects,
+    *CONNECTOR_CHECKS,
     _buffers,
     *LINK_ROUTE_CHECKS,
 )

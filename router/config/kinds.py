@@ -156,21 +156,28 @@ def host() -> Kind:
     words = "a host name or IP address, without spaces or a port"
 
     def read(value: object) -> str:
-        if not isinstance(value, str) or not _is_host(value):
+        if not isinstance(value, str) or not is_host(value):
             raise Refused(words)
         return value
 
     return Kind(words, read)
 
 
-def hosts() -> Kind:
-    """Return the kind of lists of hosts, by name or address."""
+def hosts(*, any_host: bool = False) -> Kind:
+    """Return the kind of lists of hosts, by name or address; with `any_host`, * may be among them
+    and stands for all.
+    """
     words = "a list of host names and IP addresses, without spaces or ports"
+    others = {"*"} if any_host else set()
+    if any_host:
+        words += ', or of "*"'
 
     def read(value: object) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)):
             raise Refused(words)
-        named = tuple(name for name in value if isinstance(name, str) and _is_host(name))
+        named = tuple(
+            name for name in value if isinstance(name, str) and (name in others or is_host(name))
+        )
         if len(named) != len(value) or len({name.lower() for name in named}) != len(named):
             raise Refused(words)
         return named
@@ -256,7 +263,7 @@ def address_tokens(address: str) -> tuple[str, ...]:
     return tuple(re.split(r"[/.]", address.rstrip("/.")))
 
 
-def _is_host(value: str) -> bool:
+def is_host(value: str) -> bool:
     """Whether this may be a host; a port behind it, or brackets around it, are no part of one."""
     if not 1 <= len(value) <= LONGEST_HOST or not value.isprintable() or set(value) & set(" []/*"):
         return False

@@ -32,6 +32,7 @@ from router.config.endpoints import (
     Role,
     StripAnnotations,
 )
+from router.config.failover import BACKUP_URLS, FAILOVER_HOSTS, FAILOVER_URLS
 from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
@@ -124,6 +125,7 @@ class ListenerSettings:
     )
     management: Management = MANAGEMENT
     open_properties: Mapping[str, object] = OPEN_PROPERTIES
+    failover_urls: tuple[str, ...] = FAILOVER_URLS
     enable_protocol_trace: bool = ENABLE_PROTOCOL_TRACE
     http: bool = attrs.field(
         default=False,
@@ -156,6 +158,14 @@ class ConnectorSettings:
     port: int = attrs.field(
         default=kinds.AMQP_PORT, metadata=setting(kinds.port(1), "The TCP port to connect to.")
     )
+    protocol_family: AddressFamily | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.choice(get_args(AddressFamily)),
+            "Connect to addresses of this family alone.",
+            default="every family that the host has",
+        ),
+    )
     name: str = attrs.field(
         default=_name_from_socket("connector"),
         metadata=setting(
@@ -186,6 +196,8 @@ class ConnectorSettings:
             default='"PLAIN" with a saslUsername, "ANONYMOUS" without',
         ),
     )
+    backup_urls: tuple[str, ...] = BACKUP_URLS
+    failover_hosts: tuple[str, ...] = FAILOVER_HOSTS
     allow_redirect: bool = ALLOW_REDIRECT
     redirect_hosts: tuple[str, ...] = REDIRECT_HOSTS
     max_frame_size: int = MAX_FRAME_SIZE

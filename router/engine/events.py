@@ -42,6 +42,15 @@ class ConnectionRefused:
 
 
 @attrs.frozen
+class OpenRefused:
+    """The open of a peer that we came to says that it lets nobody in; its close follows, with the
+    reason, and `ConnectionOpened` does not.
+    """
+
+    remote_open: Open
+
+
+@attrs.frozen
 class ConnectionOpened:
     """Both opens have passed."""
 

@@ -33,6 +33,7 @@ from router.engine.events import (
     ConnectionOpened,
     ConnectionRefused,
     OpenReceived,
+    OpenRefused,
 )
 from router.engine.settings import ConnectionSettings
 from router.engine.states import Act, ConnectionState, SessionState, next_connection_state
@@ -53,6 +54,10 @@ LEAST_IDLE_MS = 250
 # Dispatch's; it can go on for as long as an AMQP long does.
 CONNECTION_NUMBER = Symbol("qd.conn-id")
 LARGEST_NUMBER = 2**63 - 1
+
+# What a container says in an open that answers ours and that a close follows at once, because a
+# close needs an open before it. No specification has it, and many brokers do.
+ESTABLISHMENT_FAILED = Symbol("amqp:connection-establishment-failed")
 
 # Our close has left: whoever asks has been told that the connection is over.
 CLOSED_STATES = (
@@ -137,12 +142,10 @@ def _header_answered(connection: Any, header: bytes) -> None:
         move(connection, Act.RECV_HEADER)
         connection.phase = AMQP_PHASE
     else:
-        give_up(
-            connection,
-            AmqpError(
-                Condition.CONNECTION_FORCED, f"the server answered the header with {header!r}"
-            ),
-        )
+        problem = f"the server answered the header with {header!r}"
+        if header == AMQP_HEADER:
+            problem = "the server has no SASL, which the router asks for"
+        give_up(connection, AmqpError(Condition.FRAMING_ERROR, problem))
 
 
 def refuse_header(connection: Any, data: bytes) -> None:
@@ -260,7 +263,9 @@ def _open_received(connection: Any, remote: Open) -> None:
     if connection.state == ConnectionState.OPEN_RCVD:
         send_open(connection)
     if connection.state == ConnectionState.OPENED:
-        connection.handler.event_received(connection, ConnectionOpened(remote))
+        is_refused = connection.is_client and (remote.properties or {}).get(ESTABLISHMENT_FAILED)
+        event = OpenRefused(remote) if is_refused else ConnectionOpened(remote)
+        connection.handler.event_received(connection, event)
 
 
 def _close_received(connection: Any, remote: Close) -> None:

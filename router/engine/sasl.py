@@ -38,10 +38,7 @@ def frame_received(connection: Any, body: bytes) -> None:
         if frame.code is not SaslCode.OK:
             opening.give_up(
                 connection,
-                AmqpError(
-                    Condition.UNAUTHORIZED_ACCESS,
-                    f"the server does not let us in (SASL outcome {int(frame.code)})",
-                ),
+                AmqpError(Condition.UNAUTHORIZED_ACCESS, _refusal(connection.settings, frame.code)),
             )
             return
         connection.phase = 0
@@ -93,6 +90,15 @@ def _choose_mechanism(connection: Any, frame: SaslMechanisms) -> None:
         opening.give_up(connection, AmqpError(Condition.FRAME_SIZE_TOO_SMALL, problem))
         return
     opening.write(connection, octets)
+
+
+def _refusal(settings: ConnectionSettings, code: SaslCode) -> str:
+    """What an outcome means (section 5.3.3.6), in words."""
+    if code is SaslCode.AUTH:
+        who = f"user {settings.sasl_username}" if settings.sasl_username else "anonymous peers"
+        return f"the server does not let in {who} (SASL outcome {int(code)})"
+    when = "may later" if code is SaslCode.SYS_TEMP else "cannot"
+    return f"the server {when} find out who we are (SASL outcome {int(code)})"
 
 
 def own_init(settings: ConnectionSettings, mechanism: str) -> SaslInit:

@@ -65,7 +65,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (MANAGEMENT, lambda _: (MANAGEMENT,)),
     (ROUTER, lambda router: (router,)),
     (LISTENER, lambda router: router.configuration.listeners),
-    (CONNECTOR, lambda router: router.configuration.connectors),
+    (CONNECTOR, RouterView.connectors),
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
     (CONFIGURED_REDIRECT, lambda router: router.configuration.redirects),
     (CONFIGURED_LINK_ROUTE, configured_link_routes),

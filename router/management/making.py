@@ -124,7 +124,7 @@ def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
         return _number(value) if isinstance(value, str) else value
     if kind == "string":
         if "tuple" in str(field.type):
-            return value.split() if isinstance(value, str) else value
+            return value.replace(",", " ").split() if isinstance(value, str) else value
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value) if abs(value) < 10**_LONGEST_NUMBER else value
     return value

@@ -23,6 +23,7 @@ from router.engine.naming import link_identity
 from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.changeable import Changeable
+from router.management.schema import Live
 from router.management.trace_streams import Streams
 
 # The classes that Dispatch puts before an address: those within this router, those of another
@@ -169,6 +170,14 @@ class RouterView:
                 is_logged = self.observed.traces.is_logged(pump)
                 yield ConnectionView(pump, self.observed.turn.now, is_logged)
 
+    def connectors(self) -> Iterator[Live]:
+        """What is configured of the connectors, with what has become of them."""
+        tallies = self.observed.tallies
+        states = {each.name: each.status for each in tallies if each.status and not each.is_over}
+        for settings in self.configuration.connectors:
+            status = states.get(settings.name)
+            yield Live(settings, status and ConnectorView(status, self.observed.turn.now))
+
     def links(self) -> Iterator[LinkView]:
         """The links of those connections."""
         for pump in list(self.observed.pumps.values()):
@@ -187,6 +196,14 @@ class RouterView:
     def deliveries_stuck(self) -> int:
         """How many deliveries have been unsettled for long, once for each of their links."""
         return sum(int(view.link.stuck) for view in self.links())
+
+
+@attrs.frozen
+class ConnectorView:
+    """How a connector fares. `now` is on the clock that the engine goes by."""
+
+    status: Any
+    now: float
 
 
 @attrs.frozen

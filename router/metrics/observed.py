@@ -12,6 +12,33 @@ from router.engine.outbox import Turn
 from router.engine.traffic import Traffic
 
 
+class Counted(Protocol):
+    """What a connector has done."""
+
+    @property
+    def attempts(self) -> int:
+        """Attempts to connect, ever."""
+
+    @property
+    def failovers(self) -> int:
+        """Times that it went on to another place, ever."""
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """Failures by their kind, ever."""
+
+
+class Connecting(Protocol):
+    """How a connector fares."""
+
+    @property
+    def counts(self) -> Counted:
+        """What it has done."""
+
+    def disconnected_s(self, now: float) -> float:
+        """For how long it has had no connection; 0 with one."""
+
+
 class Tallied(Protocol):
     """A listener or connector, and how its connections fared."""
 
@@ -42,6 +69,10 @@ class Tallied(Protocol):
     @property
     def followed(self) -> int:
         """Redirects that were followed, ever."""
+
+    @property
+    def status(self) -> Connecting | None:
+        """How a connector fares; None of a listener, and of a connector that is no more."""
 
     @property
     def past(self) -> Traffic:

@@ -23,7 +23,7 @@ from router.engine.traffic import Traffic, traffic_of
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
-from router.metrics.observed import Carried, Observed, Tallied
+from router.metrics.observed import Carried, Connecting, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
 # How many are read before the router may go on: some two milliseconds' worth.
@@ -131,6 +131,9 @@ class Reading:
     suspended: int
     memory: dict[str, int]
     link_routes: LinkRouteReading
+    now: float = 0.0
+    # by name
+    connectors: list[tuple[str, Connecting]] = attrs.Factory(list)
     # by direction and reason
     held_up: Counter[tuple[str, str]] = attrs.Factory(Counter)
     # links that have had no credit for so long that Dispatch calls them blocked
@@ -225,6 +228,8 @@ def read_in_steps(
         link_routes=read_link_routes(core.link_routes),
         held_up=connections.held_up,
         long_blocked=connections.long_blocked,
+        now=observed.turn.now,
+        connectors=[(each.name, each.status) for each in observed.tallies if each.status],
     )
 
 

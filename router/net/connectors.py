@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import random
-import socket
+import time
 from collections.abc import Iterator
+from typing import Final
 
 import structlog
 import trio
 
 from router.amqp.constants import Condition
+from router.amqp.failover import FAILOVER_SERVER_LIST
+from router.amqp.performatives import Open
 from router.amqp.redirects import redirect_of
 from router.config.model import ConnectorSettings
 from router.config.secret import SecretUnavailable
 from router.engine.connection import Connection
+from router.engine.events import ConnectionClosed, ConnectionOpened, OpenRefused
+from router.engine.failures import Failure, failure_of
+from router.net.connector_status import ConnectorStatus
+from router.net.dialling import NotConnected, dial
 from router.net.endpoints import connector_settings, endpoint_name
 from router.net.exchange import Exchange
-from router.net.following import Place, Trail
+from router.net.following import Trail
 from router.net.listeners import run_guarded
+from router.net.places import Place, Places
 from router.net.pump import Pump
 from router.net.shutdown import close_in_order
 
@@ -29,8 +36,10 @@ LONGEST_DELAY_S = 30.0
 # How long a connection has to last to count as a success. A server that opens and closes at once
 # is waited for as one that does not answer.
 STEADY_S = 10.0
-# How long a connection attempt may take before it counts as failed.
-CONNECT_TIMEOUT_S = 10.0
+# How long a peer that has said in its open that it refuses the connection may take to close it.
+REFUSAL_S = 5.0
+# Of that list, how many places which are not gone to a line of the log names.
+MOST_LOGGED: Final = 5
 
 
 def delays() -> Iterator[float]:
@@ -51,11 +60,23 @@ class AmqpConnector:
         self.connector = connector
         self.exchange = exchange
         self.container_id = container_id
+        self.places = Places(connector)
         self.tally = exchange.add_tally(connector.name, "out", connector.role)
+        self.status = ConnectorStatus(self.places.round, time.monotonic())
+        if self.tally.status is not None:
+            # one that is configured anew counts on
+            self.status.counts = self.tally.status.counts
+        self.tally.status = self.status
         self.log = log.bind(connector=connector.name)
         # the connection there is, or that is being made
         self.pump: Pump | None = None
+        self._closed: ConnectionClosed | None = None
+        self._is_refused = False
+        # whether the peer lets the router in is known
+        self._known = trio.Event()
         self._serving = trio.CancelScope()
+        self._pause = trio.CancelScope()
+        self._waits = delays()
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Keep a connection open until cancelled or stopped; one that is open lives on in
@@ -68,29 +89,49 @@ class AmqpConnector:
         """Connect no more, and close the connection there is in order, with these words."""
         self._serving.cancel()
         self.tally.is_over = True
+        if self.tally.status is self.status:
+            self.tally.status = None
         if self.pump is not None and self.pump.number in self.exchange.pumps:
             close_in_order(self.exchange, [self.pump], why)
 
     def renew(self, connector: ConnectorSettings) -> None:
-        """Have the next connection, and each after it, be as this says; the present one stays."""
+        """Have the next connection, and each after it, be as this says; the present one stays.
+
+        Where there is none, what was wrong may be right now: it is tried at once.
+        """
+        if connector == self.connector:
+            return
         self.connector = connector
+        self.places.renew(connector)
+        self.status.round = self.places.round
+        self._waits = delays()
+        self._pause.cancel()
 
     async def _keep_connected(self, connections: trio.Nursery) -> None:
-        waits = delays()
         while True:
             if await self._visit(connections):
-                waits = delays()
-            delay_s = next(waits)
-            self.log.info("connecting again", in_s=round(delay_s, 3))
-            await trio.sleep(delay_s)
+                self._waits = delays()
+                self.places.settle()
+            before = self.places.here
+            is_new = self.places.advance()
+            place = self.places.here
+            self.status.round = self.places.round
+            self.status.counts.failovers += place != before
+            # the others are tried before anything is waited for
+            delay_s = next(delays() if is_new else self._waits)
+            self.status.next_at = time.monotonic() + delay_s
+            self.log.info("connecting again", to=str(place), in_s=round(delay_s, 3))
+            self._pause = trio.CancelScope()
+            with self._pause:
+                await trio.sleep(delay_s)
 
     async def _visit(self, connections: trio.Nursery) -> bool:
-        """Connect where it is configured to, and then wherever it is sent and may go.
+        """Connect to the place whose turn it is, and then wherever that sends to and it may go.
 
         Returns whether any connection lasted. What fails ends it, wherever that was: the next visit
-        begins at the place that is configured.
+        begins at the place that comes next.
         """
-        trail = Trail(self.connector)
+        trail = Trail(self.connector, self.places.here)
         has_lasted = False
         while True:
             pump = await self._connect(trail.here)
@@ -104,7 +145,13 @@ class AmqpConnector:
                 has_lasted = True
                 trail.settle()
             if not self._is_sent_on(trail, pump):
+                was_open = pump.opened.is_set()
+                failure = failure_of(self._closed, was_open, self._is_refused)
+                self._failed(failure, pump.number)
                 return has_lasted
+
+    def _failed(self, failure: Failure, number: int | None = None) -> None:
+        self.status.failed(time.monotonic(), failure, number)
 
     def _is_sent_on(self, trail: Trail, pump: Pump) -> bool:
         """Whether the peer closed with a redirect that is followed."""
@@ -120,25 +167,32 @@ class AmqpConnector:
             self.log.warning("redirect not followed", **facts, reason=reason)
             return False
         self.tally.followed += 1
+        self.status.left(time.monotonic())
         self.log.info("following a redirect", **facts, hops=trail.hops)
         return True
 
     async def _connect(self, place: Place) -> Pump | None:
         """A connected socket's pump, or None where there is none to be had."""
         name = endpoint_name(place.host, place.port)
+        connector = self.connector
+        self.status.begins(place)
         try:
-            settings = connector_settings(self.container_id, self.connector, place.hostname)
-            with trio.fail_after(CONNECT_TIMEOUT_S):
-                stream = await trio.open_tcp_stream(place.host, place.port)
-        except (OSError, UnicodeError, trio.TooSlowError, SecretUnavailable) as error:
+            try:
+                settings = connector_settings(self.container_id, connector, place.hostname)
+            except SecretUnavailable as unavailable:
+                raise NotConnected(Failure("unauthorized", str(unavailable))) from None
+            sock = await dial(place.host, place.port, connector.protocol_family)
+        except NotConnected as error:
             self.tally.failed += 1
-            self.log.warning("connecting failed", peer=name, reason=_reason(error))
+            self._failed(error.failure)
+            self.log.warning("connecting failed", peer=name, reason=error.failure.reason)
             return None
-        sock = socket.socket(fileno=stream.socket.detach())
-        sock.setblocking(False)
         exchange = self.exchange
         connection = Connection(settings, exchange.forwarder, exchange.turn, name, True)
-        return Pump(sock, connection, exchange, None, self.tally)
+        self._closed, self._is_refused = None, False
+        pump = Pump(sock, connection, exchange, None, self.tally)
+        pump.observer = self._heard
+        return pump
 
     async def _until_over(self, pump: Pump, connections: trio.Nursery) -> None:
         """Let a connection live, and wait for its end.
@@ -149,21 +203,52 @@ class AmqpConnector:
 
         async def live() -> None:
             await run_guarded(pump)
+            self._known.set()
             over.set()
 
+        self._known = trio.Event()
         connections.start_soon(live)
+        await self._known.wait()
+        if self._is_refused:
+            with trio.move_on_after(REFUSAL_S):
+                await over.wait()
+            if not over.is_set():
+                close_in_order(self.exchange, [pump], "it was refused")
         await over.wait()
 
+    # What happens on the connection.
 
-def _reason(error: Exception) -> str:
-    """Why a connection could not be made, in words."""
-    if isinstance(error, trio.TooSlowError):
-        return f"no answer within {CONNECT_TIMEOUT_S:g} s"
-    cause: BaseException | None = error.__cause__
-    if isinstance(error, OSError) and isinstance(cause, BaseExceptionGroup):
-        # one attempt for each address of the host, of which the first explains most
-        cause = cause.exceptions[0]
-        if isinstance(cause, OSError) and cause.errno:
-            # trio puts the place into the text as well
-            return os.strerror(cause.errno)
-    return getattr(error, "strerror", None) or str(error)
+    def _heard(self, event: object) -> None:
+        """Note what an operator asks for, and what the peer tells of other places."""
+        if isinstance(event, ConnectionOpened):
+            self._known.set()
+            self._opened(event.remote_open)
+        elif isinstance(event, OpenRefused):
+            self._known.set()
+            self._is_refused = True
+        elif isinstance(event, ConnectionClosed):
+            self._closed = event
+
+    def _opened(self, remote: Open) -> None:
+        pump = self.pump
+        assert pump is not None
+        properties = remote.properties or {}
+        self.status.opened(time.monotonic(), str(remote.container_id), pump.number)
+        if FAILOVER_SERVER_LIST in properties:
+            self._learn(properties[FAILOVER_SERVER_LIST], pump.number)
+
+    def _learn(self, value: object, number: int) -> None:
+        """Take up where else the peer says that it can be found."""
+        try:
+            learnt = self.places.learn(value)
+        except ValueError as damaged:
+            self.log.warning("failover list ignored", connection=number, reason=str(damaged))
+            return
+        self.status.round = self.places.round
+        if learnt.places:
+            places = " ".join(str(place) for place in learnt.places)
+            self.log.info("failover list learnt", connection=number, places=places)
+        for place, reason in learnt.left_out[:MOST_LOGGED]:
+            self.log.warning("failover place left out", connection=number, to=place, reason=reason)
+        if learnt.damaged:
+            self.log.warning("failover list damaged", connection=number, entries=learnt.damaged)

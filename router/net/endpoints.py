@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from router import __version__
+from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
+from router.config.urls import parse_url
 from router.core.link_routes import Rule
 from router.core.redirects import Redirects
 from router.core.table import AddressRule, address_name
@@ -64,8 +66,13 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
         for name in listener.sasl_mechanisms
         if name != "ANONYMOUS" or not listener.authenticate_peer
     )
+    common = _common_settings(container_id, listener)
+    if listener.failover_urls:
+        urls = [parse_url(text) for text in listener.failover_urls]
+        places = [(url.scheme, url.host, url.port) for url in urls]
+        common["properties"][FAILOVER_SERVER_LIST] = failover_list(places)
     return ConnectionSettings(
-        **_common_settings(container_id, listener),
+        **common,
         handshake_timeout_s=listener.initial_handshake_timeout_seconds,
         sasl_mechanisms=mechanisms,
         sasl_required=listener.authenticate_peer,

@@ -6,33 +6,25 @@ none is followed that the configuration does not allow, none in a circle, and on
 
 from __future__ import annotations
 
-import attrs
-
 from router.amqp.redirects import Redirect
 from router.config.kinds import AMQP_PORT
 from router.config.model import ConnectorSettings
+from router.net.places import Place
 
 # How many redirects may follow one another before a connection lasts. A front that sends to a
 # cluster, which sends to one of its members, needs two.
 MOST_HOPS = 5
 
 
-@attrs.frozen
-class Place:
-    """Where to connect to; `hostname` is what the container there is called."""
-
-    host: str
-    port: int
-    hostname: str
-
-
 class Trail:
-    """A connector's way from the place that is configured; `here` is how far it has come."""
+    """A connector's way from one of its places; `here` is how far it has come."""
 
-    def __init__(self, connector: ConnectorSettings) -> None:
+    def __init__(self, connector: ConnectorSettings, start: Place) -> None:
         self._is_allowed = connector.allow_redirect
-        self._hosts = {host.lower() for host in (connector.host, *connector.redirect_hosts)}
-        self.here = Place(connector.host, connector.port, connector.host)
+        # a place that it goes to anyhow has its password already
+        named = (start.host, connector.host, *connector.redirect_hosts)
+        self._hosts = {host.lower() for host in named}
+        self.here = start
         self._seen = {_key(self.here)}
 
     @property

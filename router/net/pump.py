@@ -70,6 +70,8 @@ class Pump:
         self.log = log.bind(**ids)
         self.link_log = link_log.bind(**ids)
         self.opened = trio.Event()
+        # who wants to know of what happens on it, beside the log
+        self.observer: Callable[[object], None] | None = None
         # why the peer closed, if it did and said so
         self.close_error: Error | None = None
         self._nursery: trio.Nursery | None = None
@@ -276,6 +278,8 @@ class Pump:
         """Log and count what an operator wants to know, and see to authentication."""
         if self.tally is not None:
             self.tally.count(event)
+        if self.observer is not None:
+            self.observer(event)
         if isinstance(event, events.SaslInitReceived):
             assert self._nursery is not None
             self._nursery.start_soon(self._authenticate, event)

@@ -7,6 +7,7 @@ import attrs
 from router.amqp.constants import Condition
 from router.engine import events
 from router.engine.traffic import Traffic
+from router.net.connector_status import ConnectorStatus
 
 
 @attrs.define(eq=False)
@@ -26,6 +27,8 @@ class Tally:
     followed: int = 0
     # what those of its connections carried that are over
     past: Traffic = attrs.Factory(Traffic)
+    # how a connector fares; None for a listener
+    status: ConnectorStatus | None = None
     # its listener or connector is no more
     is_over: bool = False
 

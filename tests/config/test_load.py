@@ -220,7 +220,8 @@ def test_the_default_file_shows_every_attribute() -> None:
 
 
 def test_what_the_default_file_comments_out_is_the_default() -> None:
-    samples = "levels|id|metadata|socketAddressFamily|usersFile|openProperties"
+    samples = "levels|id|metadata|socketAddressFamily|usersFile|openProperties|"
+    samples += "protocolFamily|failoverUrls"
     paragraphs = [
         paragraph
         if "#[[" in paragraph

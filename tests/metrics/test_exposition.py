@@ -13,7 +13,9 @@ from router.metrics.catalogue import METRICS, OF_THE_PROCESS
 from router.metrics.dispatch import DISPATCH
 from router.metrics.exposition import Exposition
 from router.metrics.metric import Metric
+from router.net.connector_status import ConnectorStatus
 from router.net.exchange import Exchange
+from router.net.places import Place
 
 from support.scraping import Scrape, openmetrics
 
@@ -28,6 +30,8 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
         assert table.enter(name) is not None
     exchange = Exchange(table, 2**20, 65536)
     exchange.add_tally("amqp", "in", "normal")
+    broker = exchange.add_tally("broker", "out", "route-container")
+    broker.status = ConnectorStatus((Place("b", 1, "b"),), exchange.turn.now)
     shown = Exposition(exchange, MetricsSettings(address_label_limit=limit))
     shown.collector.log_lines = lambda: {"info": 1}
     return shown

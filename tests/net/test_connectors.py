@@ -8,19 +8,36 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from structlog.testing import capture_logs
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from router.amqp.constants import Condition, SaslCode
-from router.amqp.performatives import Close
+from router.amqp.failover import FAILOVER_SERVER_LIST
+from router.amqp.framing import AMQP_HEADER, SASL_HEADER
+from router.amqp.performatives import Close, Error, SaslMechanisms
+from router.amqp.types import Symbol
 from router.config.model import Configuration
 from router.config.secret import Secret
-from router.net.connectors import FIRST_DELAY_S, LONGEST_DELAY_S, STEADY_S, delays
+from router.engine.opening import ESTABLISHMENT_FAILED
+from router.management.entities.configured import CONNECTOR
+from router.net.connectors import FIRST_DELAY_S, LONGEST_DELAY_S, REFUSAL_S, STEADY_S, delays
 
-from support.connecting import Waits, connecting, open_as_server
-from support.loopback import Peer, running_node
+from support.connecting import (
+    HERE,
+    Server,
+    Waits,
+    connecting,
+    leave,
+    meet,
+    of,
+    open_as_server,
+    places,
+)
+from support.entities import told
+from support.loopback import Peer, Running, dialled, listening, running_node
 
 
 @pytest.fixture
@@ -161,3 +178,256 @@ async def test_a_password_that_is_not_there_is_asked_for_again(
                 await trio.lowlevel.checkpoint()
     failed = next(line for line in logs if line["event"] == "connecting failed")
     assert "NO_SUCH_PASSWORD is not set" in failed["reason"]
+
+
+# Other places, and what is told of it all.
+
+
+def state(running: Running) -> dict[str, Any]:
+    """What management tells of the one connector."""
+    (entity,) = told(running, CONNECTOR)
+    return entity
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    """Let everybody go on until something is so."""
+    while not is_so():
+        await trio.lowlevel.checkpoint()
+
+
+async def connected(running: Running) -> None:
+    """Let everybody go on until the connector has its connection."""
+    await until(lambda: state(running)["connectionStatus"] == "SUCCESS")
+
+
+def urls(*servers: Server) -> str:
+    """Places as management tells them."""
+    return ", ".join(f"amqp://{HERE}:{server.port}" for server in servers)
+
+
+def listed(*servers: Server, host: str = HERE) -> dict[Symbol, Any]:
+    """The properties of an open that names these places."""
+    return {
+        FAILOVER_SERVER_LIST: [
+            {Symbol("network-host"): host, Symbol("port"): str(server.port)} for server in servers
+        ]
+    }
+
+
+async def test_it_goes_round_its_places_and_waits_after_each_round(waits: Waits) -> None:
+    with places(3) as servers:
+        backups = tuple(f"{HERE}:{server.port}" for server in servers[1:])
+        async with running_node(connecting(servers[0].port, backup_urls=backups)) as running:
+            for number in range(9):
+                async with servers[number % 3].visited():
+                    rest = [*servers[number % 3 :], *servers[: number % 3]]
+                    assert state(running)["failoverUrls"] == urls(*rest)
+    # two of three are tried at once
+    for number in range(8):
+        longest = FIRST_DELAY_S * 2 ** (number // 3 if number % 3 == 2 else 0)
+        assert longest / 2 <= waits.asked[number] <= longest
+
+
+async def test_what_a_peer_names_is_gone_to_when_it_is_lost(waits: Waits) -> None:
+    with places(3) as (home, second, third), capture_logs() as logs:
+        configuration = connecting(
+            home.port, sasl_username="ada", sasl_password=Secret.parse("pass:pa55")
+        )
+        async with running_node(configuration) as running:
+            async with home.visited() as peer:
+                await meet(peer, properties=listed(second))
+                await connected(running)
+                assert state(running)["failoverUrls"] == urls(home, second)
+            async with second.visited() as peer:
+                # a list without entries forgets all but home and here
+                init, opened = await meet(peer, properties=listed())
+                assert init.initial_response == b"\0ada\0pa55"
+                assert opened.hostname == HERE
+                await connected(running)
+                assert state(running)["failoverUrls"] == urls(second, home)
+            async with home.visited() as peer:
+                # none at all changes nothing, and another takes its place
+                await meet(peer)
+                await connected(running)
+                assert state(running)["failoverUrls"] == urls(home, second)
+            async with second.visited() as peer:
+                await meet(peer, properties=listed(third))
+                await connected(running)
+                assert state(running)["failoverUrls"] == urls(second, third, home)
+            async with third.visited():
+                pass
+    assert len(of(logs, "failover list learnt")) == 2
+
+
+async def test_where_the_configuration_does_not_allow_it_nobody_goes(waits: Waits) -> None:
+    with places(2) as (home, other), capture_logs() as logs:
+        async with running_node(connecting(home.port)) as running:
+            for value in (listed(other, host="localhost"), {FAILOVER_SERVER_LIST: "localhost"}):
+                async with home.visited() as peer:
+                    await meet(peer, properties=value)
+                    await connected(running)
+                    assert state(running)["failoverUrls"] == urls(home)
+            async with home.visited():
+                assert other.is_untouched()
+    (line,) = of(logs, "failover place left out")
+    assert line["reason"] == "localhost is not among failoverHosts"
+    assert line["to"] == f"amqp://localhost:{other.port}"
+    (line,) = of(logs, "failover list ignored")
+    assert line["reason"] == "it is no list"
+
+
+async def test_a_redirect_leaves_from_where_it_is(waits: Waits) -> None:
+    with places(3) as (home, backup, there):
+        fields = {"backup_urls": (f"{HERE}:{backup.port}",), "allow_redirect": True}
+        async with running_node(connecting(home.port, host=HERE, **fields)) as running:
+            async with home.visited():
+                pass
+            async with backup.visited() as peer:
+                await meet(peer)
+                await leave(peer, there.at(HERE))
+            async with there.visited() as peer:
+                await meet(peer)
+                await connected(running)
+                assert state(running)["connectedTo"] == urls(there)
+                assert state(running)["failoverUrls"] == urls(backup, home)
+            async with home.visited():
+                pass
+
+
+async def refuse_by_sasl(peer: Peer) -> None:
+    """Let nobody in."""
+    await peer.authenticate("PLAIN", "ANONYMOUS", code=SaslCode.AUTH)
+
+
+async def refuse_after_open(peer: Peer) -> None:
+    """Say in the open that it is none."""
+    await meet(peer, properties={ESTABLISHMENT_FAILED: True})
+    await peer.say(Close(Error(Symbol("amqp:invalid-field"), "that container is here already")))
+
+
+async def offer_no_mechanism(peer: Peer) -> None:
+    """Offer what the router has not."""
+    assert await peer.octets(8) == SASL_HEADER
+    await peer.say(SASL_HEADER, SaslMechanisms((Symbol("SCRAM-SHA-256"),)))
+    assert await peer.rest() == b""
+
+
+async def speak_no_sasl(peer: Peer) -> None:
+    """Answer as one that has no SASL."""
+    await peer.octets(8)
+    await peer.say(AMQP_HEADER)
+    assert await peer.rest() == b""
+
+
+async def speak_something_else(peer: Peer) -> None:
+    """Answer as a web server does."""
+    await peer.octets(8)
+    await peer.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    assert await peer.rest() == b""
+
+
+async def hang_up(peer: Peer) -> None:
+    """Close the socket."""
+    await peer.octets(8)
+
+
+async def close_with_a_reason(peer: Peer) -> None:
+    """Open, and close again."""
+    await meet(peer)
+    await peer.say(Close(Error(Symbol("amqp:unauthorized-access"), "not today")))
+    await peer.hear_until(Close)
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "kind", "reason"),
+    [
+        (refuse_by_sasl, "FAILED", "unauthorized", "does not let in anonymous peers (SASL"),
+        (refuse_after_open, "FAILED", "refused", "amqp:invalid-field: that container is here"),
+        (offer_no_mechanism, "FAILED", "unauthorized", "offers SASL SCRAM-SHA-256, and we have"),
+        (speak_no_sasl, "CONNECTING", "protocol", "the server has no SASL"),
+        (speak_something_else, "CONNECTING", "protocol", "answered the header with"),
+        (hang_up, "CONNECTING", "protocol", "closed the socket before its open"),
+        (close_with_a_reason, "CONNECTING", "closed", "amqp:unauthorized-access: not today"),
+    ],
+)
+async def test_each_failure_is_told_in_words(
+    waits: Waits,
+    script: Callable[[Peer], Awaitable[None]],
+    status: str,
+    kind: str,
+    reason: str,
+) -> None:
+    with places(1) as (server,):
+        async with running_node(connecting(server.port)) as running:
+            async with server.visited() as peer:
+                await script(peer)
+            await until(lambda: waits.asked)
+            found = state(running)
+            assert found["connectionStatus"] == status
+            assert found["lastErrorKind"] == kind
+            assert reason in found["lastError"]
+            assert found["connectionMsg"].endswith(f"failed: {found['lastError']}")
+            assert found["lastErrorSeconds"] == 0
+            assert found["failedAttempts"] >= 1
+
+
+async def test_a_peer_that_takes_the_connection_and_says_nothing_is_left(waits: Waits) -> None:
+    with places(1) as (server,):
+        async with running_node(connecting(server.port)) as running:
+            async with server.visited() as peer:
+                await until(lambda: running.pumps)
+                # as if it had been there for long
+                running.pumps[0].connection.started_at -= 11
+                await peer.rest()
+            await until(lambda: waits.asked)
+            assert state(running)["lastErrorKind"] == "silent"
+            assert state(running)["lastError"] == "no open within 10 s"
+
+
+async def test_a_refusal_that_is_never_closed_is_closed_here(
+    waits: Waits, mock_clock: MockClock
+) -> None:
+    with places(1) as (server,):
+        async with running_node(connecting(server.port)) as running:
+            async with server.visited() as peer:
+                await meet(peer, properties={ESTABLISHMENT_FAILED: True})
+                await until(lambda: running.pumps[0].connection.remote_open)
+                await wait_all_tasks_blocked()
+                assert state(running)["connectionStatus"] == "CONNECTING"
+                mock_clock.jump(REFUSAL_S)
+                await peer.hear_until(Close)
+                await peer.say(Close())
+            await until(lambda: waits.asked)
+            assert state(running)["lastErrorKind"] == "refused"
+
+
+async def test_what_is_configured_anew_is_tried_at_once(mock_clock: MockClock) -> None:
+    with places(1) as (server,):
+        secret = Secret.parse("env:NO_SUCH_PASSWORD")
+        wrong = connecting(server.port, sasl_username="ada", sasl_password=secret)
+        async with running_node(wrong) as running:
+            await until(lambda: state(running)["nextAttemptSeconds"])
+            (connector,) = wrong.connectors
+            right = attrs.evolve(connector, sasl_password=Secret.parse("pass:pa55"))
+            await running.node.apply(attrs.evolve(wrong, connectors=(right,)))
+            # the clock stands still: nothing was waited for
+            async with server.visited() as peer:
+                init, _ = await meet(peer)
+                assert init.initial_response == b"\0ada\0pa55"
+                await connected(running)
+                found = state(running)
+                assert (found["container"], found["failedAttempts"]) == ("broker", 0)
+                assert "NO_SUCH_PASSWORD is not set" in found["lastError"]
+                assert found["connectionId"] == str(running.pumps[0].number)
+
+
+async def test_a_listener_tells_its_clients_where_else_to_go() -> None:
+    urls = ("second-host:25000", "amqps://third-host")
+    configuration = listening(failover_urls=urls)
+    async with running_node(configuration) as running, dialled(running.address) as peer:
+        opened = await peer.begin()
+    assert opened.properties is not None
+    assert opened.properties[FAILOVER_SERVER_LIST] == [
+        {"network-host": "second-host", "port": "25000"},
+        {"network-host": "third-host", "port": "5671", "scheme": "amqps"},
+    ]

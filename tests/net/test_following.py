@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import trio
 from structlog.testing import capture_logs
-from structlog.typing import EventDict
 from trio.testing import MockClock
 
-from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Close, Error, Open, SaslInit
+from router.amqp.performatives import Open
 from router.amqp.redirects import Redirect
-from router.amqp.types import Symbol
 from router.config.model import ConnectorSettings
 from router.config.secret import Secret
 from router.net.connectors import FIRST_DELAY_S, STEADY_S
-from router.net.following import MOST_HOPS, Place, Trail
+from router.net.following import MOST_HOPS, Trail
+from router.net.places import Place
 
-from support.connecting import Waits, connecting, open_as_server
-from support.loopback import Peer, Running, running_node
+from support.connecting import (
+    HERE,
+    Server,
+    Waits,
+    connecting,
+    leave,
+    meet,
+    of,
+    open_as_server,
+    places,
+)
+from support.loopback import Running, running_node
 
-HERE = "127.0.0.1"
 # The same machine by another name: for the router another host.
 OTHER = "localhost"
 PASSWORD = "s3cret"
@@ -37,7 +42,7 @@ PASSWORD = "s3cret"
 def trail(**fields: Any) -> Trail:
     """The way of a connector that follows redirects from a host to itself and another."""
     every: dict[str, Any] = {"allow_redirect": True, "redirect_hosts": ("b", "::1"), **fields}
-    return Trail(ConnectorSettings(host="a", port=1, **every))
+    return Trail(ConnectorSettings(host="a", port=1, **every), Place("a", 1, "a"))
 
 
 def test_it_goes_where_it_is_sent() -> None:
@@ -119,77 +124,12 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     return Waits(monkeypatch)
 
 
-class Server:
-    """A server on a port of its own, for the router to come to or to stay away from."""
-
-    def __init__(self, listener: socket.socket) -> None:
-        self.listener = listener
-        self.port: int = listener.getsockname()[1]
-
-    def at(self, host: str = HERE, name: str = "there") -> Redirect:
-        """The place, as a redirect says it."""
-        return Redirect(name, host, self.port)
-
-    @asynccontextmanager
-    async def visited(self) -> AsyncIterator[Peer]:
-        """The router comes; its connection lasts until the end of the block."""
-        await trio.lowlevel.wait_readable(self.listener)
-        sock, _ = self.listener.accept()
-        sock.setblocking(False)
-        async with trio.SocketStream(trio.socket.from_stdlib_socket(sock)) as stream:
-            yield Peer(stream)
-
-    def is_untouched(self) -> bool:
-        """Whether nobody has tried to connect since."""
-        try:
-            self.listener.accept()[0].close()
-        except BlockingIOError:
-            return True
-        return False
-
-
-@contextmanager
-def places(count: int) -> Iterator[list[Server]]:
-    """Servers that run until the block ends."""
-    listeners = [socket.create_server((HERE, 0)) for _ in range(count)]
-    for listener in listeners:
-        listener.setblocking(False)
-    try:
-        yield [Server(listener) for listener in listeners]
-    finally:
-        for listener in listeners:
-            listener.close()
-
-
-async def meet(peer: Peer) -> tuple[SaslInit, Open]:
-    """Let the router in; returns what it proved itself with, and its open."""
-    init = await peer.authenticate("PLAIN", "ANONYMOUS")
-    assert await peer.octets(8) == AMQP_HEADER
-    opened = await peer.hear(Open)
-    await peer.say(AMQP_HEADER, Open("broker"))
-    return init, opened
-
-
-async def leave(peer: Peer, to: Redirect | None, condition: str = "connection") -> None:
-    """Close, with a redirect or none."""
-    error = None
-    if to is not None:
-        error = Error(Symbol(f"amqp:{condition}:redirect"), "not here", to.info())
-    await peer.say(Close(error=error))
-    await peer.hear_until(Close)
-
-
 async def send_away(place: Server, to: Redirect | None, condition: str = "connection") -> Open:
     """Let the router in, and close with a redirect; returns the router's open."""
     async with place.visited() as peer:
         _, opened = await meet(peer)
         await leave(peer, to, condition)
     return opened
-
-
-def of(logs: list[EventDict], event: str) -> list[EventDict]:
-    """The lines of one kind."""
-    return [line for line in logs if line["event"] == event]
 
 
 async def count_until(running: Running, is_so: Callable[[Any], bool]) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
 import trio
+from structlog.typing import EventDict
 
 from router.amqp.constants import SaslCode
 from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Open
+from router.amqp.performatives import Close, Error, Open, SaslInit
+from router.amqp.redirects import Redirect
+from router.amqp.types import Symbol
 from router.config.model import Configuration, ConnectorSettings
 from router.net import connectors
 
 from support.loopback import Peer
+
+HERE = "127.0.0.1"
 
 
 def connecting(port: int, **fields: Any) -> Configuration:
@@ -29,6 +37,71 @@ async def open_as_server(peer: Peer, code: SaslCode = SaslCode.OK) -> str:
         await peer.hear(Open)
         await peer.say(AMQP_HEADER, Open("broker"))
     return bytes(init.initial_response or b"").decode()
+
+
+class Server:
+    """A server on a port of its own, for the router to come to or to stay away from."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.port: int = listener.getsockname()[1]
+
+    def at(self, host: str = HERE, name: str = "there") -> Redirect:
+        """The place, as a redirect says it."""
+        return Redirect(name, host, self.port)
+
+    @asynccontextmanager
+    async def visited(self) -> AsyncIterator[Peer]:
+        """The router comes; its connection lasts until the end of the block."""
+        await trio.lowlevel.wait_readable(self.listener)
+        sock, _ = self.listener.accept()
+        sock.setblocking(False)
+        async with trio.SocketStream(trio.socket.from_stdlib_socket(sock)) as stream:
+            yield Peer(stream)
+
+    def is_untouched(self) -> bool:
+        """Whether nobody has tried to connect since."""
+        try:
+            self.listener.accept()[0].close()
+        except BlockingIOError:
+            return True
+        return False
+
+
+@contextmanager
+def places(count: int) -> Iterator[list[Server]]:
+    """Servers that run until the block ends."""
+    listeners = [socket.create_server((HERE, 0)) for _ in range(count)]
+    for listener in listeners:
+        listener.setblocking(False)
+    try:
+        yield [Server(listener) for listener in listeners]
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+async def meet(peer: Peer, **fields: Any) -> tuple[SaslInit, Open]:
+    """Let the router in; returns what it proved itself with, and its open. `fields` are of ours."""
+    init = await peer.authenticate("PLAIN", "ANONYMOUS")
+    assert await peer.octets(8) == AMQP_HEADER
+    opened = await peer.hear(Open)
+    await peer.say(AMQP_HEADER, Open("broker", **fields))
+    return init, opened
+
+
+async def leave(peer: Peer, to: Redirect | None, condition: str = "connection") -> None:
+    """Close, with a redirect or none."""
+    error = None
+    if to is not None:
+        error = Error(Symbol(f"amqp:{condition}:redirect"), "not here", to.info())
+    await peer.say(Close(error=error))
+    await peer.hear_until(Close)
+
+
+def of(logs: list[EventDict], event: str) -> list[EventDict]:
+    """The lines of one kind."""
+    return [line for line in logs if line["event"] == event]
 
 
 class Waits:

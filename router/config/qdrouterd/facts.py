@@ -176,9 +176,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "multiTenant": Attribute(
                 "boolean", False, "guard", "all tenants have the same addresses, and meet there"
             ),
-            "failoverUrls": Attribute(
-                meaning="clients are not told where else to connect", old="failoverList"
-            ),
+            "failoverUrls": Attribute(old="failoverList"),
             "http": Attribute("boolean", False),
             "healthz": Attribute("boolean", True),
             "metrics": Attribute("boolean", True),

@@ -9,6 +9,7 @@ import attrs
 
 from router.config.reload import key_of
 from router.management.entities.attributes import identified
+from router.management.entities.connector_state import CONNECTOR_STATE
 from router.management.entities.link_route_state import LINK_ROUTE_STATE
 from router.management.schema import (
     CONFIGURATION,
@@ -81,7 +82,7 @@ LISTENER: Final = _type(
     _place("listener"),
     _name,
     *("cost", "sslProfile", "saslPlugin", "requireEncryption", "requireSsl"),
-    *("trustedCertsFile", "multiTenant", "failoverUrls", "websockets", "httpRootDir"),
+    *("trustedCertsFile", "multiTenant", "websockets", "httpRootDir"),
     *("messageLoggingComponents", "policyVhost"),
 )
 
@@ -91,8 +92,8 @@ CONNECTOR: Final = _type(
     "connector",
     _place("connector"),
     _name,
-    *("protocolFamily", "cost", "sslProfile", "verifyHostname", "messageLoggingComponents"),
-    *("failoverUrls", "connectionStatus", "connectionMsg", "policyVhost"),
+    *("cost", "sslProfile", "verifyHostname", "messageLoggingComponents", "policyVhost"),
+    live=CONNECTOR_STATE,
 )
 
 CONFIGURED_ADDRESS: Final = _type(

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from router.core.blocking import MEANINGS
+from router.engine.failures import FAILURES
 from router.metrics.metric import Metric, Sample, one
+from router.metrics.observed import Connecting
 from router.metrics.reading import EndpointReading, Reading
 
 _ENDPOINT: Final = ("endpoint", "direction", "role")
@@ -16,6 +18,18 @@ def _by_endpoint(
     read: Callable[[EndpointReading], float],
 ) -> Callable[[Reading], Iterable[Sample]]:
     return lambda reading: ((each.labels, read(each)) for each in reading.endpoints)
+
+
+def _by_connector(
+    read: Callable[[Connecting], float],
+) -> Callable[[Reading], Iterable[Sample]]:
+    return lambda reading: (((name,), read(status)) for name, status in reading.connectors)
+
+
+def _failures(reading: Reading) -> Iterable[Sample]:
+    for name, status in reading.connectors:
+        for kind, count in status.counts.failures.items():
+            yield (name, kind), count
 
 
 def _held_up(reading: Reading) -> Iterable[Sample]:
@@ -103,6 +117,35 @@ CONNECTIONS: Final = (
         "Redirects that a connector has followed.",
         _ENDPOINT,
         _by_endpoint(lambda e: e.tally.followed),
+    ),
+    Metric(
+        "trioute_connector_attempts_total",
+        "counter",
+        "Attempts of a connector to connect.",
+        ("connector",),
+        _by_connector(lambda status: status.counts.attempts),
+    ),
+    Metric(
+        "trioute_connector_failures_total",
+        "counter",
+        "Attempts of a connector that failed, and connections of it that are over, by reason: "
+        f"{'; '.join(f'{kind}, {meaning}' for kind, meaning in FAILURES.items())}.",
+        ("connector", "reason"),
+        _failures,
+    ),
+    Metric(
+        "trioute_connector_failovers_total",
+        "counter",
+        "Times that a connector went on to another of its places.",
+        ("connector",),
+        _by_connector(lambda status: status.counts.failovers),
+    ),
+    Metric(
+        "trioute_connector_disconnected_seconds",
+        "gauge",
+        "For how long a connector has had no connection; 0 with one.",
+        ("connector",),
+        lambda r: (((name,), status.disconnected_s(r.now)) for name, status in r.connectors),
     ),
     Metric("trioute_sessions", "gauge", "Sessions there are.", (), one(lambda r: r.sessions)),
     Metric(

@@ -1,0 +1,71 @@
+"""The connection property failover-server-list: where else a container is to be found.
+
+It belongs to no specification. Brokers and routers send in their open a list of maps, of which each
+names a place in the words of a redirect: network-host, port, scheme, hostname. What a peer makes of
+it is its own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.redirects import read_host, read_port, read_text
+from router.amqp.types import Symbol
+
+FAILOVER_SERVER_LIST: Final = Symbol("failover-server-list")
+# How many entries are looked at, and how many places taken: a peer says them again with each open.
+MOST_READ: Final = 64
+MOST_TAKEN: Final = 16
+_DEFAULT_PORTS: Final = {"amqp": 5672, "amqps": 5671}
+
+
+@attrs.frozen
+class FailoverServer:
+    """One place; `hostname` is what open and SASL call the container there."""
+
+    host: str
+    port: int
+    hostname: str
+    scheme: str = "amqp"
+
+
+def read_failover_list(value: Any) -> tuple[tuple[FailoverServer, ...], int]:
+    """The places that a list names, and how many of its entries name none, or were too many.
+
+    Whatever else stands in an entry is passed over. Raises ValueError where it is no list.
+    """
+    if not isinstance(value, (list, tuple)):
+        raise ValueError("it is no list")
+    read = [_read_server(each) for each in value[:MOST_READ]]
+    found = tuple(dict.fromkeys(each for each in read if each is not None))
+    taken = found[:MOST_TAKEN]
+    damaged = read.count(None)
+    return taken, damaged + len(found) - len(taken) + len(value) - len(read)
+
+
+def _read_server(entry: Any) -> FailoverServer | None:
+    if not isinstance(entry, dict):
+        return None
+    hostname, scheme = read_host(entry.get("hostname")), read_text(entry.get("scheme")) or "amqp"
+    host, port = read_host(entry.get("network-host")) or hostname, entry.get("port")
+    number = _DEFAULT_PORTS.get(scheme, 5672) if port is None else read_port(port)
+    if host is None or number is None:
+        return None
+    return FailoverServer(host, number, hostname or host, scheme.lower())
+
+
+def failover_list(places: Iterable[tuple[str | None, str, int]]) -> list[dict[Symbol, str]]:
+    """The list that names these places, each by scheme, host and port.
+
+    Ports are text, as in Dispatch's lists, which all who read them have learnt to take.
+    """
+    entries = []
+    for scheme, host, port in places:
+        entry = {Symbol("network-host"): host, Symbol("port"): str(port)}
+        if scheme is not None:
+            entry[Symbol("scheme")] = scheme
+        entries.append(entry)
+    return entries

@@ -1,0 +1,67 @@
+"""What no single attribute of a connector can tell: those that need or exclude each other.
+
+As in `router.config.checks`, which asks for these as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+from router.config.secret import SecretUnavailable
+
+
+def _connector_redirects(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, connector in enumerate(configuration.connectors):
+        if connector.redirect_hosts and not connector.allow_redirect:
+            yield Finding(
+                ("connector", index, "redirectHosts"),
+                "has no effect, because redirects are not followed",
+                "set allowRedirect = true or take it out",
+                shown=True,
+                concerns=(("connector", index, "allowRedirect"),),
+            )
+
+
+def _connector_sasl(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, connector in enumerate(configuration.connectors):
+        here: Path = ("connector", index)
+        plain = "PLAIN" in connector.sasl_mechanisms
+        values = {"saslUsername": connector.sasl_username, "saslPassword": connector.sasl_password}
+        concerns: tuple[Path, ...] = tuple((*here, key) for key in (*values, "saslMechanisms"))
+        for key, value in values.items():
+            if plain and value is None:
+                yield Finding(
+                    (*here, key),
+                    "is missing, though PLAIN is to be used",
+                    "give saslUsername and saslPassword",
+                    concerns=concerns,
+                )
+            if value is not None and not plain:
+                yield Finding(
+                    (*here, key),
+                    "has no effect, because PLAIN is not to be used",
+                    'give saslUsername and saslPassword, and no saslMechanisms without "PLAIN"',
+                    concerns=concerns,
+                )
+        if connector.sasl_password is not None:
+            try:
+                connector.sasl_password.reveal()
+            except SecretUnavailable as unavailable:
+                yield Finding((*here, "saslPassword"), f"cannot be had: {unavailable}")
+
+
+def _connector_failover(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, connector in enumerate(configuration.connectors):
+        if "*" in connector.failover_hosts and connector.sasl_username is not None:
+            yield Finding(
+                ("connector", index, "failoverHosts"),
+                "would show the password to any host that the peer names",
+                'name the hosts, or take "*" or the saslUsername out',
+                concerns=(("connector", index, "saslUsername"),),
+            )
+
+
+CONNECTOR_CHECKS: Final = (_connector_sasl, _connector_redirects, _connector_failover)

@@ -1,0 +1,81 @@
+"""URLs of places to connect to: `amqp://host:port`, of which scheme and port may be left out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from router.config.kinds import AMQP_PORT, Kind, Refused, is_host
+
+# The port of each scheme where none is named.
+USUAL_PORTS: Final = {"amqp": AMQP_PORT, "amqps": 5671, "ws": 80, "wss": 443}
+# A list goes out in one open, and is gone round one by one.
+MOST_URLS: Final = 16
+
+
+@attrs.frozen
+class Url:
+    """A place; `scheme` is None where the text named none."""
+
+    scheme: str | None
+    host: str
+    port: int
+
+
+def parse_url(text: str) -> Url:
+    """Read one; raises ValueError where it is none."""
+    scheme, separator, rest = text.rpartition("://")
+    if separator and scheme not in USUAL_PORTS:
+        raise ValueError(f"no scheme {scheme!r}")
+    host, port = _split(rest)
+    if not is_host(host):
+        raise ValueError(f"no host {host!r}")
+    usual = USUAL_PORTS[scheme or "amqp"]
+    return Url(scheme or None, host, usual if port is None else _port(port))
+
+
+def _split(place: str) -> tuple[str, str | None]:
+    """Host and port; the address of a host in IPv6 stands in brackets."""
+    if place.startswith("["):
+        host, bracket, rest = place[1:].partition("]")
+        if not bracket or ":" not in host or (rest and not rest.startswith(":")):
+            raise ValueError(f"no host and port {place!r}")
+        return host, rest[1:] if rest else None
+    host, colon, port = place.partition(":")
+    return host, port if colon else None
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535:
+        return int(text)
+    raise ValueError(f"no port {text!r}")
+
+
+def urls(*schemes: str) -> Kind:
+    """Return the kind of lists of URLs with these schemes: a list or, as in Dispatch, one text with
+    commas.
+    """
+    words = (
+        f"a list of up to {MOST_URLS} different URLs scheme://host:port, without the port for the "
+        f"usual one, the scheme being {' or '.join(schemes)} or left out, or the same as one text "
+        "with commas"
+    )
+
+    def read(value: object) -> tuple[str, ...]:
+        if isinstance(value, str):
+            value = [each.strip() for each in value.split(",")]
+        if not isinstance(value, (list, tuple)) or len(value) > MOST_URLS:
+            raise Refused(words)
+        found: dict[Url, str] = {}
+        for each in value:
+            try:
+                url = parse_url(each) if isinstance(each, str) else None
+            except ValueError:
+                url = None
+            if url is None or (url.scheme or schemes[0]) not in schemes or url in found:
+                raise Refused(words)
+            found[url] = each
+        return tuple(found.values())
+
+    return Kind(words, read)

@@ -1,0 +1,52 @@
+"""Why there is no connection, as whoever wanted one is told: of which kind it is, and in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.engine.events import ConnectionClosed
+
+
+@attrs.frozen
+class Failure:
+    """Why there is no connection. `kind` is one of `FAILURES`, `reason` is for people."""
+
+    kind: str
+    reason: str
+
+
+FAILURES: Final = {
+    "unresolved": "the host has no address",
+    "unreachable": "nobody listens there, or the way there is blocked",
+    "silent": "there is no answer",
+    "protocol": "what answers does not speak AMQP 1.0 as it should",
+    "unauthorized": "the user or password is refused, or none is to be had",
+    "refused": "the peer lets the router in and then refuses the connection",
+    "closed": "the connection is closed by either side, or lost",
+}
+"""The kinds of failures, and what each means."""
+
+
+def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: bool) -> Failure:
+    """Why a connection is over. `was_refused`: the peer's open has said that it would be."""
+    error = None if closed is None else closed.error
+    if closed is None or error is None:
+        return Failure("closed", "the peer has closed the connection")
+    condition, described = str(error.condition), error.description
+    reason = f"{condition}: {described}" if described else condition
+    if was_refused:
+        return Failure("refused", f"the peer has refused the connection: {reason}")
+    if closed.by_peer:
+        if was_open:
+            return Failure("closed", reason)
+        return Failure("protocol", "the peer has closed the socket before its open")
+    if not was_open and condition == Condition.UNAUTHORIZED_ACCESS:
+        return Failure("unauthorized", str(described))
+    if condition == (
+        Condition.RESOURCE_LIMIT_EXCEEDED if was_open else Condition.CONNECTION_FORCED
+    ):
+        return Failure("silent", str(described))
+    return Failure("closed" if was_open else "protocol", str(described))

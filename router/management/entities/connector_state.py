@@ -1,0 +1,104 @@
+"""What has become of a connector: its connection, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from router.management.schema import Attribute, told_live
+
+
+def _ago(state: Any, since: float | None) -> int | None:
+    return None if since is None else max(0, int(state.now - since))
+
+
+def _until(state: Any, then: float | None) -> int | None:
+    return None if then is None else max(0, math.ceil(then - state.now))
+
+
+def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+    return Attribute(name, kind, meaning, told_live(read))
+
+
+CONNECTOR_STATE: Final = (
+    _attribute(
+        "failoverUrls",
+        "string",
+        "All the places it knows, with commas between them: where it is, and then those that it "
+        "would try, in that order. What the peer has added to them is among them.",
+        lambda s: ", ".join(str(place) for place in s.status.round),
+    ),
+    _attribute(
+        "connectionStatus",
+        "string",
+        "SUCCESS with a connection. CONNECTING while one is being made or waited for; FAILED where "
+        "the router is refused, so that somebody has to change something: it goes on trying.",
+        lambda s: s.status.state,
+    ),
+    _attribute(
+        "connectionMsg",
+        "string",
+        "What happened last, in a sentence.",
+        lambda s: s.status.message or None,
+    ),
+    _attribute(
+        "statusSeconds",
+        "integer",
+        "For how long there has been a connection, or none.",
+        lambda s: _ago(s, s.status.since),
+    ),
+    _attribute(
+        "connectedTo",
+        "string",
+        "The place that it is connected to, or that it tries, or has tried last.",
+        lambda s: str(s.status.at),
+    ),
+    _attribute(
+        "container",
+        "string",
+        "The peer's container-id.",
+        lambda s: s.status.container,
+    ),
+    _attribute(
+        "connectionId",
+        "string",
+        "The identity of its connection.",
+        lambda s: None if s.status.connection is None else str(s.status.connection),
+    ),
+    _attribute(
+        "lastError",
+        "string",
+        "Why there was no connection, or why the last one is over; it stays after a success.",
+        lambda s: s.status.failure and s.status.failure.reason,
+    ),
+    _attribute(
+        "lastErrorKind",
+        "string",
+        "The same in one word, as in the metric `trioute_connector_failures_total`.",
+        lambda s: s.status.failure and s.status.failure.kind,
+    ),
+    _attribute(
+        "lastErrorSeconds",
+        "integer",
+        "How long ago that was.",
+        lambda s: _ago(s, s.status.failed_at),
+    ),
+    _attribute(
+        "nextAttemptSeconds",
+        "integer",
+        "In how many seconds it tries again, while it waits.",
+        lambda s: _until(s, s.status.next_at),
+    ),
+    _attribute(
+        "failedAttempts",
+        "integer",
+        "How many attempts in a row have led to no connection.",
+        lambda s: s.status.vain,
+    ),
+    _attribute(
+        "attempts",
+        "integer",
+        "How many attempts it has made.",
+        lambda s: s.status.counts.attempts,
+    ),
+)

@@ -1,0 +1,96 @@
+"""Connecting a socket, and why that did not succeed, in words that a person understands."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any, Final
+
+import trio
+
+from router.config.model import AddressFamily
+from router.engine.failures import Failure
+
+# How long a connection attempt may take, with the name of the host being looked up.
+CONNECT_TIMEOUT_S: Final = 10.0
+# How long one address of a host may take before the next is tried as well (RFC 8305).
+NEXT_ADDRESS_S: Final = 0.25
+_FAMILIES: Final = {None: socket.AF_UNSPEC, "IPv4": socket.AF_INET, "IPv6": socket.AF_INET6}
+
+
+class NotConnected(Exception):
+    """No socket could be connected; `failure` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.reason)
+
+
+async def dial(host: str, port: int, family: AddressFamily | None = None) -> socket.socket:
+    """A socket that is connected to a host; raises NotConnected.
+
+    Of several addresses that the host has, the next is tried as soon as the one before has failed,
+    or takes long.
+    """
+    within = f"within {CONNECT_TIMEOUT_S:g} s"
+    asked = f"the address of {host} is not found out {within}"
+    try:
+        with trio.fail_after(CONNECT_TIMEOUT_S):
+            found = await trio.socket.getaddrinfo(
+                host, port, family=_FAMILIES[family], type=socket.SOCK_STREAM
+            )
+            asked = f"no answer {within}"
+            return await _first_connected(found)
+    except trio.TooSlowError:
+        kind = "unresolved" if asked.startswith("the") else "silent"
+        raise NotConnected(Failure(kind, asked)) from None
+    except socket.gaierror as error:
+        raise NotConnected(Failure("unresolved", f"{host}: {error.strerror}")) from None
+    except UnicodeError:
+        raise NotConnected(Failure("unresolved", f"{host}: no name that a host can have")) from None
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise NotConnected(Failure("unreachable", reason)) from None
+
+
+async def _first_connected(found: list[Any]) -> socket.socket:
+    """A socket that is connected to one of these addresses; raises what went wrong with the first
+    of them.
+    """
+    errors: dict[int, OSError] = {}
+    connected: list[socket.socket] = []
+    over = [trio.Event() for _ in found]
+
+    async def attempt(number: int) -> None:
+        if number:
+            with trio.move_on_after(NEXT_ADDRESS_S):
+                await over[number - 1].wait()
+        family, kind, protocol, _, address = found[number]
+        try:
+            sock = trio.socket.socket(family, kind, protocol)
+            try:
+                await sock.connect(address)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except BaseException:
+                sock.close()
+                raise
+        except OSError as error:
+            errors[number] = error
+            over[number].set()
+            return
+        connected.append(socket.socket(fileno=sock.detach()))
+        nursery.cancel_scope.cancel()
+
+    try:
+        async with trio.open_nursery() as nursery:
+            for number in range(len(found)):
+                nursery.start_soon(attempt, number)
+    except BaseException:
+        for each in connected:
+            each.close()
+        raise
+    for each in connected[1:]:
+        each.close()
+    if not connected:
+        raise errors[0]
+    return connected[0]

@@ -1,0 +1,27 @@
+"""What cannot be meant of a connector; its other mistakes are with those of the listeners."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+
+
+def test_a_password_is_not_for_any_host() -> None:
+    text = """\
+[[connector]]
+saslUsername = "u"
+saslPassword = "p"
+failoverHosts = ["b", "*"]
+"""
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_configuration(text, source="f")
+    assert str(caught.value) == (
+        "f:4: connector[0].failoverHosts: would show the password to any host that the peer names; "
+        'name the hosts, or take "*" or the saslUsername out'
+    )
+
+
+def test_who_has_no_password_may_go_anywhere() -> None:
+    parse_configuration('[[connector]]\nfailoverHosts = ["*"]\n', source="f")

@@ -1,0 +1,79 @@
+"""URLs of places: what is taken, what they mean, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.config.kinds import Refused
+from router.config.urls import MOST_URLS, USUAL_PORTS, Url, parse_url, urls
+
+read = urls("amqp", "amqps").read
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("b", Url(None, "b", 5672)),
+        ("b:1", Url(None, "b", 1)),
+        ("amqp://b.example.org", Url("amqp", "b.example.org", 5672)),
+        ("amqps://10.0.0.1", Url("amqps", "10.0.0.1", 5671)),
+        ("ws://b", Url("ws", "b", 80)),
+        ("wss://b:444", Url("wss", "b", 444)),
+        ("[::1]", Url(None, "::1", 5672)),
+        ("amqp://[::1]:65535", Url("amqp", "::1", 65535)),
+    ],
+)
+def test_a_place_is_read(text: str, url: Url) -> None:
+    assert parse_url(text) == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ":1", "b:", "b:0", "b:65536", "b:x", "b:1:2", "::1", "[b]", "[::1", "[::1]x", "b c"),
+        *("http://b", "://b", "AMQP://b", "amqp://", "amqp://b/q", "amqp://u:p@b", "b:٣", "amqp:b"),
+    ],
+)
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^no "):
+        parse_url(text)
+    with pytest.raises(Refused):
+        read([text])
+
+
+def test_a_list_may_be_one_text_with_commas() -> None:
+    assert read("b:25000, amqps://c:5671") == ("b:25000", "amqps://c:5671")
+    assert read(["b:25000", "amqps://c:5671"]) == ("b:25000", "amqps://c:5671")
+    assert read([]) == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 7, ["ws://b"], ["b", "b"], ["b", "b:5672"], [7], "b,", [str(i) for i in range(17)]],
+)
+def test_a_list_has_its_rules(value: object) -> None:
+    with pytest.raises(Refused):
+        read(value)
+    assert MOST_URLS == 16
+
+
+@given(
+    st.sampled_from([None, *USUAL_PORTS]),
+    st.from_regex(r"[a-z0-9][a-z0-9.-]{0,20}", fullmatch=True) | st.just("::1"),
+    st.integers(1, 65535),
+)
+def test_what_is_written_whole_is_read_again(scheme: str | None, host: str, port: int) -> None:
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    text = f"{scheme}://{place}" if scheme else place
+    assert parse_url(text) == Url(scheme, host, port)
+
+
+@given(st.text(max_size=20))
+def test_no_text_does_any_harm(text: str) -> None:
+    try:
+        url = parse_url(text)
+    except ValueError:
+        return
+    assert url.host
+    assert 1 <= url.port <= 65535
