@@ -116,7 +116,9 @@ def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> 
     yield ""
     for name, fact in _facts(told):
         yield from _wrapped(f"{name:10}{fact}", width, 10)
-    if told["allowed"]:
+    if told.get("linkRoute"):
+        yield from _containers(told["linkRoute"], width)
+    elif told["allowed"]:
         yield from _links(told, width)
 
 
@@ -132,6 +134,9 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         verdict = "lets the user in" if listener["admits"] else "does not let the user in"
         yield "listener", f"{text(listener['name'])} {verdict}: {text(listener['text'])}"
     yield "address", _rule(told)
+    if told.get("linkRoute"):
+        yield "link route", _link_route(told["linkRoute"])
+        return
     yield "route", " > ".join(map(text, told["route"])) + f", cost {told['cost']}"
     if not told["allowed"]:
         return
@@ -150,6 +155,17 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if counters.get(name) or name in _USUAL
     ]
     yield "so far", ", ".join(counted)
+
+
+def _link_route(route: Mapping[str, Any]) -> str:
+    way = "that clients send on" if route["direction"] == "in" else "that clients receive on"
+    words = [f"links {way} are forwarded, by {text(route['pattern'])}"]
+    words += [
+        f"the next one to {text(each['container'])} as {text(each['address'])}"
+        for each in route["containers"]
+        if each["chosen"]
+    ]
+    return "; ".join(words)
 
 
 def _rule(told: Mapping[str, Any]) -> str:
@@ -186,6 +202,41 @@ def _links(told: Mapping[str, Any], width: int | None) -> Iterator[str]:
         yield ""
         yield "Links of this user to it"
         yield from _ends(told["ownLinks"], ("credit", "unsettled"), width, is_choice=False)
+
+
+def _containers(route: Mapping[str, Any], width: int | None) -> Iterator[str]:
+    """The containers that links are forwarded to, and the links."""
+    if route["containers"]:
+        yield ""
+        count, total = len(route["containers"]), route["containerCount"]
+        yield "Containers" if count == total else f"Containers, {count} of {total}"
+        heads = [
+            Head("conn", rank=2),
+            Head("container", cut=True, rank=0),
+            Head("address there", cut=True, rank=3),
+            Head("links", right=True, rank=1),
+            Head("next", rank=1),
+            Head("why not", cut=True, rank=0),
+            Head("last refusal", cut=True, rank=4),
+        ]
+        rows = [
+            [
+                *(Cell(text(each[name])) for name in ("connection", "container", "address")),
+                Cell(number(each["links"])),
+                Cell("yes" if each["chosen"] else ""),
+                *(Cell(text(each[name])) for name in ("text", "lastRefusal")),
+            ]
+            for each in route["containers"]
+        ]
+        yield from lay_out(heads, rows, width)
+    if route["links"]:
+        yield ""
+        count, total = len(route["links"]), route["linkCount"]
+        yield "Links that are forwarded" + ("" if count == total else f", {count} of {total}")
+        names = ("connection", "link", "address", "toConnection", "toAddress")
+        heads = [Head(head, cut=True) for head in ("conn", "link", "address", "to conn", "as")]
+        rows = [[Cell(text(each[name])) for name in names] for each in route["links"]]
+        yield from lay_out(heads, rows, width)
 
 
 def _count(value: int) -> str:

@@ -90,6 +90,10 @@ class Lane:
         """Whether links can be attached over it."""
         return bool(self.connection.state == ConnectionState.OPENED)
 
+    def rests(self, now: float) -> bool:
+        """Whether it refused a link of late."""
+        return now - self.refused_at < REST_S
+
 
 @attrs.define(eq=False)
 class Way:
@@ -146,12 +150,20 @@ class Route:
     def lanes_for(self, peer: Any) -> Iterator[tuple[Way, Lane]]:
         """What a link of this peer's connection could be forwarded by now.
 
-        Never back to where it came from: that would come again, and again.
+        Never back to where it came from: that would come again, and again. None is some client.
         """
         for way in self.ways:
             for connection, lane in way.lanes.items():
                 if lane.is_open and not _is_same(connection, peer):
                     yield way, lane
+
+    def next_lane(self, peer: Any, now: float) -> tuple[Way, Lane] | None:
+        """What the next link would be forwarded by whose peer has no others; None without any."""
+        return min(
+            self.lanes_for(peer),
+            key=lambda each: (each[1].rests(now), each[1].links, each[1].chosen),
+            default=None,
+        )
 
     def place(self, link: Any) -> tuple[Any, str | None]:
         """Choose a container for a peer's link: its connection, and the address to send on.
@@ -309,7 +321,7 @@ class LinkRoutes:
             lane = candidate[1]
             return (
                 0 if is_coordinator else -coordinators[lane.connection],
-                now - lane.refused_at < REST_S,
+                lane.rests(now),
                 -links[lane.connection] if is_coordinator else 0,
                 lane.links,
                 lane.chosen,
@@ -340,6 +352,10 @@ class LinkRoutes:
     def placed(self, link: Any) -> Placed | None:
         """Where a peer's link was forwarded to, while it is."""
         return self._placed.get(link)
+
+    def placed_by(self, route: Route) -> Iterator[tuple[Any, Placed]]:
+        """The links that are forwarded by a route, and where to."""
+        return ((link, placed) for link, placed in self._placed.items() if placed.route is route)
 
     def told(self, link: Any, text: str | None) -> str | None:
         """What to tell a peer of the address that the container has answered with."""
@@ -391,8 +407,8 @@ def _key(rule: Rule) -> tuple[str, str]:
 
 def _is_same(connection: Any, peer: Any) -> bool:
     """Whether a connection leads to where a peer is: to itself, or to its container."""
-    if connection is peer:
-        return True
+    if peer is None or connection is peer:
+        return connection is peer
     if peer.settings.role != CONTAINER_ROLE or connection.settings.role != CONTAINER_ROLE:
         # clients may well call themselves alike
         return False

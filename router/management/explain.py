@@ -14,12 +14,13 @@ from typing import Any, Final
 import attrs
 
 from router.config.model import ListenerSettings
-from router.core.address import MULTICAST, UNAVAILABLE, Address, Consumer, Producer
+from router.core.address import CLOSEST, MULTICAST, UNAVAILABLE, Address, Consumer, Producer
 from router.core.blocking import MEANINGS, AddressState, Reason, Survey, of_receiver
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
 from router.core.ties import served_by
 from router.engine.naming import link_identity
+from router.management.explain_routed import explain_routed
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
 
@@ -92,9 +93,18 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
         "isDynamic": address is not None and address.is_dynamic,
         "isOwnNode": table.is_own_node(name),
     }
+    link_route = router.observed.forwarder.link_routes.find(
+        question.address, is_sender=question.sends
+    )
+    told["linkRoute"] = None
+    if link_route is not None:
+        # whatever its treatment is, its links are not the router's
+        treatment = CLOSEST
     refusal = _refusal(router, question, name, treatment, address)
     if refusal is not None:
         return {**told, "allowed": False, "flows": False, "reasons": [refusal]}
+    if link_route is not None:
+        return {**told, **explain_routed(router, link_route, question.address)}
     flow = _flow(Survey(router.observed.forwarder), question, address)
     return {**told, "allowed": True, "flows": not flow["reasons"], **flow}
 

@@ -1,0 +1,79 @@
+"""EXPLAIN of an address whose links are forwarded: to which container, or why to none."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+from router.core.link_routes import Lane, Route, Way
+from router.engine.naming import link_identity
+from router.management.views import RouterView
+
+# Of how many containers, and links, it is told, each on its own.
+MOST: Final = 100
+NO_CONTAINER: Final = {
+    "reason": "no_container",
+    "text": "no container of its link route is there: links are refused with qd:no-route-to-dest",
+}
+CLOSING: Final = {"reason": "closing", "text": "its connection is being closed"}
+RESTING: Final = {
+    "reason": "refused",
+    "text": "it refused a link a moment ago, so that others are asked before it",
+}
+
+
+def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
+    """What of the answer is different where links are forwarded; `asked` is the address."""
+    now = router.observed.turn.now
+    found = route.next_lane(None, now)
+    chosen = None if found is None else found[1]
+    lanes = [(way, lane) for way in route.ways for lane in way.lanes.values()]
+    links = list(router.observed.forwarder.link_routes.placed_by(route))
+    return {
+        "distribution": "linkBalanced",
+        "allowed": found is not None,
+        "flows": found is not None,
+        "reasons": [] if found is not None else [NO_CONTAINER],
+        "linkRoute": {
+            "pattern": route.pattern,
+            "direction": route.direction,
+            "names": [way.rule.name for way in itertools.islice(route.ways, MOST)],
+            "containers": [
+                _container(way, lane, asked, now, is_chosen=lane is chosen)
+                for way, lane in itertools.islice(lanes, MOST)
+            ],
+            "containerCount": len(lanes),
+            "links": [
+                {
+                    "connection": str(link.session.connection.number),
+                    "link": link_identity(link),
+                    "address": placed.asked,
+                    "toConnection": str(placed.lane.connection.number),
+                    "toAddress": placed.sent,
+                }
+                for link, placed in itertools.islice(links, MOST)
+            ],
+            "linkCount": len(links),
+        },
+    }
+
+
+def _container(way: Way, lane: Lane, asked: str, now: float, *, is_chosen: bool) -> dict[str, Any]:
+    """A connection to a container, and how it fares."""
+    connection = lane.connection
+    why: dict[str, Any] = {"reason": None, "text": None}
+    if not lane.is_open:
+        why = CLOSING
+    elif lane.rests(now):
+        why = RESTING
+    return {
+        "connection": str(connection.number),
+        "container": str(connection.remote_open.container_id),
+        "host": connection.name,
+        "linkRoute": way.rule.name,
+        "address": way.rule.outward(asked),
+        "links": lane.links,
+        "lastRefusal": way.last_refusal or None,
+        "chosen": is_chosen,
+        **why,
+    }
