@@ -88,6 +88,7 @@ class Node(Changing):
         traces.log_all(self.journal.logs_frames())
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
         self.control = Control(self.exchange.forwarder)
+        self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)

@@ -102,6 +102,11 @@ def _set_terminus_limit(running: Running, router: RouterSettings) -> None:
     running.exchange.forwarder.suspended.limit_s = router.terminus_timeout_limit_seconds
 
 
+def _set_resumable_routes(running: Running, router: RouterSettings) -> None:
+    allowed = router.allow_resumable_link_route
+    running.exchange.forwarder.link_routes.allows_resumable = allowed
+
+
 def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
     running.exposition.collector.configure(metrics)
 
@@ -118,6 +123,7 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     ("router", "honour_absolute_expiry_time"): _set_absolute_expiry,
     ("router", "link_stealing"): _set_stealing,
     ("router", "terminus_timeout_limit_seconds"): _set_terminus_limit,
+    ("router", "allow_resumable_link_route"): _set_resumable_routes,
     ("log", "level"): _elsewhere,
     ("log", "levels"): _elsewhere,
     ("log", "format"): _elsewhere,

@@ -115,11 +115,13 @@ async def test_numbers_change_where_they_are_kept() -> None:
             terminus_timeout_limit_seconds=5,
             link_stealing="any",
             honour_absolute_expiry_time=True,
+            allow_resumable_link_route=False,
         )
         await change(running, router=router)
         assert forwarder.backlog.limit_bytes == 2**21
         assert forwarder.redelivery.limit_bytes == forwarder.intake.limit_bytes == 2**18
         assert forwarder.suspended.limit_s == 5
+        assert not forwarder.link_routes.allows_resumable
         assert forwarder.link_names.stealing == "any"
         assert forwarder.backlog.wall_ahead_s > 0
         await change(running, router=RouterSettings())

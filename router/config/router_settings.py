@@ -90,3 +90,12 @@ class RouterSettings:
             "resumed. With 0 nothing outlives its link.",
         ),
     )
+    allow_resumable_link_route: bool = attrs.field(
+        default=True,
+        metadata=setting(
+            kinds.flag(),
+            "Whether links that are forwarded to containers may ask for a source or target that "
+            "outlives them, by a timeout or an expiry-policy; otherwise they are refused with "
+            "qd:link-expiration.",
+        ),
+    )

@@ -182,6 +182,8 @@ class LinkRoutes:
     """
 
     def __init__(self, table: AddressTable, turn: Any) -> None:
+        # whether termini at containers may outlive the links that are forwarded there
+        self.allows_resumable = True
         self._table = table
         self._turn = turn
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}

@@ -158,7 +158,7 @@ ROUTER: Final = EntityType(
     absent=(
         *("helloIntervalSeconds", "helloMaxAgeSeconds", "raIntervalSeconds"),
         *("raIntervalFluxSeconds", "remoteLsMaxAgeSeconds", "debugDumpFile", "saslConfigDir"),
-        *("saslConfigName", "allowResumableLinkRoute", "timestampsInUTC", "timestampFormat"),
+        *("saslConfigName", "timestampsInUTC", "timestampFormat"),
         "allowUnsettledMulticast",
     ),
     operations=("READ", "UPDATE"),
