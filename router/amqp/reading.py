@@ -273,7 +273,7 @@ class TransferFrame:
         self.resume = False
         self.aborted = False
         self.batchable = False
-        # it says how to settle, or a state: more than most do
+        # it says how to settle, a state, or that it resumes: more than most do
         self.is_unusual = False
         self.payload_at = 0
         self.end = 0
@@ -325,6 +325,7 @@ class TransferFrame:
                 self.is_unusual = True
         if count > 8:
             self.resume = cursor.take_boolean(False)
+            self.is_unusual = self.is_unusual or self.resume
         if count > 9:
             self.aborted = cursor.take_boolean(False)
         if count > 10:

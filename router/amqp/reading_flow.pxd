@@ -17,6 +17,8 @@ cdef class FlowFrame:
     cdef public unsigned int available
     cdef public bint drain
     cdef public bint echo
+    cdef public Py_ssize_t properties_at
+    cdef public Py_ssize_t properties_end
 
     @cython.locals(count=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1

@@ -23,6 +23,9 @@ class FlowFrame:
         self.available = 0
         self.drain = False
         self.echo = False
+        # where its properties are in what was read; both 0 where it has none
+        self.properties_at = 0
+        self.properties_end = 0
 
     def read(self, cursor: Cursor) -> None:
         """Read the list after the descriptor."""
@@ -38,6 +41,7 @@ class FlowFrame:
         self.has_handle = self.has_delivery_count = self.has_link_credit = False
         self.available = 0
         self.drain = self.echo = False
+        self.properties_at = self.properties_end = 0
         if count > 4:
             self.has_handle = not cursor.take_null()
             self.handle = cursor.take_uint(0) if self.has_handle else 0
@@ -53,8 +57,10 @@ class FlowFrame:
             self.drain = cursor.take_boolean(False)
         if count > 9:
             self.echo = cursor.take_boolean(False)
-        if count > 10:
+        if count > 10 and not cursor.take_null():
+            self.properties_at = cursor.at
             cursor.skip()
+            self.properties_end = cursor.at
         if cursor.at != cursor.end:
             raise malformed("a flow's list is longer than its fields")
 

@@ -32,7 +32,7 @@ cdef Py_ssize_t _put_uint(Output output, Py_ssize_t at, unsigned int value) exce
 cpdef int write_transfer(
     Output output, unsigned int channel, unsigned int handle, bint first, unsigned int delivery_id,
     bytes tag, unsigned int message_format, bint settled, bint more, bint aborted,
-    const unsigned char[::1] payload, Py_ssize_t start, Py_ssize_t count,
+    const unsigned char[::1] payload, Py_ssize_t start, Py_ssize_t count, bint batchable=*,
 ) except -1
 
 @cython.locals(begin=Py_ssize_t, at=Py_ssize_t, wide=bint)

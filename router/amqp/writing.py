@@ -125,6 +125,7 @@ def write_transfer(
     payload: Any,
     start: int,
     count: int,
+    batchable: bool = False,
 ) -> None:
     """Write one transfer frame with `payload[start:start + count]` behind it.
 
@@ -161,6 +162,8 @@ def write_transfer(
         flags -= 0x0001000000000000
     if aborted:
         flags -= 0x0000000000010000
+    if batchable:
+        flags -= 0x0000000000000100
     octets.write_u64(output.octets, at, flags)
     at += 7
     output.octets[begin + 12] = at - begin - 13

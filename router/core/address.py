@@ -17,6 +17,8 @@ CLOSEST = 0
 BALANCED = 1
 MULTICAST = 2
 UNAVAILABLE = 3
+# between the two ends of a link that is routed: what the one sends the other gets, and nobody else
+ROUTED = 4
 
 # Where on its way through an address a message is: 0 as a rule, more behind a waypoint, up to
 # `LAST_PHASE`; those who take what nobody else does are at `FALLBACK`, which is as far behind 0 as

@@ -5,6 +5,7 @@ from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int MAPPED
+cdef int ROUTED
 
 @cython.final
 cdef class Backlog:

@@ -18,10 +18,11 @@ from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
-from router.engine.states import SessionState
+from router.engine.states import SessionState, Settling
 
 MAPPED = int(SessionState.MAPPED)
 LONG_AGO = 1e-9
+ROUTED = int(Settling.ROUTED)
 
 
 class Backlog:
@@ -44,7 +45,7 @@ class Backlog:
             delivery.chunks = deque()
             if not delivery.started:
                 delivery.priority = PRIORITY
-                if delivery.message_format == 0:
+                if delivery.message_format == 0 and delivery.settling != ROUTED:
                     header = find_header(view, start, end)
                     if header is not None:
                         delivery.priority = header.priority

@@ -1,9 +1,11 @@
 cimport cython
 from router.core.address cimport Address, Consumer, Producer
+from router.engine cimport serial
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef int MULTICAST
+cdef int ROUTED
 cdef long long UNSETTLED_LIMIT
 
 @cython.locals(total=cython.longlong, slowest=cython.longlong, credit=cython.longlong, left=cython.longlong, consumer=Consumer, link=OutgoingLink, session=Session)
@@ -22,3 +24,6 @@ cpdef int take_back(Producer producer) except -1
 
 @cython.locals(link=IncomingLink, session=Session, target=cython.longlong)
 cpdef void replenish_anonymous(Producer producer) except *
+
+@cython.locals(producer=Producer, consumer=Consumer, incoming=IncomingLink, outgoing=OutgoingLink, ahead=cython.longlong, credit=cython.longlong, held=cython.longlong, session=Session)
+cpdef void pass_on(Address address) except *

@@ -9,9 +9,11 @@ it. That window ahead, one message a sender, is what may wait in the router.
 from __future__ import annotations
 
 from router.core.address import Address, Producer
+from router.engine import serial
 from router.engine.link import IncomingLink
 
 MULTICAST = 2
+ROUTED = 4
 # A sender whose deliveries are not settled gets no further credit beyond this many of them.
 UNSETTLED_LIMIT = 65536
 
@@ -50,6 +52,9 @@ def replenish(address: Address) -> None:
     producers = address.producers
     count = len(producers)
     if count == 0:
+        return
+    if address.treatment == ROUTED:
+        pass_on(address)
         return
     room = backing(address)
     if not address.consumers:
@@ -104,3 +109,35 @@ def replenish_anonymous(producer: Producer) -> None:
     if link.credit * 2 <= target and link.credit < target:
         session = link.session
         session.grant(link, target, False)
+
+
+def pass_on(address: Address) -> None:
+    """Tell each end of a routed link how the other one stands: one credit for one (section 2.6.7).
+
+    What has come and not gone on yet has taken its credit already. Where the receiver took credit
+    back, what was sent before the sender knew still comes.
+    """
+    if not address.consumers:
+        return
+    producer = address.producers[0]
+    consumer = address.consumers[0]
+    incoming = producer.link
+    outgoing = consumer.link
+    ahead = serial.ahead(outgoing.delivery_count, incoming.delivery_count)
+    if ahead and address.waiting.count == 0:
+        # a drain is over: the sender has used up its credit
+        outgoing.delivery_count = incoming.delivery_count
+        outgoing.credit -= min(ahead, outgoing.credit)
+        ahead = 0
+        session = outgoing.session
+        session.note_link(outgoing)
+    elif outgoing.told_more is not None:
+        session = outgoing.session
+        session.note_link(outgoing)
+    credit = max(0, outgoing.credit - ahead)
+    held = incoming.credit
+    if credit < held:
+        incoming.overdraft += held - credit
+    if credit != held or incoming.drain != outgoing.drain or incoming.told_more is not None:
+        session = incoming.session
+        session.grant(incoming, credit, outgoing.drain)

@@ -57,6 +57,11 @@ class Dispenser(Settler):
                 if delivery is None:
                     has_any = False
                     break
+            if delivery.discarded:
+                # by its sender, towards a receiver that is to know of it all the same
+                session.begin_outgoing(link, delivery)
+                rare_transfers.abort_whole(delivery)
+                continue
             if delivery.deadline and delivery.deadline <= self.turn.now:
                 dead_letters.give_up(self, delivery)
                 continue

@@ -25,6 +25,10 @@ SENDERS_A_FRAME = 4
 
 def answer(forwarder: Any, consumer: Consumer) -> None:
     """Nothing waits for a receiver that drains: use up its credit, now or in a moment."""
+    if consumer.link.is_routed:
+        # that is its sender's to say
+        forwarder.note_credit(consumer.address, None)
+        return
     now = forwarder.turn.now
     ends_at = forwarder.drains.get(consumer)
     if ends_at is None and _ask(consumer):

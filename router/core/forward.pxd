@@ -5,9 +5,9 @@ from router.core.address cimport Address, Consumer, Producer
 from router.core.backlog cimport Backlog
 from router.core.counters cimport Counters
 from router.core.credit cimport replenish, replenish_anonymous
-from router.core.dispensing cimport Dispenser
 from router.core.intake cimport Intake
 from router.core.redelivery cimport Redelivery
+from router.core.relaying cimport Relay
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
@@ -16,14 +16,14 @@ cdef int MULTICAST
 cdef int CLOSEST
 cdef bytes EMPTY
 
-cdef class Forwarder(Dispenser):
+cdef class Forwarder(Relay):
     cdef public object table
     cdef public object link_names
     cdef public object suspended
     cdef public object link_routes
+    cdef public object routed
     cdef public list dying_nodes
     cdef public list idle_sessions
-    cdef public list moving
     cdef public object observer
     cdef public Intake intake
 
@@ -33,12 +33,6 @@ cdef class Forwarder(Dispenser):
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(place=Address)
     cdef Address _elsewhere(self, Address address, Delivery delivery, Producer producer)
-    @cython.locals(link=OutgoingLink, session=Session)
-    cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
-    @cython.locals(start=Py_ssize_t, address=Address)
-    cdef int _write(self, Session session, OutgoingLink link, Delivery delivery, TransferFrame frame) except -1
-    @cython.locals(link=OutgoingLink, session=Session)
-    cdef void _follow(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose(self, Address address, unsigned long long size)
     @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
@@ -50,7 +44,6 @@ cdef class Forwarder(Dispenser):
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
-    cdef int _note_moving(self, Address address) except -1
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)
     cpdef int sent(self, double now) except -1
     cpdef int finish_turn(self) except -1

@@ -3,7 +3,7 @@
 This is the program in miniature. A delivery's first frame is given to a consumer of its address
 and written straight into that consumer's output; the frames after it follow. What cannot be
 written now (no credit, a closed session window, a congested socket) waits, unassigned, at its
-address, where the first consumer with room takes it (`dispensing`).
+address, where the first consumer with room takes it (`relaying`, `dispensing`).
 
 What receivers say of their deliveries goes back through `settlement`; who is attached to which
 address is decided in `linking`; how much senders may send, in `credit`.
@@ -21,7 +21,6 @@ from router.core import (
     nodes,
     own_links,
     parting,
-    passage,
     refusals,
     resuming,
     sizes,
@@ -32,11 +31,12 @@ from router.core import (
 from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
-from router.core.dispensing import Dispenser
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.link_routes import LinkRoutes
 from router.core.redelivery import Redelivery
+from router.core.relaying import Relay
+from router.core.routed_links import Routed
 from router.core.suspended import Suspended
 from router.core.table import AddressTable
 from router.engine.delivery import Delivery
@@ -49,7 +49,7 @@ CLOSEST = 0
 EMPTY = b""
 
 
-class Forwarder(Dispenser):
+class Forwarder(Relay):
     """The core of one router, shared by all its connections."""
 
     def __init__(
@@ -66,8 +66,7 @@ class Forwarder(Dispenser):
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
         self.link_routes = LinkRoutes(table, turn)
-        # addresses that something came in for in this turn
-        self.moving: list[Address] = []
+        self.routed = Routed()
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
         # sessions of the router's own that are to be ended at the end of the turn
@@ -113,6 +112,9 @@ class Forwarder(Dispenser):
         producer = link.owner
         address = producer.address
         if (frame.resume or link.terminus is not None) and delivery.scan is None:
+            if link.is_routed and address is not None:
+                self._begin_routed(address, delivery, frame)
+                return
             if resuming.is_old(self, delivery, frame):
                 return
         sound = self.intake.begin(delivery, frame)
@@ -171,56 +173,6 @@ class Forwarder(Dispenser):
         if not place.is_moving:
             self._note_moving(place)
         return place
-
-    def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
-        """Begin a delivery on a consumer's link with the frame at hand."""
-        link = consumer.link
-        session = link.session
-        session.begin_outgoing(link, delivery)
-        consumer.address.counters.egress += 1
-        if consumer.shows_passage:
-            self._write(session, link, delivery, passage.show(consumer, delivery, frame))
-        else:
-            self._write(session, link, delivery, frame)
-
-    def _write(
-        self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame
-    ) -> None:
-        start = frame.payload_at
-        address = delivery.address
-        address.counters.bytes_out += frame.end - start
-        start = session.send(delivery, frame.octets, start, frame.end, frame.more)
-        if start < frame.end:
-            link.current = delivery
-            self.backlog.hold(delivery, frame.octets, start, frame.end)
-            address.counters.bytes_out -= frame.end - start
-        elif frame.more:
-            link.current = delivery
-        else:
-            if link.presettles:
-                self.taken(delivery)
-            if link.current is not None:
-                link.current = None
-                self.serve_next(link)
-
-    def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
-        """Send a later frame of a delivery after its earlier ones."""
-        link = delivery.outgoing
-        if link is None:
-            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            sizes.grown(self, delivery)
-            return
-        if delivery.size > link.max_message_size:
-            sizes.outgrown(self, delivery)
-            return
-        if delivery.chunks is not None:
-            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            return
-        session = link.session
-        if session.remote_incoming_window <= 0 or session.outbox.congested:
-            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            return
-        self._write(session, link, delivery, frame)
 
     def choose(self, address: Address, size: int) -> Consumer | None:
         """The consumer that takes a delivery of so many octets, or None when none has room.
@@ -367,12 +319,6 @@ class Forwarder(Dispenser):
                 self.serve(consumer)
             self.note_credit(consumer.address, None)
 
-    def _note_moving(self, address: Address) -> None:
-        """Something comes for an address, for the first time in this turn."""
-        address.is_moving = True
-        address.egress_mark = address.counters.egress
-        self.moving.append(address)
-
     def sent(self, now: float) -> None:
         """What came in this turn has been sent as far as it could: count how long that took.
 
@@ -415,7 +361,10 @@ class Forwarder(Dispenser):
     def available(self, link: OutgoingLink) -> int:
         """What waits at the address of a receiver, or for it alone."""
         consumer = link.owner
-        return 0 if consumer is None else int(consumer.waiting.count)
+        if consumer is None:
+            return 0
+        count = int(consumer.waiting.count)
+        return count + link.terminus.available() if link.is_routed else count
 
     def room_made(self, connection: Any) -> None:
         """A connection can be written to again: its links take what waits for them."""

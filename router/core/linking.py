@@ -19,6 +19,7 @@ from router.core import (
     redelivery,
     resuming,
     resumption,
+    routed_links,
     stealing,
     suspended,
     terms,
@@ -67,6 +68,14 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
     """Accept a peer's attach and put the link on its address, or refuse it."""
     try:
         holder = stealing.holder_of(forwarder, link)
+        route = forwarder.link_routes.route_of(link)
+        if holder is not None and (route is not None or holder.is_routed):
+            # what is at a container goes on there, and so the old link has to be over before
+            stealing.take_away(forwarder, link, holder)
+            holder = None
+        if route is not None:
+            routed_links.forward(forwarder, link, route)
+            return
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link, holder)
         else:

@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import constants
-from router.core import fallbacks, nodes, redelivery, resuming, sizes, terms, verdicts
+from router.core import (
+    fallbacks,
+    nodes,
+    redelivery,
+    resuming,
+    routed_loss,
+    sizes,
+    terms,
+    verdicts,
+)
 from router.core.address import MULTICAST, Consumer, Producer
 from router.core.suspended import Terminus
 from router.engine.events import LinkDetached, LinkSuspended
@@ -22,6 +31,9 @@ MODIFIED = int(constants.Descriptor.MODIFIED)
 
 def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
     """A link is detached, or lost with its session or connection; `event` says which."""
+    if link.is_routed:
+        routed_loss.link_lost(forwarder, link, event)
+        return
     owner = link.owner
     if owner is None:
         return
@@ -100,6 +112,9 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
 
 def transfer_aborted(forwarder: Any, delivery: Any) -> None:
     """A sender gave up half way: so does the router, towards every receiver that saw a part."""
+    if delivery.incoming.is_routed:
+        routed_loss.aborted(forwarder, delivery)
+        return
     if delivery.address is None:
         forwarder.intake.forget(delivery)
         resuming.transfer_aborted(forwarder, delivery)

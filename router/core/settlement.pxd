@@ -11,6 +11,7 @@ from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 
 cdef int TOLD
+cdef int ROUTED
 cdef bytes EMPTY
 
 cdef class Settler(Handler):
@@ -25,6 +26,8 @@ cdef class Settler(Handler):
     cdef int _tell_settled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
     @cython.locals(session=Session, is_outcome=bint)
     cdef int _told_unsettled(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except -1
+    @cython.locals(code=int, link=IncomingLink, session=Session)
+    cdef void _pass_on(self, Delivery delivery, DispositionFrame frame, Py_ssize_t count) except *
     @cython.locals(session=Session)
     cdef bint _is_old_news(self, Delivery delivery, DispositionFrame frame) except -1
     @cython.locals(session=Session, code=int, is_outcome=bint, was_told=bint)

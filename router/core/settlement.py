@@ -23,6 +23,7 @@ from router.engine.states import Settling
 from router.errors import AmqpError, Scope
 
 TOLD = int(Settling.TOLD)
+ROUTED = int(Settling.ROUTED)
 EMPTY = b""
 
 
@@ -45,7 +46,10 @@ class Settler(Handler):
             return
         count = 0 if frame.plain else frame.state_end - frame.state_at
         if delivery.settling:
-            self._told_second(delivery, frame, count)
+            if delivery.settling == ROUTED:
+                self._pass_on(delivery, frame, count)
+            else:
+                self._told_second(delivery, frame, count)
             return
         if not frame.settled:
             self._told_unsettled(delivery, frame, count)
@@ -69,6 +73,18 @@ class Settler(Handler):
             )
         if link.credit == 0:
             self.note_sender(link)
+
+    def _pass_on(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
+        """Tell the one end of a routed link what the other said, as it said it."""
+        code = frame.state_code
+        if frame.settled:
+            self.outcomes.settled(delivery, code)
+        elif not delivery.incoming_open or self._is_old_news(delivery, frame):
+            return
+        delivery.outcome = code
+        link = delivery.incoming
+        session = link.session
+        session.tell_sender(delivery, frame.settled, code, frame.octets, frame.state_at, count)
 
     def _told_unsettled(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:
         """A receiver tells how it stands, or awaits settlement: it gets it with its outcome.
@@ -247,7 +263,7 @@ class Settler(Handler):
         copies = delivery.copies if delivery.copies is not None else [delivery]
         code = frame.state_code
         count = 0 if frame.plain else frame.state_end - frame.state_at
-        if code == codes.RECEIVED:
+        if code == codes.RECEIVED and delivery.settling != ROUTED:
             # that is for transfers of deliveries which are resumed (section 3.4.1)
             if not frame.settled:
                 return

@@ -13,6 +13,7 @@ from typing import Any
 
 from router.amqp import constants
 from router.amqp.constants import Condition
+from router.core import routed_loss
 from router.core.address import Address, Consumer
 from router.engine import attaching
 from router.engine.events import LinkStealingRefused, LinkStolen
@@ -60,22 +61,31 @@ def node_kept(forwarder: Any, link: Link, terminus: Any) -> Address | None:
 
 def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
     """`link` is attached and in its place: close the one that had its name, if one had."""
-    names = forwarder.link_names
-    names.enter(link)
+    forwarder.link_names.enter(link)
     if holder is None:
         return
-    names.stolen += 1
-    forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
-    if isinstance(holder, IncomingLink):
-        _settle_all(forwarder, holder)
-    else:
+    if not isinstance(holder, IncomingLink):
         _hand_over(holder.owner, link.owner)
     address = holder.owner.address
     if address is not None and address.creator is holder and address is link.owner.address:
         # the link that the node was made for is elsewhere, and the node goes with it
         address.creator = link
+    take_away(forwarder, link, holder)
+
+
+def take_away(forwarder: Any, link: Link, holder: Link) -> None:
+    """Close the link whose name is that of `link` now, with all that it leaves behind."""
+    forwarder.link_names.stolen += 1
+    forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
+    if isinstance(holder, IncomingLink) and not holder.is_routed:
+        _settle_all(forwarder, holder)
     stolen = AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
-    attaching.detach(holder, True, stolen)
+    if holder.is_attached():
+        attaching.detach(holder, True, stolen)
+    else:
+        # it awaits a container's answer
+        routed_loss.give_up(forwarder, holder.terminus, routed_loss.Farewell(False, None))
+        attaching.refuse(holder, stolen)
 
 
 def _hand_over(old: Consumer, new: Consumer) -> None:

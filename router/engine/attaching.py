@@ -36,6 +36,8 @@ def attach(session: Any, frame: Attach) -> Link:
     handle = _free_handle(session)
     link = _new_link(session, frame.name, handle, we_receive=bool(frame.role))
     link.attach = attrs.evolve(frame, handle=handle)
+    if isinstance(link, OutgoingLink):
+        link.delivery_count = link.initial_count = int(frame.initial_delivery_count or 0)
     write(session, link.attach)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link
@@ -103,9 +105,8 @@ def accept(
     if link.state != LinkState.ATTACH_RCVD:
         return
     remote = link.remote_attach
-    session = link.session
     we_send = isinstance(link, OutgoingLink)
-    link.attach = Attach(
+    frame = Attach(
         name=link.name,
         handle=link.handle,
         role=not we_send,
@@ -124,8 +125,18 @@ def accept(
         link.max_message_size = int(remote.max_message_size or UNLIMITED)
     else:
         link.max_message_size = max_message_size
-        link.settles_second = int(link.attach.rcv_settle_mode) == 1
-    write(session, link.attach)
+        link.settles_second = int(frame.rcv_settle_mode) == 1
+    answer(link, frame)
+
+
+def answer(link: Any, frame: Attach) -> None:
+    """Answer a peer's attach with this frame, whose handle is chosen here.
+
+    Raises amqp:frame-size-too-small at session scope where the peer takes no frame of that size.
+    """
+    frame = attrs.evolve(frame, handle=link.handle)
+    write(link.session, frame)
+    link.attach = frame
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
 
 

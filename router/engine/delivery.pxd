@@ -20,6 +20,8 @@ cdef class Delivery:
     cdef public bint started
     cdef public unsigned char priority
     cdef public unsigned char stuck
+    cdef public unsigned char manner
+    cdef public bint batchable
     cdef public SectionScan scan
     cdef public object chunks
     cdef public Py_ssize_t held_bytes

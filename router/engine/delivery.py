@@ -70,6 +70,10 @@ class Delivery:
     kept: Any
     # the sender's state, for the first transfer to the receiver; None for what has none to tell
     state: bytes | None
+    # of a delivery between two peers: what its first transfer says of how it is to be settled and
+    # whether it is resumed (`rare_transfers`), and that its state is not urgent
+    manner: int
+    batchable: bool
     # where it has been, as the routers before this one have written on it; None where none has
     passage: Any
     # the core's: what remembers the delivery while its sender's link is suspended
@@ -110,6 +114,8 @@ DEFAULTS: dict[str, Any] = {
     "outcome_octets": None,
     "kept": None,
     "state": None,
+    "manner": 0,
+    "batchable": False,
     "passage": None,
     "suspended": None,
     "arrived": 0.0,

@@ -7,7 +7,7 @@ from router.engine.session cimport Session
 
 cdef unsigned int OUTGOING_WINDOW
 
-@cython.locals(under_way=cython.longlong, was_closed=bint, incoming=IncomingLink, outgoing=OutgoingLink)
+@cython.locals(under_way=cython.longlong, was_closed=bint, is_routed=bint, incoming=IncomingLink, outgoing=OutgoingLink)
 cpdef int take_in(Session session, FlowFrame frame) except -1
 @cython.locals(incoming=IncomingLink, available=Py_ssize_t)
 cpdef void write(Session session, Link link) except *

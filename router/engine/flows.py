@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
+from router.amqp.framing import encode_frame
+from router.amqp.performatives import Flow
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_flow
 from router.engine import serial, violations
@@ -29,10 +33,15 @@ def take_in(session: Any, frame: FlowFrame) -> None:
     session.next_incoming_id = frame.next_outgoing_id
     session.remote_outgoing_window = frame.outgoing_window
     link = None
+    is_routed = False
     if frame.has_handle:
         link = session.links.find(frame.handle)
         if link is None:
             raise violations.unattached(frame.handle, session.handle_max)
+        is_routed = link.is_routed and not link.is_lost()
+        if is_routed:
+            # an answer that is asked for is the other peer's to give
+            link.terminus.flow_received(session, link, frame)
         if not link.is_attached():
             link = None
     if isinstance(link, OutgoingLink):
@@ -45,7 +54,7 @@ def take_in(session: Any, frame: FlowFrame) -> None:
         session.handler.flow_received(incoming)
     if was_closed and session.remote_incoming_window > 0:
         session.handler.room_made(session.connection)
-    if frame.echo:
+    if frame.echo and not is_routed:
         if link is not None:
             session.note_link(link)
         else:
@@ -65,8 +74,35 @@ def write(session: Any, link: Any) -> None:
     else:
         incoming = link
         available = incoming.available()
+    if link.told_more is not None:
+        _write_more(session, link, available)
+        return
     write_flow(
         session.outbox.output, session.channel, session.next_incoming_id, session.window.size,
         session.next_outgoing_id, OUTGOING_WINDOW, True, link.handle, link.delivery_count,
         link.credit, available, link.drain, False,
     )  # fmt: skip
+
+
+def _write_more(session: Any, link: Any, available: int) -> None:
+    """Write a flow that says what another peer's did: that it wants an answer, and properties."""
+    echo, properties = link.told_more
+    link.told_more = None
+    flow = Flow(
+        next_incoming_id=session.next_incoming_id,
+        incoming_window=session.window.size,
+        next_outgoing_id=session.next_outgoing_id,
+        outgoing_window=OUTGOING_WINDOW,
+        handle=link.handle,
+        delivery_count=link.delivery_count,
+        link_credit=link.credit,
+        available=available,
+        drain=bool(link.drain),
+        echo=echo,
+        properties=properties,
+    )
+    octets = encode_frame(session.channel, flow)
+    if len(octets) > session.connection.remote_max_frame_size:
+        octets = encode_frame(session.channel, attrs.evolve(flow, properties=None))
+    session.outbox.output.append(octets)
+    session.outbox.touch()

@@ -4,6 +4,7 @@ from router.amqp.reading_flow cimport FlowFrame
 from router.engine cimport serial
 
 cdef int ATTACHED
+cdef int ATTACH_RCVD
 cdef long long MAX_CREDIT
 cdef double DELAY_S
 cdef double LONG_S
@@ -18,6 +19,8 @@ cdef class Link:
     cdef public object remote_attach
     cdef public object owner
     cdef public object terminus
+    cdef public bint is_routed
+    cdef public tuple told_more
     cdef public unsigned int delivery_count
     cdef public unsigned int credit
     cdef public bint drain
@@ -42,15 +45,18 @@ cdef class Link:
     cpdef int count_outcome(self, int code, unsigned long long count) except -1
     cpdef int count_delay(self, double age_s, unsigned long long count) except -1
     cpdef bint is_attached(self) except -1
+    cpdef bint is_lost(self) except -1
     cpdef int drop(self) except -1
 
 @cython.final
 cdef class IncomingLink(Link):
     cdef public unsigned long long max_message_size
     cdef public bint settles_second
+    cdef public unsigned long long overdraft
     cdef public long long told_available
     cdef public unsigned int told_at
 
+    cpdef bint overdraws(self) except -1
     @cython.locals(used=cython.longlong)
     cdef int told(self, FlowFrame frame) except -1
     @cython.locals(came=cython.longlong)
@@ -59,6 +65,7 @@ cdef class IncomingLink(Link):
 @cython.final
 cdef class OutgoingLink(Link):
     cdef public unsigned long long max_message_size
+    cdef public unsigned int initial_count
     cdef public bint presettles
     cdef public object terms
 

@@ -16,6 +16,7 @@ from router.engine.states import LinkState
 
 # States the data plane asks for once a frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
+ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
 # what a receiver takes that names no max-message-size
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
@@ -39,6 +40,12 @@ class Link:
         self.owner: Any = None
         # the core's: what of a link may outlive it, None where nothing does; its tags are kept
         self.terminus: Any = None
+        # it is one end of a link between two peers: what one says, the other is told as it is;
+        # `terminus` is then what joins the two
+        self.is_routed = False
+        # what the next flow that is passed on to the peer says beside: whether the other peer wants
+        # an answer, and its properties; None for nothing
+        self.told_more: tuple[bool, Any] | None = None
         self.delivery_count = 0
         self.credit = 0
         self.drain = False
@@ -73,6 +80,10 @@ class Link:
     def is_attached(self) -> bool:
         """Both attaches have passed and no detach has."""
         return self.state == ATTACHED
+
+    def is_lost(self) -> bool:
+        """It is not attached, nor about to be."""
+        return self.state not in (ATTACHED, ATTACH_RCVD)
 
     def count_outcome(self, code: int, count: int) -> None:
         """Count settled deliveries by their outcome."""
@@ -110,9 +121,19 @@ class IncomingLink(Link):
         self.max_message_size = 0
         # rcv-settle-mode second: the peer settles before we do
         self.settles_second = False
+        # credit that was taken back, which the peer may have used before it knew
+        self.overdraft = 0
         # how many messages the sender last said that it has waiting, and its delivery-count then
         self.told_available = 0
         self.told_at = 0
+
+    def overdraws(self) -> bool:
+        """Whether a delivery without credit may have had some when it was sent."""
+        if self.overdraft == 0:
+            return False
+        self.overdraft -= 1
+        self.credit = 1
+        return True
 
     def told(self, frame: FlowFrame) -> None:
         """The sender tells where it stands; after a drain it has moved its delivery-count on."""
@@ -141,6 +162,8 @@ class OutgoingLink(Link):
         super().__init__(session, name, handle)
         # the largest message that the peer takes
         self.max_message_size = UNLIMITED
+        # the delivery-count that our attach told
+        self.initial_count = 0
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
         # the core's: what was agreed about outcomes, None where it is nothing but the usual
@@ -149,7 +172,7 @@ class OutgoingLink(Link):
     def told(self, frame: FlowFrame) -> None:
         """The receiver grants credit, counted from its delivery-count."""
         if frame.has_link_credit:
-            start = frame.delivery_count if frame.has_delivery_count else 0
+            start = frame.delivery_count if frame.has_delivery_count else self.initial_count
             credit = frame.link_credit - serial.distance(start, self.delivery_count)
             # a peer may claim to be ahead of us; more than the field holds is as much as it holds
             if credit <= 0 and self.credit:

@@ -26,6 +26,11 @@ SECOND = 1
 # what `codes` has, which keeps it in C when compiled
 UNREAD_STATE = 0xFF
 WIDER = 8
+NULL = b"\x40"
+# the bits of a delivery's `manner`
+SETTLED_FIRST = 1
+SETTLED_SECOND = 2
+RESUMED = 4
 
 
 def begin(delivery: Delivery, frame: TransferFrame) -> bool:
@@ -34,6 +39,9 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
     False when the link had to be detached.
     """
     link = delivery.incoming
+    if link.is_routed:
+        _keep_manner(delivery, frame)
+        return True
     if frame.state_end:
         delivery.state = _state_of(frame)
     if frame.settled:
@@ -46,6 +54,19 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
         link.session.connection.fail_link(link, violations.settles_first())
         return False
     return True
+
+
+def _keep_manner(delivery: Delivery, frame: TransferFrame) -> None:
+    """Keep all that the first transfer of a delivery between two peers says, for the other one."""
+    delivery.state = NULL
+    if frame.state_end:
+        state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
+        check_state(state)
+        delivery.state = state
+    if frame.rcv_settle_mode >= 0:
+        delivery.manner = SETTLED_SECOND if frame.rcv_settle_mode == SECOND else SETTLED_FIRST
+    if frame.resume:
+        delivery.manner |= RESUMED
 
 
 def ignore(session: Any, frame: TransferFrame) -> None:
@@ -66,7 +87,7 @@ def go_on(delivery: Delivery, frame: TransferFrame) -> None:
     Raises AmqpError at session scope where it is not.
     """
     violations.check_continuation(delivery, frame)
-    state = _state_of(frame) if frame.state_end else None
+    state = _state_of(frame, delivery.incoming.is_routed) if frame.state_end else None
     if state is not None and not frame.aborted:
         disposition = DispositionFrame()
         disposition.first = disposition.last = delivery.incoming_id
@@ -77,7 +98,7 @@ def go_on(delivery: Delivery, frame: TransferFrame) -> None:
         delivery.incoming.session.handler.settlement_received(delivery, disposition)
 
 
-def _state_of(frame: TransferFrame) -> bytes | None:
+def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
     """The octets of the state that a transfer tells; None where that is not for its receiver.
 
     Raises amqp:decode-error where they are none.
@@ -85,7 +106,7 @@ def _state_of(frame: TransferFrame) -> bytes | None:
     state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
     check_state(state)
     # which is for a delivery that is resumed (section 3.4.1)
-    return None if _code_of(state) == Descriptor.RECEIVED else state
+    return None if _code_of(state) == Descriptor.RECEIVED and not has_received else state
 
 
 def _code_of(state: bytes) -> int:
@@ -106,16 +127,32 @@ def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool)
     state = delivery.state or b""
     room = session.max_frame_payload - len(state) - WIDER
     if room < 0:
-        delivery.state = None
+        delivery.state = NULL
         return int(session.send(delivery, view, start, end, more))
     count = min(end - start, room)
+    _write_first(delivery, state, more or count < end - start, False, view, start, count)
+    start += count
+    return start if start == end else int(session.send(delivery, view, start, end, more))
+
+
+def _write_first(
+    delivery: Delivery, state: bytes, more: bool, aborted: bool, view: Any, start: int, count: int
+) -> None:
+    """Write the first transfer of a delivery with all that it may say."""
+    link = delivery.outgoing
+    session = link.session
     tag = delivery.tag
     if tag is None:
         tag = int(delivery.outgoing_id).to_bytes(4, "big")
+    manner = delivery.manner
+    mode = NULL
+    if manner & (SETTLED_FIRST | SETTLED_SECOND):
+        mode = bytes((0x50, SECOND if manner & SETTLED_SECOND else FIRST))
     fields = [
         _uint(link.handle), _uint(delivery.outgoing_id), b"\xa0", bytes((len(tag),)), tag,
         _uint(delivery.message_format), _boolean(delivery.settled or link.presettles),
-        _boolean(more or count < end - start), b"\x40", state, _boolean(False) * 3,
+        _boolean(more), mode, state or NULL, _boolean(bool(manner & RESUMED)),
+        _boolean(aborted), _boolean(delivery.batchable),
     ]  # fmt: skip
     listed = b"".join(fields)
     head = b"\x00\x53\x14\xd0" + (len(listed) + 4).to_bytes(4, "big") + b"\0\0\0\x0b"
@@ -126,8 +163,6 @@ def send_stated(delivery: Delivery, view: Any, start: int, end: int, more: bool)
     output.append(memoryview(view)[start : start + count])
     _written(session)
     delivery.started = True
-    start += count
-    return start if start == end else int(session.send(delivery, view, start, end, more))
 
 
 def _uint(number: int) -> bytes:
@@ -155,6 +190,17 @@ def abort(delivery: Any) -> None:
         True, False, True, b"", 0, 0,
     )  # fmt: skip
     _written(session)
+
+
+def abort_whole(delivery: Any) -> None:
+    """Begin a delivery that its sender has given up, and give it up: it takes its credit."""
+    link = delivery.outgoing
+    session = link.session
+    session.close_outgoing(delivery)
+    state = delivery.state or NULL
+    if len(state) + WIDER > session.max_frame_payload:
+        state = NULL
+    _write_first(delivery, state, False, True, b"", 0, 0)
 
 
 def resume(

@@ -139,7 +139,7 @@ class Session:
         if self.expected_delivery_id >= 0 and number != self.expected_delivery_id:
             raise violations.out_of_order(number, self.expected_delivery_id)
         self.expected_delivery_id = serial.add(number, 1)
-        if link.credit == 0:
+        if link.credit == 0 and not link.overdraws():
             self.connection.fail_link(link, violations.no_credit())
             return None
         link.credit -= 1
@@ -253,7 +253,7 @@ class Session:
             write_transfer(
                 self.outbox.output, self.channel, link.handle, not delivery.started,
                 delivery.outgoing_id, delivery.tag, delivery.message_format, settled,
-                more or partial, False, view, start, count,
+                more or partial, False, view, start, count, delivery.batchable,
             )  # fmt: skip
             self.remote_incoming_window -= 1
             self.next_outgoing_id = serial.add(self.next_outgoing_id, 1)

@@ -70,6 +70,8 @@ class Settling(enum.IntEnum):
     SECOND = 1
     # it has been told: nothing but its settlement is awaited
     TOLD = 2
+    # not at all by us: its link's other end is a peer, whose every word is passed on
+    ROUTED = 3
 
 
 class Act(enum.Enum):

@@ -261,7 +261,7 @@ def check_transfer(octets: bytes, past: bytes = b"") -> None:
     assert bool(frame.more) is expected.more
     mode = expected.rcv_settle_mode
     assert frame.rcv_settle_mode == (-1 if mode is None else mode)
-    assert frame.is_unusual == (mode is not None or expected.state is not None)
+    assert frame.is_unusual == (mode is not None or expected.state is not None or expected.resume)
     assert (frame.state_end > 0) is (expected.state is not None)
     if expected.state is not None:
         state, _ = decode_value(whole[frame.state_at : frame.state_end])

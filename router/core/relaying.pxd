@@ -1,0 +1,25 @@
+cimport cython
+from router.amqp.reading cimport TransferFrame
+from router.core.address cimport Address, Consumer, Producer
+from router.core.backlog cimport Backlog
+from router.core.counters cimport Counters
+from router.core.dispensing cimport Dispenser
+from router.core.redelivery cimport Redelivery
+from router.engine.delivery cimport Delivery
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.session cimport Session
+
+cdef int ROUTED
+
+cdef class Relay(Dispenser):
+    cdef public list moving
+
+    @cython.locals(counters=Counters, link=IncomingLink, consumer=Consumer, outgoing=OutgoingLink, session=Session)
+    cdef void _begin_routed(self, Address address, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(link=OutgoingLink, session=Session)
+    cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
+    @cython.locals(start=Py_ssize_t, address=Address)
+    cdef int _write(self, Session session, OutgoingLink link, Delivery delivery, TransferFrame frame) except -1
+    @cython.locals(link=OutgoingLink, session=Session)
+    cdef void _follow(self, Delivery delivery, TransferFrame frame) except *
+    cdef int _note_moving(self, Address address) except -1

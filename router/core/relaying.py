@@ -1,0 +1,110 @@
+"""Frames go on: what has found its consumer is written to it, and what it cannot take yet waits.
+
+Which consumer that is, `forward` says. The two ends of a link that is routed have but each other
+(`routed_links`), so nothing is looked for there, nor looked at.
+"""
+
+from __future__ import annotations
+
+from router.amqp.reading import TransferFrame
+from router.core import passage, sizes
+from router.core.address import Address, Consumer
+from router.core.backlog import Backlog
+from router.core.dispensing import Dispenser
+from router.core.redelivery import Redelivery
+from router.engine.delivery import Delivery
+from router.engine.link import OutgoingLink
+from router.engine.session import Session
+from router.engine.states import Settling
+
+ROUTED = int(Settling.ROUTED)
+
+
+class Relay(Dispenser):
+    """The part of the core that writes as frames come in."""
+
+    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
+        super().__init__(redelivery, backlog)
+        # addresses that something came in for in this turn
+        self.moving: list[Address] = []
+
+    def _begin_routed(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
+        """Send a delivery on to the other end of its link, as it is."""
+        counters = address.counters
+        delivery.address = address
+        delivery.arrived = self.turn.now
+        delivery.settling = ROUTED
+        delivery.tag = delivery.incoming_tag
+        delivery.batchable = frame.batchable
+        if not address.is_moving:
+            self._note_moving(address)
+        counters.ingress += 1
+        counters.bytes_in += delivery.size
+        if delivery.settled:
+            link = delivery.incoming
+            counters.presettled += 1
+            link.presettled += 1
+        consumer = address.consumers[0]
+        outgoing = consumer.link
+        session = outgoing.session
+        if address.waiting.count == 0 and session.can_send(outgoing):
+            self._start(consumer, delivery, frame)
+        else:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            address.waiting.append(delivery)
+
+    def _start(self, consumer: Consumer, delivery: Delivery, frame: TransferFrame) -> None:
+        """Begin a delivery on a consumer's link with the frame at hand."""
+        link = consumer.link
+        session = link.session
+        session.begin_outgoing(link, delivery)
+        consumer.address.counters.egress += 1
+        if consumer.shows_passage:
+            self._write(session, link, delivery, passage.show(consumer, delivery, frame))
+        else:
+            self._write(session, link, delivery, frame)
+
+    def _write(
+        self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame
+    ) -> None:
+        start = frame.payload_at
+        address = delivery.address
+        address.counters.bytes_out += frame.end - start
+        start = session.send(delivery, frame.octets, start, frame.end, frame.more)
+        if start < frame.end:
+            link.current = delivery
+            self.backlog.hold(delivery, frame.octets, start, frame.end)
+            address.counters.bytes_out -= frame.end - start
+        elif frame.more:
+            link.current = delivery
+        else:
+            if link.presettles:
+                self.taken(delivery)
+            if link.current is not None:
+                link.current = None
+                self.serve_next(link)
+
+    def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
+        """Send a later frame of a delivery after its earlier ones."""
+        link = delivery.outgoing
+        if link is None:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            sizes.grown(self, delivery)
+            return
+        if delivery.size > link.max_message_size:
+            sizes.outgrown(self, delivery)
+            return
+        if delivery.chunks is not None:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            return
+        session = link.session
+        if session.remote_incoming_window <= 0 or session.outbox.congested:
+            self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
+            return
+        self._write(session, link, delivery, frame)
+
+    def _note_moving(self, address: Address) -> None:
+        """Something comes for an address, for the first time in this turn."""
+        address.is_moving = True
+        address.egress_mark = address.counters.egress
+        self.moving.append(address)

@@ -1,0 +1,237 @@
+"""Links that are routed: a peer's link, and one of the router's own to a container, as one.
+
+The attach is passed on whole, and so is the container's answer; from then on what the one end says
+the other one hears, credit for credit and word for word. The two hang on an address that nobody
+else uses, so that their deliveries take the way that all others do. What becomes of them when one
+end is lost is in `routed_loss`. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.decode import decode_value
+from router.amqp.performatives import Attach, Error
+from router.core import routed_loss
+from router.core.address import ROUTED, Address, Consumer, Producer
+from router.core.own_links import OwnLink
+from router.engine import attaching
+from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
+from router.engine.states import LinkState, SessionState
+from router.errors import AmqpError, Scope
+
+# Dispatch's, as are the words, which programs compare.
+LINK_EXPIRATION = "qd:link-expiration"
+LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
+
+
+def forward(forwarder: Any, link: Link, route: Any) -> None:
+    """Pass a peer's attach on to a container, whose answer will be the link's.
+
+    Raises `AmqpError` at link scope where that cannot be.
+    """
+    connection = link.session.connection
+    remote = link.remote_attach
+    if routed_loss.survives(link, remote) and not forwarder.link_routes.allows_resumable:
+        raise AmqpError(LINK_EXPIRATION, LINK_EXPIRATION_WORDS, Scope.LINK)
+    container, address = route.place(link)
+    name = f"{remote.name}@{connection.remote_open.container_id}"
+    frame = attrs.evolve(_readdressed(link, remote, address), name=name, handle=0)
+    routed = RoutedLink(link, frame)
+    try:
+        routed.begin(container)
+    except AmqpError as error:
+        forwarder.link_routes.left(link)
+        raise AmqpError(error.condition, error.description, Scope.LINK) from None
+    link.is_routed = True
+    link.terminus = routed
+    forwarder.link_names.enter(link)
+
+
+def _readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
+    """The attach with another address at the container; one that names none stays as it is."""
+    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    if address is None or getattr(terminus, "address", None) in (None, address):
+        return frame
+    terminus = attrs.evolve(terminus, address=address)
+    if isinstance(link, IncomingLink):
+        return attrs.evolve(frame, target=terminus)
+    return attrs.evolve(frame, source=terminus)
+
+
+class RoutedLink(OwnLink):
+    """What joins `peer`, a client's link, to `link`, the router's own to a container.
+
+    `address` is where the two meet, None until the container has attached its end; `is_lost` once
+    one of them is over.
+    """
+
+    def __init__(self, peer: Any, frame: Attach) -> None:
+        super().__init__(frame)
+        self.peer = peer
+        self.address: Address | None = None
+        self.is_lost = False
+        # what the receiver is told once it has got all that its sender, which is over, has sent
+        self.ending: Any = None
+        self._told_early: Any = None
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The end that receives from its peer, and the one that sends."""
+        own: Any = self.link
+        if isinstance(self.peer, IncomingLink):
+            return self.peer, own
+        return own, self.peer
+
+    def other(self, link: Any) -> Any:
+        """The other end."""
+        return self.link if link is self.peer else self.peer
+
+    def available(self) -> int:
+        """What the sender said is available, less what has come since."""
+        return int(self.ends[0].available())
+
+    def new_tag(self) -> bytes:
+        """No delivery needs one: each has its sender's."""
+        raise NotImplementedError
+
+    # Attaching.
+
+    def attached(self, forwarder: Any) -> None:
+        """The container has attached its end: so is the peer's, by the same answer."""
+        own: Any = self.link
+        peer = self.peer
+        incoming, outgoing = self.ends
+        self.address = address = Address(_name_of(peer), ROUTED)
+        for end in (incoming, outgoing):
+            end.is_routed = True
+            end.terminus = self
+        # what these ask for is between the peers
+        incoming.max_message_size = 0
+        incoming.settles_second = False
+        outgoing.max_message_size = UNLIMITED
+        outgoing.presettles = False
+        outgoing.delivery_count = outgoing.initial_count = incoming.delivery_count
+        producer = Producer(incoming, address, 0)
+        producer.low_mark = -1
+        incoming.owner = producer
+        outgoing.owner = Consumer(outgoing, address)
+        address.producers.append(producer)
+        address.consumers.append(outgoing.owner)
+        forwarder.routed.enter(self)
+        remote = own.remote_attach
+        told = forwarder.link_routes.told(peer, _address_of(peer, remote))
+        answer = attrs.evolve(_readdressed(peer, remote, told), name=peer.name)
+        try:
+            attaching.answer(peer, answer)
+        except AmqpError as error:
+            # it is not the container's fault that its answer fits into no frame of the peer's
+            self._refuse(forwarder, error)
+            self.detach(error=error)
+            return
+        own.told_more, self._told_early = self._told_early, None
+        forwarder.note_credit(address, None)
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """The container has refused the link, or is lost before it has answered."""
+        if self.address is None and not self.is_lost:
+            if error is None or self._has_no_peer():
+                refusal = routed_loss.connection_lost()
+            else:
+                refusal = _wired(error)
+                forwarder.link_routes.refused(self.peer, refusal.condition, refusal.description)
+            self._refuse(forwarder, refusal)
+
+    def _has_no_peer(self) -> bool:
+        """Whether the container's connection is what is over: its error is no answer."""
+        assert self.session is not None
+        state = self.session.state
+        if self.link is None:
+            return bool(state != SessionState.MAPPED)
+        return bool(self.link.state == LinkState.DETACHED and state != SessionState.END_RCVD)
+
+    def _refuse(self, forwarder: Any, error: AmqpError) -> None:
+        self.is_lost = True
+        routed_loss.leave(forwarder, self)
+        attaching.refuse(self.peer, error)
+
+    # Flows.
+
+    def flow_received(self, session: Any, link: Any, frame: Any) -> None:
+        """What one end's peer tells beside its credit is for the other's.
+
+        A peer may give credit before its attach is answered.
+        """
+        more = self._more(session, link, frame)
+        if self.address is not None:
+            if more is not None and not self.is_lost:
+                self.other(link).told_more = more
+            return
+        if more is not None:
+            self._told_early = more
+        if isinstance(link, OutgoingLink) and frame.has_link_credit:
+            link.credit = frame.link_credit
+            link.drain = frame.drain
+
+    def _more(self, session: Any, link: Any, frame: Any) -> tuple[bool, Any] | None:
+        properties = None
+        if frame.properties_end:
+            octets = memoryview(session.connection.cursor.octets)
+            properties, _ = decode_value(bytes(octets[frame.properties_at : frame.properties_end]))
+            if not isinstance(properties, dict):
+                raise AmqpError(Condition.DECODE_ERROR, "a flow's properties are a map")
+        is_news = isinstance(link, IncomingLink) and frame.available != link.told_available
+        if not frame.echo and properties is None and not is_news:
+            return None
+        before = self.other(link).told_more if self.address is not None else self._told_early
+        echo = bool(frame.echo) or (before is not None and before[0])
+        return echo, properties
+
+    # Ending: what a consumer that resumes does, this does for one whose sender is over.
+
+    def go_on(self, forwarder: Any, consumer: Any) -> bool:
+        """Send what is left; once nothing is, the receiver's link is over too. Never resumed."""
+        if consumer.link.owner is consumer:
+            forwarder.serve(consumer)
+            routed_loss.end_if_done(forwarder, self)
+        return False
+
+
+class Routed:
+    """All links that are routed now."""
+
+    def __init__(self) -> None:
+        self._links: dict[RoutedLink, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def enter(self, routed: RoutedLink) -> None:
+        """Both its ends are attached."""
+        self._links[routed] = None
+
+    def leave(self, routed: RoutedLink) -> None:
+        """It is over."""
+        self._links.pop(routed, None)
+
+    def addresses(self) -> list[Address]:
+        """Where their ends meet."""
+        return [each.address for each in self._links if each.address is not None]
+
+
+def _wired(error: Error) -> AmqpError:
+    """An error of the wire, to be told to somebody else as it is."""
+    return AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
+
+
+def _address_of(link: Any, frame: Attach) -> str | None:
+    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    address = getattr(terminus, "address", None)
+    return address if isinstance(address, str) else None
+
+
+def _name_of(link: Any) -> str:
+    return _address_of(link, link.remote_attach) or ""

@@ -1,0 +1,246 @@
+"""One end of a routed link is over: the other one is told, and so is all that went between them.
+
+A detach is passed on as it is, and says all there is to say. Where an end is lost with its session
+or connection nobody is left to speak, and the router does, in Dispatch's words; what a container
+has got and not settled is then modified with delivery-failed, and what it has not got is released,
+unless the terminus there outlives its link (docs/decisions/0047-routed-links-lost.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp import constants
+from router.amqp.constants import Condition, TerminusExpiryPolicy
+from router.amqp.performatives import Attach, Coordinator, Error
+from router.amqp.types import Symbol
+from router.core import verdicts
+from router.core.waiting import ORDINARY
+from router.engine import attaching
+from router.engine.events import LinkDetached
+from router.engine.link import IncomingLink
+from router.errors import AmqpError, Scope
+
+RELEASED = int(constants.Descriptor.RELEASED)
+MODIFIED = int(constants.Descriptor.MODIFIED)
+TRANSACTIONAL = int(constants.Descriptor.TRANSACTIONAL_STATE)
+NO_STATE = 0
+RECEIVED = int(constants.Descriptor.RECEIVED)
+# A transfer's state begins so where it is posted in a transaction.
+POSTED = b"\x00\x53\x34"
+# Dispatch's, as are the words, which programs compare.
+LOST = "qd:routed-link-lost"
+LOST_WORDS = "Connectivity to the peer container was lost"
+
+
+@attrs.frozen
+class Farewell:
+    """What an end is told when the other one is over."""
+
+    closed: bool
+    error: AmqpError | None
+
+
+def connection_lost(error: Error | None = None) -> AmqpError:
+    """The error for a link whose other end is lost; `error` is what that was lost by."""
+    info = None
+    if error is not None:
+        info = {Symbol("condition"): error.condition}
+        if error.description:
+            info[Symbol("description")] = error.description
+    return AmqpError(LOST, LOST_WORDS, Scope.LINK, info)
+
+
+def survives(link: Any, frame: Attach) -> bool:
+    """Whether the terminus at the container outlives the link, by what an attach says of it."""
+    terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
+    return (getattr(terminus, "timeout", 0) or 0) > 0 or (
+        getattr(terminus, "expiry_policy", None) is TerminusExpiryPolicy.NEVER
+    )
+
+
+def leave(forwarder: Any, routed: Any) -> None:
+    """A routed link is over, or did not come to be."""
+    forwarder.link_names.leave(routed.peer)
+    forwarder.link_routes.left(routed.peer)
+    forwarder.routed.leave(routed)
+
+
+def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
+    """One end is detached, or lost with its session or connection; `event` says which."""
+    routed = link.terminus
+    link.owner = None
+    if routed.is_lost:
+        if routed.ending is not None and routed.other(link).owner is None:
+            # the receiver has gone before it got all
+            routed.ending = None
+            _drop_waiting(forwarder, routed)
+        return
+    if routed.address is None:
+        # the container has not answered, and has nobody to answer any more
+        if link is routed.peer:
+            farewell = _farewell(routed, link, event)
+            give_up(forwarder, routed, farewell)
+        return
+    routed.is_lost = True
+    leave(forwarder, routed)
+    farewell = _farewell(routed, link, event)
+    link.session.connection.count_work(link.unsettled)
+    if isinstance(link, IncomingLink):
+        _sender_lost(forwarder, routed, link, farewell)
+    else:
+        _receiver_lost(forwarder, routed, link, event, farewell)
+
+
+def give_up(forwarder: Any, routed: Any, farewell: Farewell) -> None:
+    """The peer is over before the container has answered, and wants no answer any more."""
+    routed.is_lost = True
+    leave(forwarder, routed)
+    routed.detach(farewell.closed, farewell.error)
+
+
+def _farewell(routed: Any, link: Any, event: LinkDetached | None) -> Farewell:
+    """What the other end is told."""
+    if event is not None and not event.lost:
+        error = event.error
+        if error is None:
+            return Farewell(event.closed, None)
+        if not event.by_peer and error.condition == Condition.STOLEN:
+            # whoever has the name now goes on with what the container keeps
+            return Farewell(False, None)
+        told = AmqpError(str(error.condition), error.description or "", Scope.LINK, error.info)
+        return Farewell(event.closed, told)
+    is_container = link is not routed.peer
+    if is_container and isinstance(routed.peer.remote_attach.target, Coordinator):
+        problem = "the transaction's coordinator is lost"
+        return Farewell(True, AmqpError(Condition.TRANSACTION_ROLLBACK, problem, Scope.LINK))
+    stays = routed.address is not None and _stays(routed)
+    why = event.error if is_container and event is not None else None
+    return Farewell(not stays, connection_lost(why))
+
+
+def _stays(routed: Any) -> bool:
+    """Whether what the container has granted outlives the link."""
+    return survives(routed.peer, routed.link.remote_attach)
+
+
+# The sender's end.
+
+
+def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> None:
+    """What it has sent goes on to the receiver, which is told after it."""
+    session = link.session
+    current = link.current
+    for delivery in session.incoming.of_link(link):
+        session.close_incoming(delivery)
+    if current is not None:
+        link.current = None
+        aborted(forwarder, current)
+    routed.ending = farewell
+    consumer = routed.other(link).owner
+    if consumer is not None:
+        forwarder.serve(consumer)
+        consumer.resuming = routed
+    end_if_done(forwarder, routed)
+
+
+def end_if_done(forwarder: Any, routed: Any) -> None:
+    """End the receiver's end too, once it has all that it can get."""
+    farewell = routed.ending
+    if farewell is None:
+        return
+    link = routed.ends[1]
+    waits = routed.address.waiting.count > 0 and link.credit > 0
+    if waits or link.current is not None:
+        return
+    routed.ending = None
+    _drop_waiting(forwarder, routed)
+    _close_outgoing(link)
+    _end(link, farewell)
+
+
+def aborted(forwarder: Any, delivery: Any) -> None:
+    """A sender gives up a delivery, of which its receiver may have seen nothing yet.
+
+    It is told all the same: the delivery has taken one of its credits.
+    """
+    delivery.discarded = True
+    producer = delivery.incoming.owner
+    if delivery.address is None:
+        if producer is None:
+            return
+        delivery.address = producer.address
+        delivery.tag = delivery.incoming_tag
+        delivery.priority = ORDINARY
+        producer.address.waiting.append(delivery)
+    address = delivery.address
+    address.counters.aborted += 1
+    forwarder.backlog.drop(delivery)
+    if address.consumers:
+        forwarder.serve(address.consumers[0])
+
+
+# The receiver's end.
+
+
+def _receiver_lost(
+    forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: Farewell
+) -> None:
+    """What it has not got, or not settled, is in doubt; the sender is told what is known of it."""
+    sender = routed.other(link)
+    speaks = (
+        sender is routed.peer
+        and (event is None or event.lost)
+        and farewell.closed
+        and not isinstance(sender.remote_attach.target, Coordinator)
+    )
+    current, link.current = link.current, None
+    if current is not None:
+        forwarder.backlog.drop(current)
+        current.discarded = True
+    unsent = set(_drop_waiting(forwarder, routed))
+    _close_outgoing(link)
+    for delivery in sender.session.incoming.of_link(sender):
+        if speaks:
+            _tell(forwarder, delivery, is_sent=delivery not in unsent)
+        sender.session.close_incoming(delivery)
+    _end(sender, farewell)
+
+
+def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
+    """Tell a sender what became of a delivery, as far as the router can know.
+
+    What is part of a transaction is the transaction's, and what it was told before stands.
+    """
+    if (delivery.state or b"").startswith(POSTED) or delivery.outcome not in (NO_STATE, RECEIVED):
+        return
+    link = delivery.incoming
+    settles = int(link.attach.rcv_settle_mode) == 0
+    code, octets = (MODIFIED, verdicts.DELIVERY_FAILED) if is_sent else (RELEASED, b"")
+    delivery.address.counters.count_outcome(code)
+    forwarder.outcomes.sender_told(delivery, code)
+    link.session.tell_sender(delivery, settles, code, octets, 0, len(octets))
+
+
+def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:
+    waiting = routed.address.waiting
+    dropped = []
+    while waiting.count:
+        delivery = waiting.popleft()
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        dropped.append(delivery)
+    return dropped
+
+
+def _close_outgoing(link: Any) -> None:
+    session = link.session
+    for delivery in session.outgoing.of_link(link):
+        session.close_outgoing(delivery)
+
+
+def _end(link: Any, farewell: Farewell) -> None:
+    link.owner = None
+    attaching.detach(link, farewell.closed, farewell.error)

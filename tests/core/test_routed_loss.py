@@ -1,0 +1,356 @@
+"""One end of a routed link is over: what the other end hears, and what becomes of deliveries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Close,
+    Coordinator,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Modified,
+    Released,
+    Source,
+    Target,
+    TransactionalState,
+    Transfer,
+)
+from router.amqp.types import Symbol
+from router.core import parting
+
+from support.routed import Pair, flow, receiver, sender
+from support.transcripts import NOTHING, On, like
+
+GONE = Error(
+    condition=Symbol("amqp:resource-deleted"),
+    description="the queue was deleted",
+    info={Symbol("queue"): "a"},
+)
+FAILED = Modified(delivery_failed=True)
+LOST = "qd:routed-link-lost"
+
+
+def conditions(heard: list[Any]) -> list[Any]:
+    """Of what was heard, its kind, or for a detach whether it closes and why."""
+    return [
+        (bool(each.closed), each.error and str(each.error.condition))
+        if isinstance(each, Detach)
+        else type(each)
+        for each in heard
+    ]
+
+
+def sending(credit: int = 10, **fields: Any) -> Pair:
+    """A client that may send."""
+    pair = Pair()
+    pair.attach(sender(**fields))
+    pair.from_container(flow(credit=credit))
+    pair.client.skip()
+    return pair
+
+
+def receiving(credit: int = 10, **fields: Any) -> Pair:
+    """A container that may send."""
+    pair = Pair()
+    pair.attach(receiver(**fields))
+    pair.client >> flow(credit=credit, count=None)
+    pair.container.skip()
+    return pair
+
+
+def send(pair: Pair, number: int, **fields: Any) -> None:
+    """Have the client send a delivery."""
+    pair.client >> On(0, Transfer(0, number, b"%d" % number, 7, **fields), b"x")
+
+
+def lose(pair: Pair) -> None:
+    """Have the container's socket break."""
+    pair.container.connection.end_of_input()
+
+
+def is_tidy(pair: Pair) -> bool:
+    """Whether nothing is left of any routed link."""
+    forwarder = pair.router.forwarder
+    return (
+        len(forwarder.routed) == 0
+        and not any(way.links for way in pair.ways)
+        and len(forwarder.link_names) == 0
+        and forwarder.backlog.held_bytes == 0
+    )
+
+
+# A detach says what it says.
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("error", [None, GONE], ids=["orderly", "error"])
+@pytest.mark.parametrize("make", [sending, receiving])
+def test_a_detach_is_passed_on_as_it_is(make: Any, closed: bool, error: Error | None) -> None:
+    pair = make()
+    pair.client >> Detach(0, closed=closed, error=error)
+    pair.client << Detach(0, closed=closed) << NOTHING
+    assert pair.to_container()[0] == Detach(0, closed=closed, error=error)
+    assert is_tidy(pair)
+
+    pair = make()
+    pair.from_container(Detach(0, closed=closed, error=error))
+    pair.client << Detach(0, closed=closed, error=error) << NOTHING
+    assert is_tidy(pair)
+
+
+def test_a_redirect_of_an_attached_link_is_passed_on() -> None:
+    info = {Symbol("network-host"): "elsewhere.example"}
+    pair = sending()
+    error = Error(condition=Symbol("amqp:link:redirect"), info=info)
+    pair.from_container(Detach(0, closed=True, error=error))
+    pair.client << Detach(0, closed=True, error=error)
+
+
+def test_what_the_container_leaves_open_is_left_open() -> None:
+    pair = sending()
+    send(pair, 0)
+    pair.from_container(Detach(0, closed=True, error=GONE))
+    pair.client << like(Detach) << NOTHING
+    assert pair.client.connection.local_sessions[0].incoming.count == 0
+
+
+def test_a_link_that_the_peer_breaks() -> None:
+    pair = sending(credit=0)
+    send(pair, 0)
+    (closed, condition) = conditions(pair.to_client())[0]
+    assert (closed, condition) == (True, "amqp:link:transfer-limit-exceeded")
+    assert conditions(pair.to_container())[0] == (True, "amqp:link:transfer-limit-exceeded")
+
+
+# What was sent before the end goes before it.
+
+
+def test_what_was_sent_settled_before_a_close_arrives() -> None:
+    pair = sending(credit=5)
+    pair.from_container(closed_window())
+    send(pair, 0, settled=True)
+    send(pair, 1, settled=True)
+    pair.client >> Detach(0, closed=True)
+    pair.client << Detach(0, closed=True)
+    pair.container << NOTHING
+    pair.from_container(flow(credit=5))
+    heard = pair.to_container()
+    assert [type(each) for each in heard] == [Transfer, Transfer, Detach, End]
+    assert is_tidy(pair)
+
+
+@pytest.mark.parametrize("ends", ["end", "close", "lost"])
+def test_what_was_sent_before_a_session_ended_arrives(ends: str) -> None:
+    pair = sending(credit=5)
+    pair.from_container(closed_window())
+    send(pair, 0, settled=True)
+    if ends == "lost":
+        pair.client.connection.end_of_input()
+    else:
+        pair.client >> (End() if ends == "end" else Close())
+    pair.container << NOTHING
+    pair.from_container(flow(credit=5))
+    heard = conditions(pair.to_container())
+    assert heard == [Transfer, (True, LOST), End]
+    assert is_tidy(pair)
+
+
+def test_what_will_never_be_taken_is_not_waited_for() -> None:
+    pair = sending(credit=5)
+    pair.from_container(closed_window())
+    send(pair, 0)
+    pair.from_container(withdrawn())
+    pair.client >> Detach(0, closed=True)
+    assert conditions(pair.to_container())[-2:] == [(True, None), End]
+    assert is_tidy(pair)
+
+
+def test_the_receiver_goes_before_it_has_got_all() -> None:
+    pair = sending(credit=5)
+    pair.from_container(closed_window())
+    send(pair, 0, settled=True)
+    pair.client >> Detach(0, closed=True)
+    pair.from_container(Detach(0, closed=True))
+    assert is_tidy(pair)
+    assert conditions(pair.to_container()) == [(True, None), End]
+
+
+def test_half_a_delivery_is_aborted_before_the_end() -> None:
+    pair = sending()
+    send(pair, 0, more=True)
+    pair.client >> Detach(0, closed=True)
+    heard = pair.to_container()
+    assert [type(each) for each in heard] == [Transfer, Transfer, Detach, End]
+    assert heard[1].aborted
+    assert is_tidy(pair)
+
+
+def closed_window() -> Any:
+    """A flow that closes the container's window."""
+    closed = flow(credit=5)
+    return type(closed)(
+        next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100
+    )
+
+
+def withdrawn() -> Any:
+    """A flow that takes credit back, while the window is closed."""
+    return type(flow())(
+        next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100, handle=0,
+        delivery_count=0, link_credit=0,
+    )  # fmt: skip
+
+
+# The container is lost.
+
+
+@pytest.mark.parametrize("how", ["socket", "session", "close"])
+def test_a_lost_container_leaves_the_contracts_outcomes(how: str) -> None:
+    pair = sending(credit=5)
+    send(pair, 0)
+    pair.from_container(closed_window_at(1))
+    send(pair, 1)
+    if how == "socket":
+        lose(pair)
+    elif how == "session":
+        pair.from_container(End(error=GONE))
+    else:
+        pair.container >> Close(error=GONE)
+    heard = pair.to_client()
+    states = {each.first: each.state for each in heard if isinstance(each, Disposition)}
+    assert states == {0: FAILED, 1: Released()}
+    assert all(each.settled for each in heard if isinstance(each, Disposition))
+    detached = heard[-1]
+    assert conditions([detached]) == [(True, LOST)]
+    assert detached.error.description == "Connectivity to the peer container was lost"
+    if how != "socket":
+        assert detached.error.info[Symbol("condition")] == GONE.condition
+    assert is_tidy(pair)
+
+
+def closed_window_at(count: int) -> Any:
+    """A flow that closes the container's window after so many frames."""
+    return type(flow())(
+        next_incoming_id=count, incoming_window=0, next_outgoing_id=0, outgoing_window=100
+    )
+
+
+def test_half_a_delivery_to_a_lost_container() -> None:
+    pair = sending()
+    send(pair, 0, more=True)
+    lose(pair)
+    (outcome, detached) = pair.to_client()
+    assert outcome.state == FAILED
+    assert isinstance(detached, Detach)
+    pair.client >> On(0, Transfer(0), b"rest")
+    pair.client << NOTHING
+    assert is_tidy(pair)
+
+
+def test_a_sender_that_settles_second_is_told_and_settles() -> None:
+    pair = sending(rcv_settle_mode=ReceiverSettleMode.SECOND)
+    send(pair, 0)
+    send(pair, 1)
+    pair.from_container(Disposition(True, 0, 0, settled=False, state=Accepted()))
+    pair.client << like(Disposition, state=Accepted())
+    lose(pair)
+    # what the container has said stands
+    pair.client << Disposition(True, 1, 1, settled=False, state=FAILED)
+    pair.client << like(Detach) << NOTHING
+
+
+def test_a_transactions_deliveries_are_the_transactions() -> None:
+    pair = sending()
+    send(pair, 0, state=TransactionalState(b"tx"))
+    lose(pair)
+    pair.client << like(Detach) << NOTHING
+
+
+@pytest.mark.parametrize(
+    "lasting", [{"timeout": 10}, {"expiry_policy": TerminusExpiryPolicy.NEVER}], ids=str
+)
+def test_a_terminus_that_outlives_its_link_keeps_what_is_unsettled(lasting: Any) -> None:
+    pair = sending(target=Target(address="q.a", **lasting))
+    send(pair, 0)
+    lose(pair)
+    assert conditions(pair.to_client()) == [(False, LOST)]
+
+
+def test_a_lost_coordinator_is_a_rollback() -> None:
+    pair = Pair()
+    pair.attach(sender(target=Coordinator()))
+    pair.from_container(flow(credit=5))
+    pair.client.skip()
+    send(pair, 0)
+    lose(pair)
+    assert conditions(pair.to_client()) == [(True, "amqp:transaction:rollback")]
+
+
+def test_what_a_lost_container_was_sending_is_aborted() -> None:
+    pair = receiving()
+    pair.from_container(Transfer(0, 0, b"0", 7, more=True), b"half")
+    lose(pair)
+    heard = pair.to_client()
+    assert [type(each) for each in heard] == [Transfer, Transfer, Detach]
+    assert heard[1].aborted
+    assert conditions(heard)[-1] == (True, LOST)
+    assert is_tidy(pair)
+
+
+def test_outcomes_for_a_lost_container_are_nobodys() -> None:
+    pair = receiving()
+    pair.from_container(Transfer(0, 0, b"0", 7), b"x")
+    lose(pair)
+    pair.client.skip()
+    pair.client >> Disposition(True, 0, 0, settled=True, state=Accepted())
+    pair.client << NOTHING
+
+
+# The client is lost.
+
+
+@pytest.mark.parametrize("how", ["socket", "end", "close"])
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_lost_client_is_a_detach_for_the_container(how: str, lasting: bool) -> None:
+    pair = receiving(source=Source(address="q.a", timeout=10 if lasting else 0))
+    pair.from_container(Transfer(0, 0, b"0", 7), b"x")
+    if how == "socket":
+        pair.client.connection.end_of_input()
+    else:
+        pair.client >> (End() if how == "end" else Close())
+    assert conditions(pair.to_container()) == [(not lasting, LOST), End]
+    assert is_tidy(pair)
+    assert not pair.container.connection.local_sessions
+
+
+def test_a_client_that_comes_back_resumes() -> None:
+    pair = receiving(source=Source(address="q.a", timeout=10))
+    pair.from_container(Transfer(0, 0, b"tag", 7), b"x")
+    pair.client.skip()
+    pair.client >> Detach(0, closed=False)
+    pair.to_container()
+    pair.client.skip()
+    again = receiver(source=Source(address="q.a", timeout=10), unsettled={b"tag": Accepted()})
+    heard = pair.attach(again, unsettled={b"tag": None})
+    assert isinstance(heard, Attach)
+    assert heard.unsettled == {b"tag": None}
+    pair.client >> flow(credit=5, count=None)
+    pair.container.skip()
+    resumed = Transfer(0, 0, b"tag", 0, settled=True, state=Accepted(), resume=True)
+    pair.from_container(resumed)
+    pair.client << like(Transfer, delivery_tag=b"tag", state=Accepted(), resume=True, settled=True)
+
+
+def test_shutting_down() -> None:
+    pair = receiving()
+    parting.release_all(pair.router.forwarder, pair.client.connection)
+    assert conditions(pair.to_container()) == [(True, LOST), End]
+    assert is_tidy(pair)

@@ -1,0 +1,137 @@
+"""A client and a container whose links a router joins, each spoken for frame by frame.
+
+pair = Pair()
+pair.attach(sender("q.a"))
+pair.from_container(flow(credit=10))
+pair.client << like(Flow, link_credit=10)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.framing import AMQP_HEADER
+from router.amqp.performatives import Attach, Begin, End, Flow, Open, Source, Target
+from router.core.link_routes import IN, OUT, Rule
+
+from support.in_memory import Router
+from support.transcripts import On, Talk, begin, like
+
+
+class Peer(Talk):
+    """One peer of a router; each thing that it hears comes after the end of a turn."""
+
+    def __init__(self, router: Router, container: str, **settings: Any) -> None:
+        remote = settings.pop("remote", {})
+        super().__init__(router.forwarder, turn=router.turn, sasl_mechanisms=(), **settings)
+        self.router = router
+        self >> AMQP_HEADER << AMQP_HEADER
+        self >> Open(container, **remote) << like(Open)
+
+    def drain(self) -> None:
+        self.router.forwarder.finish_turn()
+        super().drain()
+        self.router.forwarder.sent(self.router.turn.now)
+
+
+class Pair:
+    """A router with routes for all addresses below `q`, a client, and the routes' container."""
+
+    def __init__(self, *, rule: dict[str, Any] | None = None, **settings: Any) -> None:
+        container = settings.pop("container", {})
+        self.router = Router()
+        routes = self.router.forwarder.link_routes
+        self.ways = [
+            routes.add(Rule(direction, direction, True, "q", **(rule or {})))
+            for direction in (IN, OUT)
+        ]
+        self.ways.append(routes.add(Rule("tx", IN, True, "$coordinator")))
+        self.client = Peer(self.router, "client", **settings)
+        self.client >> begin() << like(Begin)
+        self.container = self.add_container(**container)
+        # the container's channel and handle of the link that was attached last
+        self.channel = -1
+
+    def add_container(self, **settings: Any) -> Peer:
+        """Another container that all routes lead to."""
+        name = settings.pop("name", "broker")
+        container = Peer(self.router, name, role="route-container", **settings)
+        for way in self.ways:
+            self.router.forwarder.link_routes.open(way, container.connection)
+        return container
+
+    def ask(self, attach: Attach) -> Attach:
+        """Have the client attach a link; what the container hears, which has not answered yet."""
+        self.client >> attach
+        (asked,) = self.container.frames()
+        assert isinstance(asked.performative, Begin)
+        self.channel = asked.channel
+        self.container >> On(self.channel, begin(remote_channel=self.channel))
+        (heard,) = self.container.frames()
+        assert isinstance(heard.performative, Attach)
+        assert heard.channel == self.channel
+        return heard.performative
+
+    def answer(self, asked: Attach, **fields: Any) -> None:
+        """Have the container answer an attach with its own fields."""
+        every: dict[str, Any] = {
+            "handle": 0,
+            "role": not asked.role,
+            "initial_delivery_count": 0 if asked.role else None,
+        }
+        self.container >> On(self.channel, attrs.evolve(asked, **{**every, **fields}))
+
+    def attach(self, attach: Attach, **fields: Any) -> Attach:
+        """Have the client attach a link and the container answer; what the client hears."""
+        self.answer(self.ask(attach), **fields)
+        (heard,) = self.client.frames()
+        assert isinstance(heard.performative, Attach)
+        return heard.performative
+
+    def from_container(self, said: Any, payload: bytes | None = None) -> Peer:
+        """Have the container say something on the session of the link that was attached last."""
+        self.container >> On(self.channel, said, payload)
+        return self.container
+
+    def to_container(self) -> list[Any]:
+        """What the container hears; its ends of sessions are answered."""
+        heard = self.container.frames()
+        for each in heard:
+            if isinstance(each.performative, End):
+                self.container >> On(each.channel, End())
+        return [each.performative for each in heard]
+
+    def to_client(self) -> list[Any]:
+        """What the client hears."""
+        return [each.performative for each in self.client.frames()]
+
+
+def flow(handle: int = 0, credit: int | None = 10, count: int | None = 0, **fields: Any) -> Flow:
+    """A flow of a link, with wide windows."""
+    every: dict[str, Any] = {"next_incoming_id": 0, "next_outgoing_id": 0}
+    return Flow(
+        incoming_window=10000,
+        outgoing_window=10000,
+        handle=handle,
+        delivery_count=count,
+        link_credit=credit,
+        **{**every, **fields},
+    )
+
+
+def sender(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
+    """The attach of a client that sends."""
+    every: dict[str, Any] = {
+        "source": Source(),
+        "target": Target(address=address),
+        "initial_delivery_count": 0,
+    }
+    return Attach("s", handle, False, **{**every, **fields})
+
+
+def receiver(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
+    """The attach of a client that receives."""
+    every: dict[str, Any] = {"source": Source(address=address), "target": Target()}
+    return Attach("r", handle, True, **{**every, **fields})
