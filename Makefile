@@ -10,7 +10,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help run test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
+        bench dispatch-suite fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -19,6 +19,8 @@ JOBS ?= 2
 PYTHONS ?= 3.11 3.12 3.13
 FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/core tests/fuzz tests/properties)
 SECONDS ?= 60
+DISPATCH ?=
+FILES ?=
 
 # Looked up only when a recipe needs it, and only once.
 PYTHON ?= $(eval PYTHON := $$(shell sh deploy/build/find-python.sh))$(PYTHON)
@@ -108,6 +110,12 @@ coverage: env-dev interop prometheus brokers ## which lines the suite runs (inte
 bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passed on
 	@.venv-test/bin/python tests/bench/run.py \
 	    --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin $(ARGS)
+
+# Of a working copy that is somewhere else; never a part of CI.
+dispatch-suite: ## Dispatch's own system tests, from the checkout DISPATCH (FILES=...), with this router
+	@test -n "$(DISPATCH)" || { echo "say where Dispatch 1.19 is: make dispatch-suite DISPATCH=path/to/checkout"; exit 2; }
+	@$(MAKE) --no-print-directory env-test
+	@.venv-test/bin/python tests/dispatch_suite/run.py "$(DISPATCH)" $(FILES) $(ARGS)
 
 # Python itself is not built with the sanitizers, so their run-time libraries go in first. The leak check
 # would only report Python's own arenas; PYTHONMALLOC=malloc lets every allocation be watched. All of it takes

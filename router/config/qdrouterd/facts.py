@@ -126,7 +126,9 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "saslConfigName": Attribute(
                 default="qdrouterd", fate="harmless", meaning="Cyrus SASL is not used"
             ),
-            "allowResumableLinkRoute": Attribute("boolean", True),
+            "allowResumableLinkRoute": Attribute(
+                "boolean", True, meaning="termini that outlive their links are not refused"
+            ),
             "timestampsInUTC": Attribute(
                 "boolean", fate="harmless", meaning="the log has its times in UTC"
             ),

@@ -1,0 +1,271 @@
+"""Run Dispatch's own system tests with this router in qdrouterd's place, and print a table.
+
+    python tests/dispatch_suite/run.py CHECKOUT [FILE ...]
+
+CHECKOUT is a working copy of Dispatch 1.19; nothing of it is here, and nothing is written there. A
+FILE is the middle of a name: `one_router` is tests/system_tests_one_router.py. Without any, those
+of `expected.toml` are run, which also says what qdrouterd itself passes and which tests are known
+to fail, and why. Exits with 1 where others fail than those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+import attrs
+
+HERE: Final = Path(__file__).resolve().parent
+EXPECTED: Final = HERE / "expected.toml"
+# The tests ask for it, but what it says is of no matter to them.
+_SITE: Final = """\
+VERSION = "1.19.0"
+LIBWEBSOCKETS_VERSION = None
+SKIP_DELETE_HTTP_LISTENER = None
+
+
+def populate_pythonpath():
+    pass
+"""
+
+
+@attrs.frozen
+class Outcome:
+    """One test: `Class.test`, what became of it (passed, failed, skipped), and why."""
+
+    name: str
+    state: str
+    reason: str = ""
+
+
+@attrs.frozen
+class Known:
+    """Tests of one file that are known to fail: all whose names begin with one of `tests`."""
+
+    tests: tuple[str, ...]
+    reason: str
+
+    def covers(self, outcome: Outcome) -> bool:
+        """Whether this test is one of them."""
+        return any(
+            outcome.name == test or outcome.name.startswith(f"{test}.") for test in self.tests
+        )
+
+
+@attrs.frozen
+class Expectation:
+    """What is known of one file."""
+
+    qdrouterd: int = 0
+    known: tuple[Known, ...] = ()
+
+
+def read_expectations(file: Path = EXPECTED) -> dict[str, Expectation]:
+    """What is known, by the names of the files."""
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {
+        name: Expectation(
+            each.get("qdrouterd", 0),
+            tuple(Known(tuple(one["tests"]), one["reason"]) for one in each.get("known", [])),
+        )
+        for name, each in data.items()
+    }
+
+
+def read_outcomes(report: Path) -> list[Outcome]:
+    """The outcomes in a JUnit report, by name; none where there is no report."""
+    if not report.exists():
+        return []
+    found = []
+    for case in ET.parse(report).iter("testcase"):
+        name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name', '')}"
+        problem = next((each for each in case if each.tag in ("failure", "error")), None)
+        if problem is not None:
+            first = (problem.get("message") or problem.text or "").strip().partition("\n")[0]
+            found.append(Outcome(name, "failed", first))
+        elif any(each.tag == "skipped" for each in case):
+            found.append(Outcome(name, "skipped"))
+        else:
+            found.append(Outcome(name, "passed"))
+    return sorted(found, key=lambda outcome: outcome.name)
+
+
+def format_row(name: str, outcomes: Sequence[Outcome], expected: Expectation) -> str:
+    """A file's line in the table."""
+    states = [outcome.state for outcome in outcomes]
+    unknown = len(unexpected(outcomes, expected))
+    known = states.count("failed") - unknown
+    numbers = [len(states), expected.qdrouterd or "?", states.count("passed"), known, unknown]
+    return f"{name:38}" + "".join(f"{number:>10}" for number in numbers)
+
+
+HEAD: Final = f"{'file':38}" + "".join(
+    f"{title:>10}" for title in ("tests", "qdrouterd", "passed", "known", "failed")
+)
+
+
+def unexpected(outcomes: Iterable[Outcome], expected: Expectation) -> list[Outcome]:
+    """The failed tests that are not known to fail."""
+    return [
+        outcome
+        for outcome in outcomes
+        if outcome.state == "failed" and not any(each.covers(outcome) for each in expected.known)
+    ]
+
+
+def details(outcomes: Sequence[Outcome], expected: Expectation) -> Iterator[str]:
+    """What failed of a file, a line each, and what passes though it is known to fail."""
+    for outcome in unexpected(outcomes, expected):
+        yield f"    failed  {outcome.name}: {outcome.reason}"
+    for known in expected.known:
+        covered = [outcome for outcome in outcomes if known.covers(outcome)]
+        failed = [outcome for outcome in covered if outcome.state == "failed"]
+        if failed:
+            yield f"    known   {len(failed)}: {known.reason}"
+        elif any(outcome.state == "passed" for outcome in covered):
+            yield f"    passes by now: {', '.join(known.tests)} ({known.reason})"
+
+
+@attrs.frozen
+class Suite:
+    """A checkout, a folder to work in, and the command that stands for qdrouterd."""
+
+    checkout: Path
+    folder: Path
+    router: Sequence[str]
+
+    def prepare(self) -> None:
+        """Lay out what the tests look for: commands on the path, and a module."""
+        commands = self.folder / "bin"
+        build = self.folder / "build/router"
+        modules = self.folder / "modules"
+        for folder in (commands, build, modules):
+            folder.mkdir(parents=True, exist_ok=True)
+        (modules / "qpid_dispatch_site.py").write_text(_SITE, encoding="utf-8")
+        # what the tests put on the path is nothing that the router is to see
+        _write_command(commands / "qdrouterd", ["env", "-u", "PYTHONPATH", *self.router])
+        (build / "qdrouterd").symlink_to(commands / "qdrouterd")
+        for tool in ("qdstat", "qdmanage"):
+            script = self.checkout / "tools" / tool
+            _write_command(commands / tool, [sys.executable, "-P", str(script)])
+
+    def environment(self, timeout_s: int) -> dict[str, str]:
+        """What the tests are started with."""
+        checkout = self.checkout
+        paths = (self.folder / "modules", checkout / "python", checkout / "tests")
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "QPID_DISPATCH_HOME": str(checkout),
+            "SOURCE_DIR": str(checkout),
+            "BUILD_DIR": str(self.folder / "build"),
+            "QPID_SYSTEM_TEST_TIMEOUT": str(timeout_s),
+        }
+
+    def run(self, name: str, timeout_s: int, limit_s: int, options: Sequence[str]) -> list[Outcome]:
+        """Run one file; what it wrote stays in the folder."""
+        work = self.folder / name
+        work.mkdir()
+        report = work / "report.xml"
+        script = self.checkout / "tests" / f"system_tests_{name}.py"
+        with (work / "output.txt").open("w", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+                    *("-c", os.devnull, f"--rootdir={work}", f"--junitxml={report}"),
+                    str(script),
+                    *options,
+                ],
+                cwd=work,
+                env=self.environment(timeout_s),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                print(f"{name}: stopped after {limit_s} s", file=sys.stderr)
+            finally:
+                _end_session(process)
+        return read_outcomes(report)
+
+
+def _end_session(process: subprocess.Popen[bytes]) -> None:
+    """End the tests and every router that they left behind."""
+    try:
+        os.killpg(process.pid, 9)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _write_command(file: Path, command: Sequence[str]) -> None:
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    file.chmod(0o755)
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    own = Path(sys.executable).with_name("trioute-qdrouterd")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("checkout", type=Path, help="a working copy of Dispatch 1.19")
+    parser.add_argument("files", nargs="*", help="which files; default: all that are known")
+    parser.add_argument(
+        "--router",
+        default=f"{own} --weaker-security",
+        help="the command that stands for qdrouterd (default: %(default)s)",
+    )
+    parser.add_argument("--keep", type=Path, help="work in this new folder, and leave it")
+    parser.add_argument("--select", help="only tests that match, as pytest's -k")
+    parser.add_argument("--timeout", type=int, default=20, help="seconds that a test waits")
+    parser.add_argument("--limit", type=int, default=1200, help="seconds that a file may take")
+    return parser.parse_args(arguments)
+
+
+def print_table(suite: Suite, names: Iterable[str], given: argparse.Namespace) -> bool:
+    """Run the files and print what became of them; tells whether all is as it is known."""
+    expectations: Mapping[str, Expectation] = read_expectations()
+    options: list[Any] = ["-k", given.select] if given.select else []
+    print(HEAD, flush=True)
+    fine = True
+    for name in names:
+        expected = expectations.get(name, Expectation())
+        outcomes = suite.run(name, given.timeout, given.limit, options)
+        print(format_row(name, outcomes, expected))
+        for line in details(outcomes, expected):
+            print(line)
+        sys.stdout.flush()
+        fine = fine and bool(outcomes) and not unexpected(outcomes, expected)
+    return fine
+
+
+def main() -> None:
+    """Run what the command line says."""
+    given = parse_arguments()
+    checkout = given.checkout.resolve()
+    if not (checkout / "tests/system_test.py").is_file():
+        sys.exit(f"{checkout} is no working copy of Dispatch: there is no tests/system_test.py")
+    with tempfile.TemporaryDirectory(prefix="dispatch-suite-") as temporary:
+        folder = Path(temporary)
+        if given.keep is not None:
+            folder = given.keep.resolve()
+            folder.mkdir(parents=True)
+        suite = Suite(checkout, folder, shlex.split(given.router))
+        suite.prepare()
+        sys.exit(0 if print_table(suite, given.files or list(read_expectations()), given) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The runner of Dispatch's tests, on a checkout of a few lines that is made here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dispatch_suite import run as suite
+
+TESTS = """\
+import shutil, subprocess, unittest
+import qpid_dispatch_site, system_test
+
+
+class Some(unittest.TestCase):
+    def test_router(self):
+        found = subprocess.run(["qdrouterd", "-c", "x y"], capture_output=True, text=True)
+        self.assertEqual(found.stdout, "stands for it -c x y\\n")
+        self.assertTrue(shutil.which("qdstat"))
+
+    def test_fails(self):
+        self.fail("so it goes\\nand on")
+
+    def test_known(self):
+        self.fail("as ever")
+
+    @unittest.skip("today")
+    def test_skipped(self):
+        pass
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a working copy of something that looks like Dispatch."""
+    folder = tmp_path / "checkout"
+    for name, text in {
+        "tests/system_test.py": "",
+        "tests/system_tests_some.py": TESTS,
+        "python/qpid_dispatch/__init__.py": "",
+        "tools/qdstat": "",
+    }.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return folder
+
+
+def ran(checkout: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the runner as `make` does."""
+    # it is for whoever has the tests of another project, and not to be told how ours are run
+    environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
+    return subprocess.run(
+        [sys.executable, suite.HERE / "run.py", checkout, *arguments],
+        capture_output=True, text=True, timeout=60, check=False, env=environment,
+    )  # fmt: skip
+
+
+def test_a_checkout_is_run(checkout: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    before = sorted(checkout.rglob("*"))
+    ended = ran(checkout, "some", "--router", "echo 'stands for it'", "--keep", kept)
+    assert ended.returncode == 1
+    head, row, *failed = ended.stdout.splitlines()
+    assert head == suite.HEAD
+    assert row.split() == ["some", "4", "?", "1", "0", "2"]
+    assert failed == [
+        "    failed  Some.test_fails: AssertionError: so it goes",
+        "    failed  Some.test_known: AssertionError: as ever",
+    ]
+    assert "so it goes" in (kept / "some/output.txt").read_text(encoding="utf-8")
+    assert sorted(checkout.rglob("*")) == before
+    chosen = ran(checkout, "some", "--router", "echo 'stands for it'", "--select", "test_router")
+    assert (chosen.returncode, chosen.stderr) == (0, "")
+
+
+def test_a_file_that_is_not_there_fails(checkout: Path) -> None:
+    ended = ran(checkout, "none")
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[1].split() == ["none", "0", "?", "0", "0", "0"]
+
+
+def test_what_is_no_checkout(tmp_path: Path) -> None:
+    ended = ran(tmp_path)
+    assert ended.returncode == 1
+    assert "is no working copy of Dispatch" in ended.stderr
+
+
+OUTCOMES = [
+    suite.Outcome("A.test_1", "passed"),
+    suite.Outcome("A.test_2", "failed", "why"),
+    suite.Outcome("B.test_1", "failed", "well"),
+    suite.Outcome("AB.test_1", "skipped"),
+]
+
+
+def test_what_is_known_to_fail_is_told_apart() -> None:
+    known = suite.Known(("B", "A.test_1"), "it is meant so")
+    expected = suite.Expectation(9, (known, suite.Known(("A.test_1",), "once")))
+    assert [outcome.name for outcome in suite.unexpected(OUTCOMES, expected)] == ["A.test_2"]
+    assert suite.format_row("x", OUTCOMES, expected).split() == ["x", "4", "9", "1", "1", "1"]
+    assert list(suite.details(OUTCOMES, expected)) == [
+        "    failed  A.test_2: why",
+        "    known   1: it is meant so",
+        "    passes by now: A.test_1 (once)",
+    ]
+
+
+def test_every_known_failure_has_its_reason() -> None:
+    expectations = suite.read_expectations()
+    assert expectations
+    for name, expected in expectations.items():
+        assert expected.qdrouterd > 0, name
+        assert all(known.tests and known.reason for known in expected.known), name
+
+
+def test_a_report_that_is_not_there() -> None:
+    assert suite.read_outcomes(Path("/none/report.xml")) == []
