@@ -99,6 +99,7 @@ class Node(Changing):
         self.treating = Treating(self.exchange.forwarder)
         self.exchange.chores.append(lambda _: self.treat_addresses())
         self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
+        self.readiness.watch(self._needed_connector)
 
     def _dynamic_name(self, maker: str) -> str:
         token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
@@ -177,6 +178,11 @@ class Node(Changing):
         own.start_soon(view.streams.run)
         await own.start(Agent(view, dial, agent_id).run)
         self.readiness.watch(self._lost_agent)
+
+    def _needed_connector(self) -> str | None:
+        """What is wrong with the first connector that has not the connection it needs."""
+        lacking = (each.lacks() for each in self.endpoints.connectors.values())
+        return next((reason for reason in lacking if reason is not None), None)
 
     def _lost_agent(self) -> str | None:
         node = self.table.in_use(NODE)

@@ -42,6 +42,7 @@ from router.config.setting import checked, setting
 
 Mechanism = Literal["ANONYMOUS", "PLAIN"]
 AddressFamily = Literal["IPv4", "IPv6"]
+NeededFor = Literal["nothing", "start", "service"]
 
 
 def _name_from_socket(entity: str) -> Any:
@@ -200,6 +201,15 @@ class ConnectorSettings:
     failover_hosts: tuple[str, ...] = FAILOVER_HOSTS
     allow_redirect: bool = ALLOW_REDIRECT
     redirect_hosts: tuple[str, ...] = REDIRECT_HOSTS
+    needed_for: NeededFor = attrs.field(
+        default="nothing",
+        metadata=setting(
+            kinds.choice(get_args(NeededFor)),
+            "What there has to be a connection for: for nothing; for the start, until there has "
+            "been one the router is not ready (`/readyz`); or for service, whenever there is none "
+            "it is not.",
+        ),
+    )
     max_frame_size: int = MAX_FRAME_SIZE
     max_sessions: int = MAX_SESSIONS
     max_session_frames: int = MAX_SESSION_FRAMES

@@ -1,8 +1,8 @@
 """Whether a router should be sent new connections, and if not, why.
 
 Whoever brings a part of the router up says what is lacking until it is there; what can be looked
-at is looked at when somebody asks. A connector without a connection is no reason: a router whose
-broker is down still serves everybody else.
+at is looked at when somebody asks. A connector without a connection is no reason unless it is said
+to be needed: a router whose broker is down still serves everybody else.
 """
 
 from __future__ import annotations

@@ -107,6 +107,15 @@ class AmqpConnector:
         self._waits = delays()
         self._pause.cancel()
 
+    def lacks(self) -> str | None:
+        """Why the router is not ready for want of this connection, or None."""
+        needed, status = self.connector.needed_for, self.status
+        # what was there before it was configured anew counts as well
+        if needed == "nothing" or status.is_connected or (needed == "start" and self.tally.opened):
+            return None
+        why = f": {status.failure.reason}" if status.failure is not None else ""
+        return f"the connector {self.connector.name} has no connection{why}"
+
     async def _keep_connected(self, connections: trio.Nursery) -> None:
         while True:
             if await self._visit(connections):

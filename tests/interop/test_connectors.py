@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from proton import Endpoint, Message
+from proton import Endpoint, Message, symbol
 from proton.handlers import MessagingHandler
 
+from support.management_tool import Tool
 from support.ports import free_port
 from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender
 from support.rhea_peers import RheaPeer
-from support.routers import StartRouter
+from support.routers import RouterProcess, StartRouter
 
 
 def connector(port: int, **more: str) -> str:
@@ -22,12 +23,17 @@ def connector(port: int, **more: str) -> str:
 class Listening(MessagingHandler):
     """A proton container that listens, and keeps the connections that come."""
 
-    def __init__(self, proton: ProtonPeers, port: int) -> None:
+    def __init__(self, proton: ProtonPeers, port: int, **properties: Any) -> None:
         super().__init__()
+        self.properties = properties
         self.proton = proton
         self.acceptor: Any = proton.listen(port, self)
         self.connections: list[Any] = []
         self.closed = 0
+
+    def on_connection_opening(self, event: Any) -> None:
+        """The router has said who it is; this container says where else it is to be found."""
+        event.connection.properties = {symbol(k): v for k, v in self.properties.items()}
 
     def on_connection_opened(self, event: Any) -> None:
         """The router has come."""
@@ -133,3 +139,58 @@ def test_a_wrong_password_is_tried_again_later(
     assert rhea.find("accepted_connection") == []
     assert "s3cret" not in router.log_text()
     assert "wrong" not in router.log_text()
+
+
+def connector_of(router: RouterProcess) -> dict[str, Any]:
+    """What the router tells of its connector."""
+    (connector,) = Tool(router).query("connector")
+    return connector
+
+
+def is_connected(router: RouterProcess) -> bool:
+    """Whether the connector has its connection, as the router knows."""
+    return bool(connector_of(router)["connectionStatus"] == "SUCCESS")
+
+
+def test_it_goes_where_a_peer_has_said_when_that_goes_away(
+    routers: StartRouter, proton: ProtonPeers, address: str
+) -> None:
+    ports = free_port(), free_port()
+    elsewhere = {"network-host": "127.0.0.1", "port": str(ports[1])}
+    named = {"failover-server-list": [{symbol(k): v for k, v in elsewhere.items()}]}
+    first, second = Listening(proton, ports[0], **named), Listening(proton, ports[1])
+    router = routers(connector(ports[0]))
+    first.wait()
+    client = proton.connect(router.url())
+    sender = client.sender(address)
+    for container, order in ((first, (0, 1)), (second, (1, 0))):
+        container.wait()
+        proton.until(lambda: is_connected(router), "the router has read the open")
+        places = [f"amqp://127.0.0.1:{ports[each]}" for each in order]
+        assert connector_of(router)["failoverUrls"] == ", ".join(places)
+        receiver = container.receiver(address)
+        assert sender.outcome(Message("x")).outcome == "accepted"
+        assert receiver.bodies() == ["x"]
+        container.close()
+    assert not client.is_lost
+
+
+def test_clients_are_told_where_else_to_go(routers: StartRouter, proton: ProtonPeers) -> None:
+    configuration = '[[listener]]\nport = 0\nfailoverUrls = "other:1, amqps://third"\n'
+    client = proton.connect(routers(configuration).url())
+    assert client.endpoint.remote_properties["failover-server-list"] == [
+        {"network-host": "other", "port": "1"},
+        {"network-host": "third", "port": "5671", "scheme": "amqps"},
+    ]
+
+
+def test_a_wrong_password_is_told_in_words(
+    routers: StartRouter, proton: ProtonPeers, rhea: RheaPeer
+) -> None:
+    rhea.tell("listen", users={"router": "s3cret"})
+    (listening,) = rhea.wait("listening")
+    router = routers(connector(listening["port"], saslUsername="router", saslPassword="wrong"))
+    proton.until(lambda: "connecting again" in router.log_text(), "it was tried")
+    told = connector_of(router)
+    assert (told["connectionStatus"], told["lastErrorKind"]) == ("FAILED", "unauthorized")
+    assert told["lastError"] == "the server does not let in user router (SASL outcome 1)"

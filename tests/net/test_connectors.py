@@ -431,3 +431,36 @@ async def test_a_listener_tells_its_clients_where_else_to_go() -> None:
         {"network-host": "second-host", "port": "25000"},
         {"network-host": "third-host", "port": "5671", "scheme": "amqps"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("needed_for", "expected"),
+    [
+        ("nothing", [False, False, False]),
+        ("start", [True, False, False]),
+        ("service", [True, False, True]),
+    ],
+)
+async def test_a_router_is_ready_when_it_has_what_it_needs(
+    waits: Waits, needed_for: str, expected: list[bool]
+) -> None:
+    with places(1) as (server,):
+        async with running_node(connecting(server.port, needed_for=needed_for)) as running:
+            reasons = running.node.readiness.reasons
+            async with server.visited() as peer:
+                assert reasons() == expected[0] * ["the connector out has no connection"]
+                await meet(peer)
+                await connected(running)
+                assert reasons() == expected[1] * ["never"]
+            async with server.visited():
+                why = "the connector out has no connection: amqp:connection:forced: the socket was"
+                assert reasons() == expected[2] * [f"{why} closed"]
+
+
+async def test_what_is_not_needed_any_more_is_not_waited_for(waits: Waits) -> None:
+    with places(1) as (server,):
+        needed = connecting(server.port, needed_for="service")
+        async with running_node(needed) as running:
+            assert running.node.readiness.reasons()
+            await running.node.apply(connecting(server.port))
+            assert not running.node.readiness.reasons()
