@@ -14,10 +14,10 @@ import attrs
 
 from router.amqp import constants
 from router.amqp.constants import Condition, TerminusExpiryPolicy
+from router.amqp.peek import PRIORITY
 from router.amqp.performatives import Attach, Coordinator, Error
 from router.amqp.types import Symbol
 from router.core import verdicts
-from router.core.waiting import ORDINARY
 from router.engine import attaching
 from router.engine.events import LinkDetached
 from router.engine.link import IncomingLink
@@ -173,7 +173,7 @@ def aborted(forwarder: Any, delivery: Any) -> None:
             return
         delivery.address = producer.address
         delivery.tag = delivery.incoming_tag
-        delivery.priority = ORDINARY
+        delivery.priority = PRIORITY
         producer.address.waiting.append(delivery)
     address = delivery.address
     address.counters.aborted += 1
