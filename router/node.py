@@ -26,6 +26,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
 from router.net.endpoints import (
+    configured_auto_links,
     configured_link_routes,
     configured_redirects,
     configured_rules,
@@ -90,6 +91,7 @@ class Node(Changing):
         self.control = Control(self.exchange.forwarder)
         self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
+        self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)
         self.readiness = Readiness()

@@ -20,6 +20,7 @@ from router.core.treating import Treating
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
 from router.net.endpoints import (
+    configured_auto_links,
     configured_link_routes,
     configured_redirects,
     configured_rules,
@@ -53,6 +54,8 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
         _set_redirects(running, wanted)
     if "linkRoute" in entities:
         running.control.link_routes.configure(configured_link_routes(wanted.link_routes))
+    if "autoLink" in entities:
+        running.control.auto_links.configure(configured_auto_links(wanted.auto_links))
     if "log" in entities:
         running.journal.change(wanted.log)
     for (entity, name), change in LIVE.items():
@@ -69,6 +72,7 @@ def _change_rules(running: Running, wanted: Configuration) -> None:
         configured_rules(each for each in new if id(each) not in before),
         wanted.router.default_distribution,
     )
+    running.control.auto_links.phases_changed()
 
 
 def _set_redirects(running: Running, wanted: Configuration) -> None:

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from router.amqp.performatives import Attach
+from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
 from router.config.model import (
@@ -21,7 +22,7 @@ from router.config.model import (
 from router.config.redirects import RedirectSettings
 from router.config.reload import NOT_LIVE
 from router.config.router_settings import RouterSettings
-from router.core.address import BALANCED, MULTICAST
+from router.core.address import BALANCED, MULTICAST, UNAVAILABLE
 from router.settings import LIVE
 
 from support.loopback import Running, dialled, listening, running_node
@@ -105,6 +106,21 @@ async def test_link_routes_come_and_go_and_those_that_stay_are_the_same() -> Non
         assert routing.configured(other.name) not in (None, second)
         await change(running, link_routes=())
         assert len(running.node.exchange.forwarder.link_routes) == 0
+
+
+async def test_auto_links_come_and_go_and_follow_their_addresses() -> None:
+    auto_link = AutoLinkSettings(address="q", direction="in", container_id="c")
+    async with running_node() as running:
+        auto_links = running.node.control.auto_links
+        await change(running, auto_links=(auto_link,))
+        assert list(auto_links.plans) == [auto_link.name]
+        assert running.node.table.treatment("q") == BALANCED
+        closed = RouterSettings(default_distribution="unavailable")
+        await change(running, auto_links=(auto_link,), router=closed)
+        assert running.node.table.treatment("q") == BALANCED
+        await change(running, auto_links=(), router=closed)
+        assert auto_links.plans == {}
+        assert running.node.table.treatment("q") == UNAVAILABLE
 
 
 async def test_numbers_change_where_they_are_kept() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from router.config.address_checks import ADDRESS_CHECKS
+from router.config.auto_link_checks import AUTO_LINK_CHECKS
 from router.config.connector_checks import CONNECTOR_CHECKS
 from router.config.kinds import address_tokens
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
@@ -382,4 +383,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *CONNECTOR_CHECKS,
     _buffers,
     *LINK_ROUTE_CHECKS,
+    *AUTO_LINK_CHECKS,
 )

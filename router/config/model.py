@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args
 import attrs
 
 from router.config import kinds
+from router.config.auto_links import AutoLinkSettings
 from router.config.endpoints import (
     CONNECTION_BUFFER_BYTES,
     ENABLE_PROTOCOL_TRACE,
@@ -352,6 +353,7 @@ class Configuration:
     addresses: tuple[AddressSettings, ...] = ()
     redirects: tuple[RedirectSettings, ...] = ()
     link_routes: tuple[LinkRouteSettings, ...] = ()
+    auto_links: tuple[AutoLinkSettings, ...] = ()
     log: LogSettings = attrs.field(factory=LogSettings)
     metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
 
@@ -373,6 +375,7 @@ ENTITIES: Final = (
     Entity("address", "addresses", AddressSettings, repeated=True),
     Entity("redirect", "redirects", RedirectSettings, repeated=True),
     Entity("linkRoute", "link_routes", LinkRouteSettings, repeated=True),
+    Entity("autoLink", "auto_links", AutoLinkSettings, repeated=True),
     Entity("log", "log", LogSettings, repeated=False),
     Entity("metrics", "metrics", MetricsSettings, repeated=False),
 )

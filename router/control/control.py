@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.control.auto_links import AutoLinks
 from router.control.containers import Containers
 from router.control.link_routes import LinkRouting
 
@@ -15,6 +16,7 @@ class Control:
         self.forwarder = forwarder
         self.containers = Containers()
         self.link_routes = LinkRouting(forwarder.link_routes, self.containers)
+        self.auto_links = AutoLinks(forwarder, self.containers)
 
     def event_received(self, connection: Any, event: object) -> None:
         """Something rare has happened on a connection; the core has acted on it."""
@@ -23,3 +25,4 @@ class Control:
 
     def look(self, now: float) -> None:
         """Look at what is due by now, in seconds of the turn's clock."""
+        self.auto_links.look(now)

@@ -22,6 +22,9 @@ cpdef long long offer(Producer producer, long long share, long long room, long l
 @cython.locals(link=IncomingLink, session=Session)
 cpdef int take_back(Producer producer) except -1
 
+@cython.locals(session=Session)
+cpdef int stop(IncomingLink link) except -1
+
 @cython.locals(link=IncomingLink, session=Session, target=cython.longlong)
 cpdef void replenish_anonymous(Producer producer) except *
 

@@ -91,12 +91,26 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
 
 
 def take_back(producer: Producer) -> None:
-    """Ask a sender to give its credit back: nobody receives any more (drain, section 2.6.7)."""
+    """Ask a sender to give its credit back: nobody receives any more (drain, section 2.6.7).
+
+    A broker is only told to stop: if it drained, it would first send what it has, to nobody.
+    """
     link = producer.link
     producer.low_mark = -1
-    if link.credit and not link.drain:
-        session = link.session
+    session = link.session
+    if session.owner is not None:
+        stop(link)
+    elif link.credit and not link.drain:
         session.grant(link, link.credit, True)
+
+
+def stop(link: IncomingLink) -> None:
+    """Have a sender send nothing any more; what it has sent until it hears of it may come."""
+    if link.credit:
+        # what was taken back before may be under way as well, but is no more than this allowed
+        link.overdraft = max(link.overdraft, link.credit)
+        session = link.session
+        session.grant(link, 0, False)
 
 
 def replenish_anonymous(producer: Producer) -> None:

@@ -24,6 +24,9 @@ class OwnLink:
     is attached the link has no `owner`; whoever attaches it to an address gives it one.
     """
 
+    # whether another event tells the log what becomes of it
+    is_announced = False
+
     def __init__(self, frame: Attach) -> None:
         self.frame = frame
         self.session: Session | None = None

@@ -22,6 +22,7 @@ from router.core import (
 )
 from router.core.address import MULTICAST, Consumer, Producer
 from router.core.suspended import Terminus
+from router.core.waiting import WaitingQueue
 from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink
 
@@ -58,10 +59,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
     session = link.session
-    for consumers in (address.consumers, address.resuming):
-        if consumer in consumers:
-            consumers.remove(consumer)
-    address.keeps = redelivery.keeps(address)
+    _leave(consumer)
     current = link.current
     if current is not None:
         # The rest of it may still come in; nobody is there to take it.
@@ -77,6 +75,20 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
             continue
         session.close_outgoing(delivery)
         address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
+    _give_up_waiting(forwarder, consumer)
+
+
+def _leave(consumer: Consumer) -> None:
+    address = consumer.address
+    for consumers in (address.consumers, address.resuming):
+        if consumer in consumers:
+            consumers.remove(consumer)
+    address.keeps = redelivery.keeps(address)
+
+
+def _give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
+    """Release what waits for a consumer that has left its address, unless others may take it."""
+    address = consumer.address
     if not address.consumers:
         fallbacks.left(forwarder, address)
     if address.treatment == MULTICAST or not address.consumers:
@@ -89,6 +101,32 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
             forwarder.settle(delivery, RELEASED, b"")
     else:
         sizes.receiver_lost(forwarder, address)
+
+
+class _Leaving:
+    """In place of what a link resumes: it gets nothing new, and goes on with what it has."""
+
+    def go_on(self, forwarder: Any, consumer: Consumer) -> bool:
+        """Send more of the message that is under way; never again another one."""
+        forwarder.serve(consumer)
+        return False
+
+
+_LEAVING = _Leaving()
+
+
+def take_leave(forwarder: Any, consumer: Consumer) -> None:
+    """Let a consumer have no further delivery; its link is to be detached once all are settled."""
+    address = consumer.address
+    if consumer not in address.consumers:
+        return
+    _leave(consumer)
+    _give_up_waiting(forwarder, consumer)
+    consumer.waiting = WaitingQueue()
+    # the address stays in use until what was sent is settled
+    consumer.resuming = _LEAVING
+    address.resuming.append(consumer)
+    forwarder.note_credit(address, None)
 
 
 def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:

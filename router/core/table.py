@@ -113,6 +113,8 @@ class AddressTable:
         # how many rules name an address for dead letters; None is for those that name none
         self._dead_letters: Counter[str | None] = Counter()
         self._has_dead_letters = False
+        # how many auto-links each name has
+        self._claims: Counter[str] = Counter()
         # how many rules have senders enter at another phase than 0
         self._ingress_phased = 0
         self.set_rules(rules, default_treatment)
@@ -226,8 +228,27 @@ class AddressTable:
         if rule is None:
             # Names such as $management and $cbs belong to services; routed to whoever attaches
             # to them, a client would receive its own requests.
-            return UNAVAILABLE if name.startswith("$") else self._default
-        return TREATMENTS[rule.treatment]
+            treatment = UNAVAILABLE if name.startswith("$") else self._default
+        else:
+            treatment = TREATMENTS[rule.treatment]
+        return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
+
+    def claim(self, text: str) -> None:
+        """From now on this address is available, whatever the rules say: an auto-link is at it, or
+        will be. Each claim has to be given up.
+        """
+        self._change_claims(address_name(text), 1)
+
+    def disclaim(self, text: str) -> None:
+        """Give up a claim."""
+        self._change_claims(address_name(text), -1)
+
+    def _change_claims(self, name: str, by: int) -> None:
+        self._claims[name] += by
+        if not self._claims[name]:
+            del self._claims[name]
+        for address in [each for each in self._in_use.values() if each.name == name]:
+            self.treatment_wanted(address)
 
     def add_own_node(self, name: str, *others: str) -> None:
         """From now on `name` is a node of the router's own, and `others` mean the same one.

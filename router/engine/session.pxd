@@ -22,6 +22,7 @@ cdef bytes EMPTY
 cdef class Session:
     cdef public object connection
     cdef public object owner
+    cdef public object vocabulary
     cdef public Outbox outbox
     cdef public Handler handler
     cdef public unsigned int channel
@@ -78,6 +79,7 @@ cdef class Session:
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
+    @cython.locals(word=cython.int)
     cdef int _tell(
         self, bint to_sender, unsigned int number, bint settled, int code,
         const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t count,
@@ -92,4 +94,5 @@ cdef class Session:
     cdef int _note(self) except -1
     @cython.locals(link=Link)
     cpdef void write_due(self) except *
+    @cython.locals(settled=cython.bint, code=cython.int)
     cdef int _write_due_disposition(self) except -1

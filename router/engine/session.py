@@ -41,6 +41,8 @@ class Session:
         self.connection = connection
         # the core's: what it was begun for, None where the peer began it
         self.owner: Any = None
+        # the core's: what the peer understands of outcomes (`core.vocabulary`), None for all
+        self.vocabulary: Any = None
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler
         self.channel = channel
@@ -330,11 +332,16 @@ class Session:
         if count > self.max_frame_payload:
             count = 0
             code = codes.NO_STATE if code == codes.UNREAD_STATE else code
-        write_disposition(
-            self.outbox.output, self.channel, to_sender, number, number, settled, code,
-            view, start, count,
-        )  # fmt: skip
-        self._note()
+        if to_sender and self.vocabulary is not None:
+            word = self.vocabulary.word(code, settled)
+            if word != code:
+                code, count = word, 0
+        if code >= 0:
+            write_disposition(
+                self.outbox.output, self.channel, to_sender, number, number, settled, code,
+                view, start, count,
+            )  # fmt: skip
+            self._note()
 
     def close_incoming(self, delivery: Delivery) -> None:
         """Forget an incoming delivery: it is settled, or will never be."""
@@ -414,7 +421,12 @@ class Session:
 
     def _write_due_disposition(self) -> None:
         self.has_due = False
-        write_disposition(
-            self.outbox.output, self.channel, True, self.due_first, self.due_last,
-            self.due_code < UNSETTLED, self.due_code & 0xFF, EMPTY, 0, 0,
-        )  # fmt: skip
+        settled = self.due_code < UNSETTLED
+        code = self.due_code & 0xFF
+        if self.vocabulary is not None:
+            code = self.vocabulary.word(code, settled)
+        if code >= 0:
+            write_disposition(
+                self.outbox.output, self.channel, True, self.due_first, self.due_last,
+                settled, code, EMPTY, 0, 0,
+            )  # fmt: skip

@@ -8,10 +8,12 @@ from typing import Any
 from router import __version__
 from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
+from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_url
+from router.core.auto_links import Plan
 from router.core.link_routes import Rule
 from router.core.redirects import Redirects
 from router.core.table import AddressRule, address_name
@@ -149,6 +151,23 @@ def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:
             one.connection,
             one.add_external_prefix or "",
             one.del_external_prefix or "",
+        )
+        for one in settings
+    ]
+
+
+def configured_auto_links(settings: Iterable[AutoLinkSettings]) -> list[Plan]:
+    """Which links the router attaches by itself."""
+    return [
+        Plan(
+            one.name,
+            one.address or "",
+            one.direction == "in",
+            one.external_address or one.address or "",
+            one.phase,
+            one.fallback,
+            one.container_id,
+            one.connection,
         )
         for one in settings
     ]

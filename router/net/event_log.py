@@ -11,6 +11,8 @@ from typing import Any
 
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
+from router.core.auto_links import AutoLinkChanged
+from router.core.own_links import OwnLink
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
 from router.engine.naming import link_identity
@@ -31,7 +33,11 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         log.info("connection opened", container=event.remote_open.container_id, user=user)
     elif isinstance(event, events.ConnectionClosed):
         _end(log, "connection closed", event)
+    elif isinstance(event, AutoLinkChanged):
+        _auto_link(link_log, event)
     elif isinstance(event, events.SessionEnded):
+        if _is_announced(event.session):
+            return
         # the end of one that was lost is that of its connection, and an orderly one is no news
         if event.error is not None:
             _end(log, "session ended", event, channel=event.session.channel)
@@ -42,6 +48,8 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, events.LinkRefused):
         _refused(link_log, "link refused", "link redirected", event.error, **_facts(event.link))
     elif isinstance(event, events.LinkDetached):
+        if _is_announced(event.link.session):
+            return
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
         _end(link_log, "link detached", event, is_news=not event.lost, **facts)
     elif isinstance(event, events.LinkSuspended):
@@ -55,6 +63,21 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         link_log.info("link stolen", **_facts(event.link), **_elsewhere(event.previous))
     elif isinstance(event, events.LinkStealingRefused):
         link_log.warning("link stealing refused", **_facts(event.link), **_elsewhere(event.holder))
+
+
+def _is_announced(session: Any) -> bool:
+    """Whether it is a session of the router's own, of whose link `AutoLinkChanged` tells."""
+    return isinstance(session.owner, OwnLink) and session.owner.is_announced
+
+
+def _auto_link(log: Any, event: AutoLinkChanged) -> None:
+    plan = event.plan
+    direction = "in" if plan.receives else "out"
+    facts = {"auto_link": plan.name, "direction": direction, "address": plan.address}
+    if event.status == "active":
+        log.info("auto-link active", **facts, node=plan.external_address)
+    else:
+        log.warning("auto-link failed", **facts, node=plan.external_address, **_reason(event.error))
 
 
 def _end(log: Any, what: str, event: Any, is_news: bool = True, **facts: object) -> None:

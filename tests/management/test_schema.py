@@ -69,7 +69,12 @@ def test_what_has_no_default_is_required() -> None:
         for each in settings_attributes(entity)
         if each.given is not None and each.given.is_required
     }
-    assert required == {("linkRoute", "direction"), ("redirect", "toNetworkHost")}
+    assert required == {
+        ("linkRoute", "direction"),
+        ("redirect", "toNetworkHost"),
+        ("autoLink", "address"),
+        ("autoLink", "direction"),
+    }
 
 
 def test_what_only_a_restart_changes_exists() -> None:
