@@ -7,7 +7,6 @@ Requests are answered one after the other. Whatever one of them holds, the next 
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from router.amqp.constants import Condition, Descriptor
 from router.amqp.encode import encode_value, encode_value_into, write_list, write_map
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Int
-from router.client import ClientError, Received, Sender, Sending
+from router.client import ClientError, Received, Sender
 from router.client.connection import connect_over
 from router.errors import AmqpError
 from router.management.access import (
@@ -41,6 +40,7 @@ from router.management.requests import (
     Request,
     Rows,
 )
+from router.management.untaken import Untaken
 from router.management.views import RouterView
 
 log = structlog.get_logger("router.management")
@@ -48,10 +48,8 @@ log = structlog.get_logger("router.management")
 NODE: Final = "$management"
 # Requests on their way at once.
 CREDIT: Final = 50
-# How long an answer may wait for whoever asked to take it, and how many may for one of them. Who
-# does not take them keeps nobody else from getting theirs.
+# How long an answer may wait for whoever asked to take it.
 ANSWER_TTL_MS: Final = 10_000
-UNTAKEN_ANSWERS: Final = 20
 # Before the next try, where the connection was lost.
 PAUSE_S: Final = 1.0
 # What a body of one value begins with (section 3.2.8).
@@ -72,9 +70,7 @@ class Agent:
         self.router = router
         self._dial = dial
         self._container_id = container_id
-        # answers that nobody has taken yet, by the reply-to where they wait
-        self._untaken: dict[Sending, str] = {}
-        self._untaken_at: Counter[str] = Counter()
+        self._untaken = Untaken(ANSWER_TTL_MS / 1000)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Answer until this is cancelled; where the connection is lost, over another.
@@ -91,10 +87,9 @@ class Agent:
 
     async def _serve(self, started: Callable[[], None]) -> None:
         self._untaken.clear()
-        self._untaken_at.clear()
         async with connect_over(self._dial(), self._container_id) as connection:
             sender = await connection.open_sender(None)
-            sender.outcome_told = self._taken
+            sender.outcome_told = self._untaken.taken
             requests = await connection.open_receiver(
                 NODE, credit=CREDIT, max_message_size=LARGEST_CHANGE_BYTES
             )
@@ -131,22 +126,15 @@ class Agent:
         if not reply_to:
             received.reject(Condition.INVALID_FIELD, "a request needs a reply-to")
             return
-        if self._untaken_at[reply_to] >= UNTAKEN_ANSWERS:
-            reason = f"{UNTAKEN_ANSWERS} answers wait to be taken at the reply-to"
+        if not self._untaken.has_room(reply_to, trio.current_time()):
+            reason = "too many answers wait to be settled at the reply-to"
             received.reject(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
             return
         received.accept()
         payload = await self._answered(message, asker)
         await sender.wait_for_room()
-        self._untaken[sender.send_nowait(payload)] = reply_to
-        self._untaken_at[reply_to] += 1
-
-    def _taken(self, sending: Sending) -> None:
-        """An answer has its outcome, whatever that is."""
-        reply_to = self._untaken.pop(sending)
-        self._untaken_at[reply_to] -= 1
-        if not self._untaken_at[reply_to]:
-            del self._untaken_at[reply_to]
+        now = trio.current_time()
+        self._untaken.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
     def _rights(self, number: int | None) -> str:
         return rights_of(self.router.observed.pumps, number)

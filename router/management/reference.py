@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from router.management.access import LARGEST_CHANGE_BYTES, LARGEST_READ_BYTES
-from router.management.agent import ANSWER_TTL_MS, UNTAKEN_ANSWERS
+from router.management.agent import ANSWER_TTL_MS
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.schema import Attribute, EntityType
+from router.management.untaken import MOST, MOST_SMALL, SMALL_BYTES
 
 _HEAD: Final = f"""\
 # Management
@@ -71,8 +72,8 @@ Attributes that Dispatch has and this router has nothing to say about are left o
 a `QUERY`, whose `attributeNames` tell what came. A request of more than {LARGEST_READ_BYTES} octets
 ({LARGEST_CHANGE_BYTES} from who may change things), one that is no message, and one without a
 reply-to are rejected. An answer waits
-{ANSWER_TTL_MS // 1000} seconds to be taken; while {UNTAKEN_ANSWERS} wait at one reply-to, further
-requests with it are rejected.
+{ANSWER_TTL_MS // 1000} seconds to be taken; while {MOST} wait at one reply-to to be settled, or up to
+{MOST_SMALL} that are not more than {SMALL_BYTES} octets together, further requests with it are rejected.
 
 ## Who may
 

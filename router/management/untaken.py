@@ -1,0 +1,74 @@
+"""Answers that whoever asked has not taken, and how many of them there may be.
+
+To take an answer is to settle it, which programs written for Dispatch often forget: it settles
+answers itself. So many small ones may be unsettled, and an answer that is older than it can wait
+counts no more: it has expired, or was sent.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from router.client import Sending
+
+# For one reply-to: so many of any size, and more of them while they are small together.
+MOST: Final = 20
+MOST_SMALL: Final = 250
+SMALL_BYTES: Final = 256 * 1024
+
+
+@attrs.frozen(eq=False)
+class _Answer:
+    reply_to: str
+    size: int
+    at: float
+
+
+class Untaken:
+    """Those of one agent. Who does not take them keeps nobody else from getting theirs."""
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+        # both in the order in which they were sent
+        self._answers: dict[Sending, _Answer] = {}
+        self._at: dict[str, dict[Sending, _Answer]] = {}
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def has_room(self, reply_to: str, now: float) -> bool:
+        """Whether another answer may be sent there; `now` is in seconds."""
+        waiting = self._at.get(reply_to)
+        if waiting is None or len(waiting) < MOST:
+            return True
+        for sending, answer in list(waiting.items()):
+            if now - answer.at <= self._longest_s:
+                break
+            self.taken(sending)
+        if len(waiting) < MOST:
+            return True
+        return len(waiting) < MOST_SMALL and sum(each.size for each in waiting.values()) <= (
+            SMALL_BYTES
+        )
+
+    def add(self, sending: Sending, reply_to: str, size: int, now: float) -> None:
+        """An answer of `size` bytes was sent."""
+        answer = self._answers[sending] = _Answer(reply_to, size, now)
+        self._at.setdefault(reply_to, {})[sending] = answer
+
+    def taken(self, sending: Sending) -> None:
+        """An answer has its outcome, whatever that is; or it counts no more."""
+        answer = self._answers.pop(sending, None)
+        if answer is None:
+            return
+        waiting = self._at[answer.reply_to]
+        del waiting[sending]
+        if not waiting:
+            del self._at[answer.reply_to]
+
+    def clear(self) -> None:
+        """The link of all of them was lost."""
+        self._answers.clear()
+        self._at.clear()

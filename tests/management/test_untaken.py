@@ -1,0 +1,58 @@
+"""How many answers may wait for somebody, by number, size and age."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.management.untaken import MOST, MOST_SMALL, SMALL_BYTES, Untaken
+
+
+def sending() -> Any:
+    """Return something that is itself and nothing else, as what was sent is."""
+    return object()
+
+
+@pytest.mark.parametrize(("size", "most"), [(SMALL_BYTES, MOST), (1, MOST_SMALL)])
+def test_how_many_there_may_be(size: int, most: int) -> None:
+    untaken = Untaken(10.0)
+    for _ in range(most):
+        assert untaken.has_room("a", 0.0)
+        untaken.add(sending(), "a", size, 0.0)
+    assert not untaken.has_room("a", 0.0)
+    assert untaken.has_room("b", 0.0)
+
+
+def test_what_is_taken_counts_no_more() -> None:
+    untaken = Untaken(10.0)
+    sent = [sending() for _ in range(MOST)]
+    for each in sent:
+        untaken.add(each, "a", SMALL_BYTES, 0.0)
+    assert not untaken.has_room("a", 0.0)
+    untaken.taken(sent[7])
+    untaken.taken(sent[7])
+    assert untaken.has_room("a", 0.0)
+    for each in sent:
+        untaken.taken(each)
+    assert len(untaken) == 0
+
+
+def test_what_is_old_counts_no_more() -> None:
+    untaken = Untaken(10.0)
+    old = sending()
+    for each in [old, *(sending() for _ in range(MOST - 1))]:
+        untaken.add(each, "a", SMALL_BYTES, 0.0 if each is old else 5.0)
+    assert not untaken.has_room("a", 10.0)
+    assert untaken.has_room("a", 10.5)
+    assert len(untaken) == MOST - 1
+    # its outcome may come all the same
+    untaken.taken(old)
+
+
+def test_with_the_link_all_are_lost() -> None:
+    untaken = Untaken(10.0)
+    for _ in range(MOST):
+        untaken.add(sending(), "a", SMALL_BYTES, 0.0)
+    untaken.clear()
+    assert untaken.has_room("a", 0.0)
