@@ -72,8 +72,9 @@ Attributes that Dispatch has and this router has nothing to say about are left o
 a `QUERY`, whose `attributeNames` tell what came. A request of more than {LARGEST_READ_BYTES} octets
 ({LARGEST_CHANGE_BYTES} from who may change things), one that is no message, and one without a
 reply-to are rejected. An answer waits
-{ANSWER_TTL_MS // 1000} seconds to be taken; while {MOST} wait at one reply-to to be settled, or up to
-{MOST_SMALL} that are not more than {SMALL_BYTES} octets together, further requests with it are rejected.
+{ANSWER_TTL_MS // 1000} seconds to be taken; while {MOST} wait at one reply-to to be settled, or up
+to {MOST_SMALL} that are not more than {SMALL_BYTES} octets together, further requests with it are
+rejected.
 
 ## Who may
 
