@@ -32,7 +32,7 @@ ASKED_ADDRESS = Symbol("x-opt-qd.address")
 # Dispatch's, as are the words, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
-# A container that refused a link is asked last for so long.
+# A container that refused a link, or ended one with an error, is asked last for so long.
 REST_S = 5.0
 
 
@@ -82,7 +82,7 @@ class Lane:
     links: int = 0
     # when it was chosen last, in the order of all choices
     chosen: int = 0
-    # when it refused a link last, by the turn's clock
+    # when it refused a link last, or ended one with an error, by the turn's clock
     refused_at: float = float("-inf")
 
     @property
@@ -104,7 +104,7 @@ class Way:
     # links that were forwarded, and of these those that their containers refused
     placed: int = 0
     refused: int = 0
-    # in words, when a container refused last; empty where none has
+    # in words, why a container refused or ended one last; empty where none has
     last_refusal: str = ""
     last_refusal_at: float = 0.0
 
@@ -178,7 +178,8 @@ class LinkRoutes:
     """All link routes of a router.
 
     Whoever forwards a link asks `route_of` and `Route.place`, says `refused` if the container has
-    refused it, and in any case `left`, once, when it is over.
+    refused it or `ended` if it has ended it with an error, and in any case `left`, once, when it is
+    over.
     """
 
     def __init__(self, table: AddressTable, turn: Any) -> None:
@@ -369,14 +370,20 @@ class LinkRoutes:
     def refused(self, link: Any, condition: str, description: str = "") -> None:
         """The container has refused a link; it is asked last for a while."""
         placed = self._placed.get(link)
-        if placed is None:
-            return
-        way = placed.way
-        way.refused += 1
-        self.refusals += 1
-        way.last_refusal = f"{condition}: {description}" if description else condition
-        way.last_refusal_at = self._turn.now
-        placed.lane.refused_at = self._turn.now
+        if placed is not None:
+            placed.way.refused += 1
+            self.refusals += 1
+            self.ended(link, condition, description)
+
+    def ended(self, link: Any, condition: str, description: str = "") -> None:
+        """The container has ended a link with an error, and is asked last for a while, too: whoever
+        had the link is about to attach again, and not there.
+        """
+        placed = self._placed.get(link)
+        if placed is not None:
+            placed.way.last_refusal = f"{condition}: {description}" if description else condition
+            placed.way.last_refusal_at = self._turn.now
+            placed.lane.refused_at = self._turn.now
 
     def left(self, link: Any) -> None:
         """A link is over that was forwarded; nothing happens where it was not."""

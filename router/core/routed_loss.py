@@ -85,6 +85,9 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
             give_up(forwarder, routed, farewell)
         return
     routed.is_lost = True
+    if link is not routed.peer and event is not None and not event.lost and event.error:
+        error = event.error
+        forwarder.link_routes.ended(routed.peer, str(error.condition), error.description or "")
     leave(forwarder, routed)
     farewell = _farewell(routed, link, event)
     link.session.connection.count_work(link.unsettled)

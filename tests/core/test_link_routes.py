@@ -250,6 +250,22 @@ def test_a_container_that_refused_is_asked_last_for_a_while() -> None:
     assert way.lanes[one.connection].links == 1
 
 
+def test_so_is_one_that_ended_a_link_with_an_error() -> None:
+    router = Routed(*both("q"))
+    router.container("q in", name="one")
+    router.container("q in", name="two")
+    client = router.client()
+    link = router.sender(client, "q")
+    assert router.to(link) == "one"
+    router.link_routes.ended(link, "amqp:resource-deleted")
+    router.link_routes.left(link)
+    assert [router.to(router.sender(client, "q")) for _ in range(2)] == ["two"] * 2
+    way: Way = router.added["q in"]
+    assert (way.refused, way.last_refusal) == (0, "amqp:resource-deleted")
+    router.link_routes.ended(link, "amqp:not-found")
+    assert way.last_refusal == "amqp:resource-deleted"
+
+
 def test_where_all_have_refused_one_of_them_is_asked_all_the_same() -> None:
     router = Routed(*both("q"))
     router.container("q in", name="one")

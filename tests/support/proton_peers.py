@@ -76,6 +76,10 @@ class ProtonPeers:
         assert connection.is_open, connection.condition
         return connection
 
+    def adopt(self, connection: ProtonConnection) -> None:
+        """Close this one, too, in the end."""
+        self._connections.append(connection)
+
     def all_lost(self) -> bool:
         """Whether no connection is left."""
         return all(connection.is_lost for connection in self._connections)

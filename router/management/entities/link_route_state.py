@@ -38,7 +38,7 @@ def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
 
 
 def _refused_s(state: LinkRouteState) -> int | None:
-    return int(state.now - state.way.last_refusal_at) if state.way.refused else None
+    return int(state.now - state.way.last_refusal_at) if state.way.last_refusal else None
 
 
 LINK_ROUTE_STATE: Final = (
@@ -72,7 +72,8 @@ LINK_ROUTE_STATE: Final = (
     _attribute(
         "lastRefusal",
         "string",
-        "What the container said that refused last; null where none has.",
+        "What the container said that refused a link last, or ended one with an error; null where "
+        "none has.",
         lambda s: s.way.last_refusal or None,
     ),
     _attribute("lastRefusalSeconds", "integer", "How long ago that was.", _refused_s),
