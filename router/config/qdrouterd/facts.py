@@ -204,7 +204,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
         {
             "name": _NAME,
             "module": Attribute(MODULES),
-            "enable": Attribute(),
+            "enable": Attribute(old="level"),
             "includeTimestamp": Attribute(
                 "boolean", fate="harmless", meaning="there always is a time", old="timestamp"
             ),

@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 Form = Literal["toml", "sections", "json"]
 
-_NOTHING: Final = re.compile(r"(?:[ \t\r\n\f\v]|#[^\n]*)*")
+_NOTHING: Final = re.compile(r"\s*")
+_COMMENT: Final = re.compile(r"^[^\S\n]*#[^\n]*", re.MULTILINE)
 _SECTION: Final = re.compile(r"[\w.-]+[ \t]*\{")
 # TOML begins no line with a brace, and no list of lists either. But `[["name"]]` is a header of it.
 _LIST: Final = re.compile(r'\[\s*(?:\[\s*(?:"(?:[^"\\\n]|\\.)*"\s*,|\])|\{|\]\s*$)')
@@ -23,6 +24,7 @@ _INSIDE: Final = re.compile(r"[\w-]+[ \t]*:|\}")
 
 def form_of(text: str, suffix: str = "") -> Form:
     """The syntax of a file by what is in it, or by its `suffix` (`.conf`)."""
+    text = _COMMENT.sub("", text)
     begin = _NOTHING.match(text)
     at = 0 if begin is None else begin.end()
     if _SECTION.match(text, at) or _INSIDE.match(text, at):

@@ -13,7 +13,6 @@ from router.config.qdrouterd.facts import ENTITIES
 from router.config.qdrouterd.table import Table
 
 _FACTS: Final = ENTITIES["log"].attributes
-_STREAMS: Final = ("stderr", "stdout", "syslog")
 _AS_OTHERS: Final = "default"
 
 
@@ -51,15 +50,16 @@ class LogSections:
         output = values.get("outputFile")
         if output is not None:
             line = table.line_of("outputFile")
-            if module == "DEFAULT" and output != "syslog":
-                self.file = "" if output in _STREAMS else output
+            if output in ("stdout", "syslog"):
+                text = "the log goes to standard error, which whoever runs the router keeps"
+                remark("missing", line, f"{path}.outputFile", text, output)
+            elif module != "DEFAULT":
+                text = "there is one log, and this module's lines are in it, with its name"
+                remark("missing", line, f"{path}.outputFile", text, output)
+            elif output != "stderr":
+                self.file = output
                 text = "`trioute-qdrouterd` writes the log there, `trioute run` to standard error"
                 remark("ignored", line, f"{path}.outputFile", text, output)
-            else:
-                text = "there is one log, and this module's lines are in it, with its name"
-                if output == "syslog":
-                    text = "the log goes to standard error, which whoever runs the router keeps"
-                remark("missing", line, f"{path}.outputFile", text, output)
         for key in ("includeTimestamp", "includeSource"):
             if key in values and values[key] != (key == "includeTimestamp"):
                 remark(

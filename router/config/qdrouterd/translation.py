@@ -38,6 +38,8 @@ _RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
     "maxSessionFrames": (1, 2**31 - 1, 2**31 - 1, 2**31 - 1),
     "linkCapacity": (1, 1_000_000, 250, 1_000_000),
 }
+# Names of ports, but for amqp, which our own file takes too.
+_SERVICES: Final = {"amqps": 5671}
 # What is run in place of what this router does not have yet, and what that means.
 _INSTEAD: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("router", "mode"): ("standalone", "this router works alone, and knows no other routers"),
@@ -66,6 +68,10 @@ def translate(document: Document, source: str) -> Translation:
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
     for section in document.sections:
+        if section.name == "policy" and "enableVhostPolicy" in section.given:
+            asked = section.given["enableVhostPolicy"].value
+            translator.asks_for_policy = str(asked).lower() in ("yes", "true", "on")
+    for section in document.sections:
         translator.section(section)
     translator.finish()
     return translator.made
@@ -80,6 +86,7 @@ class _Translator:
         self.said: set[tuple[str, str]] = set()
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
+        self.asks_for_policy = False
 
     def section(self, written: Section) -> None:
         name = _name(written.name)
@@ -130,7 +137,9 @@ class _Translator:
     def read(self, table: Table, entity: facts.Entity, ours: OurEntity | None) -> None:
         """The values of a section as Dispatch reads them, by the names that they have since."""
         old = {each.old: key for key, each in entity.attributes.items() if each.old}
-        known = dict.fromkeys([*entity.attributes, *(_fields(ours) if ours else ())])
+        # of the one table that logs are here, nothing is said in a section for one module
+        own = _fields(ours) if ours is not None and table.name != "log" else ()
+        known = dict.fromkeys([*entity.attributes, *own])
         for key, given in table.section.given.items():
             now, path = old.get(key, key), f"{format_path(table.place)}.{key}"
             value = given.value
@@ -141,7 +150,8 @@ class _Translator:
                 self.refused(given, path, refused, given.value)
                 continue
             if now != key:
-                self.remark("old", given.line, path, f"is called {now} since")
+                what = "is the contrary of" if (table.name, key) in INVERTED else "is called"
+                self.remark("old", given.line, path, f"{what} {now} since")
                 if now in table.section.given:
                     problem = f"stands beside {now}, of which it is the old name"
                     self.mistake(given.line, path, problem, "give one of the two")
@@ -169,7 +179,10 @@ class _Translator:
             for key, value in table.values.items():
                 self.without(table, key, value, entity.attributes[key])
         elif table.values:
-            self.remark(_sort(entity.fate), table.section.line, _shown_name(table), entity.meaning)
+            sort, text = _sort(entity.fate), entity.meaning
+            if table.name == "vhost" and self.asks_for_policy:
+                sort, text = "guard", "who may reach what by it is not checked"
+            self.remark(sort, table.section.line, _shown_name(table), text)
 
     def keep(self, table: Table, entity: facts.Entity | None, ours: OurEntity) -> None:
         """An entity that this router has: what it has of it, in its own words."""
@@ -192,7 +205,10 @@ class _Translator:
         if entity is not None:
             self.fill(table, entity, fields)
         if kept is not table:
+            # what an old entity said of the one that there is since
             kept.data = {**table.data, **kept.data}
+            kept.values = {**table.values, **kept.values}
+            kept.given = {**table.given, **kept.given}
         else:
             self.made.tables.append(table)
         self.place(kept, ours)
@@ -223,6 +239,8 @@ class _Translator:
             if right != value:
                 self.remark("changed", line, path, f"taken as {right}", value)
                 value = right
+        if key == "port":
+            value = _SERVICES.get(value, value)
         if key == "openProperties":
             value, nulls = _without_nulls(value)
             if nulls:

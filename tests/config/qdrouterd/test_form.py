@@ -17,6 +17,7 @@ from router.config.qdrouterd.form import Form, form_of
         ("}\n", "sections"),
         ('[\n  ["router", {"id": "A"}]\n]', "json"),
         ('# comment\n[["listener", {}]]', "json"),
+        ('[\n  # comment\n  ["listener", {}]\n]', "json"),
         ("[ ]\n", "json"),
         ('[ { "router": 1 } ]', "json"),
         ("[router]\n", "toml"),

@@ -104,7 +104,11 @@ def test_defaults_are_said_once() -> None:
             ["f:2: listener[0].multiTenant true: all tenants have the same addresses"],
         ),
         ("listener", ["multiTenant: no", "cost: 1", "requireSsl: no"], []),
-        ("listener", ["allowUnsecured: no"], ["f:2: listener[0].allowUnsecured: is called"]),
+        (
+            "listener",
+            ["allowUnsecured: no"],
+            ["f:2: listener[0].allowUnsecured: is the contrary of"],
+        ),
         (
             "listener",
             ["maxSessions: 0"],
@@ -199,6 +203,24 @@ def test_null_is_left_out_of_properties() -> None:
     made = one("listener", *lines)
     assert made.data["listener"][0]["openProperties"] == {"b": {"d": [1]}}
     assert said(made, "missing")[0].startswith("f:2: listener[0].openProperties: null is left out")
+
+
+def test_vhosts_count_where_policy_is_asked_for() -> None:
+    vhost = "vhost {\nhostname: h\n}\n"
+    for word, sort in {"yes": "guard", "no": "ignored"}.items():
+        made = translated(f"{vhost}policy {{\nenableVhostPolicy: {word}\n}}\n")
+        assert {each.sort for each in made.remarks if each.line == 1} == {sort}
+
+
+def test_a_port_by_name() -> None:
+    assert one("listener", "port: amqps").data["listener"][0]["port"] == 5671
+
+
+def test_nothing_of_our_log_is_taken_for_a_module() -> None:
+    made = one("log", "module: AGENT", "linesPerSecond: 5")
+    assert [str(mistake)[:40] for mistake in made.mistakes] == [
+        "f:3: log[0].linesPerSecond: is not a kno"
+    ]
 
 
 def test_entities_that_are_left_out_keep_their_number() -> None:

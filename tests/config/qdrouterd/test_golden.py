@@ -1,0 +1,51 @@
+"""Whole files of Dispatch's: what is said of them, and what they are converted to, word for word.
+
+`pytest tests/config/qdrouterd/test_golden.py --update-golden` writes the files anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from router.config.load import parse_configuration, read_text
+from router.config.qdrouterd.converting import format_converted
+from router.config.qdrouterd.form import form_of
+from router.config.qdrouterd.reading import NotMoved, parse_dispatch
+
+GOLDEN = Path(__file__).with_name("golden")
+FILES = sorted(file.name for file in GOLDEN.iterdir() if file.suffix in (".conf", ".json"))
+
+
+def report(name: str) -> str:
+    """What is said of a file as it stands; where that keeps it from starting, why."""
+    file = GOLDEN / name
+    text = read_text(file)
+    try:
+        moved = parse_dispatch(text, form_of(text, file.suffix), source=name, folder=GOLDEN)
+    except NotMoved as refused:
+        return "\n".join([*map(str, refused.mistakes), *refused.report.lines(), ""])
+    return "\n".join([moved.report.summary(), *moved.report.lines(), ""])
+
+
+def converted(name: str) -> str:
+    """What it is converted to, whatever it is about security, which is the same router."""
+    file = GOLDEN / name
+    text = read_text(file)
+    moved = parse_dispatch(
+        text, form_of(text, file.suffix), source=name, folder=GOLDEN, weaker_security=True
+    )
+    toml = format_converted(moved)
+    assert parse_configuration(toml, source=name, folder=GOLDEN) == moved.configuration
+    return toml
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_becomes_of_it(name: str, request: pytest.FixtureRequest) -> None:
+    for suffix, found in {"report": report(name), "toml": converted(name)}.items():
+        file = GOLDEN / f"{name}.{suffix}"
+        if request.config.getoption("--update-golden"):
+            file.write_text(found, encoding="utf-8")
+        assert file.exists(), f"{file.name} is not there; --update-golden writes it"
+        assert found == file.read_text(encoding="utf-8")
