@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+import attrs
 import click
 
 from router.cli.run import WEAKER_SECURITY
 from router.config.load import load_file
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import (
+    ENTITIES,
     AddressSettings,
     Configuration,
     ConnectorSettings,
@@ -19,7 +22,11 @@ from router.config.model import (
 from router.config.qdrouterd.reading import NotMoved
 from router.config.qdrouterd.report import FLAG
 from router.config.router_settings import RouterSettings
+from router.config.write import table_of
 from router.net.first_frames import find_too_long
+
+# with words of their own
+_SHOWN: Final = ("listener", "connector", "address")
 
 
 @click.command()
@@ -61,6 +68,10 @@ def format_summary(configuration: Configuration) -> Iterator[str]:
         yield f"connector  {connector.name}: {_connector(connector)}"
     for address in configuration.addresses:
         yield f"address    {_address(address)}"
+    for entity in ENTITIES:
+        if entity.repeated and entity.name not in _SHOWN:
+            for settings in getattr(configuration, entity.attribute):
+                yield f"{entity.name:10} {_anything(settings)}"
     if not configuration.listeners and not configuration.connectors:
         yield "           no listener and no connector: nothing can reach this router"
 
@@ -89,6 +100,13 @@ def _address(address: AddressSettings) -> str:
     if address.prefix is not None:
         return f"prefix {address.prefix}: {address.distribution}"
     return f"pattern {address.pattern}: {address.distribution}"
+
+
+def _anything(settings: attrs.AttrsInstance) -> str:
+    """What is said of an entity, but for its name where it has another."""
+    table = table_of(settings)
+    pairs = [f"{key} {value}" for key, value in table.items() if key != "name"]
+    return ", ".join(pairs) or str(table.get("name", ""))
 
 
 def _socket(host: str, port: int) -> str:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from router.cli.check import check, format_summary
+from router.config.link_routes import LinkRouteSettings
 from router.config.load import default_configuration, default_text
 from router.config.model import (
     AddressSettings,
@@ -15,6 +16,7 @@ from router.config.model import (
     ConnectorSettings,
     ListenerSettings,
 )
+from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 
 
@@ -93,6 +95,17 @@ def test_the_summary_of_other_things() -> None:
 def test_a_router_that_nothing_reaches_is_told_so() -> None:
     *_, last = format_summary(Configuration())
     assert last.strip() == "no listener and no connector: nothing can reach this router"
+
+
+def test_every_other_entity_is_summed_up_by_what_is_said_of_it() -> None:
+    configuration = Configuration(
+        link_routes=(LinkRouteSettings(prefix="a", direction="in", connection="c"),),
+        redirects=(RedirectSettings(prefix="b", to_network_host="h"),),
+    )
+    assert list(format_summary(configuration))[1:3] == [
+        "redirect   prefix b, toNetworkHost h",
+        "linkRoute  prefix a, direction in, connection c, distribution linkBalanced",
+    ]
 
 
 CONF = """\
