@@ -130,6 +130,10 @@ class Survey:
     def _sender(self, link: IncomingLink, producer: Producer) -> Reason | None:
         if link.credit and not link.drain:
             return self._frames(link)
+        if link.is_routed:
+            # it has what the other end has
+            other = link.terminus.other(link).owner
+            return (other and of_receiver(other)) or Reason.NO_CREDIT
         if has_too_much_unsettled(link) or producer.capacity == 0:
             return Reason.UNSETTLED
         if producer.address is None:

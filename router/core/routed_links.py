@@ -122,6 +122,7 @@ class RoutedLink(OwnLink):
         address.producers.append(producer)
         address.consumers.append(outgoing.owner)
         forwarder.routed.enter(self)
+        forwarder.table.enter_routed(address)
         remote = own.remote_attach
         told = forwarder.link_routes.told(peer, _address_of(peer, remote))
         answer = attrs.evolve(_readdressed(peer, remote, told), name=peer.name)
@@ -156,6 +157,7 @@ class RoutedLink(OwnLink):
     def _refuse(self, forwarder: Any, error: AmqpError) -> None:
         self.is_lost = True
         routed_loss.leave(forwarder, self)
+        routed_loss.done(forwarder, self)
         attaching.refuse(self.peer, error)
 
     # Flows.

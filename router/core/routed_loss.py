@@ -77,6 +77,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
             # the receiver has gone before it got all
             routed.ending = None
             _drop_waiting(forwarder, routed)
+            done(forwarder, routed)
         return
     if routed.address is None:
         # the container has not answered, and has nobody to answer any more
@@ -95,6 +96,14 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
         _sender_lost(forwarder, routed, link, farewell)
     else:
         _receiver_lost(forwarder, routed, link, event, farewell)
+        done(forwarder, routed)
+
+
+def done(forwarder: Any, routed: Any) -> None:
+    """Neither end counts anything any more."""
+    if routed.address is not None:
+        forwarder.outcomes.end_run()
+        forwarder.table.leave_routed(routed.address)
 
 
 def give_up(forwarder: Any, routed: Any, farewell: Farewell) -> None:
@@ -162,6 +171,7 @@ def end_if_done(forwarder: Any, routed: Any) -> None:
     _drop_waiting(forwarder, routed)
     _close_outgoing(link)
     _end(link, farewell)
+    done(forwarder, routed)
 
 
 def aborted(forwarder: Any, delivery: Any) -> None:

@@ -125,6 +125,8 @@ class AddressTable:
         # its own
         self.retired = Counters()
         self.kept: dict[str, Counters] = {}
+        # where the ends of routed links meet, each with its own
+        self.routed: dict[Address, None] = {}
         # where messages go whose address nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
 
@@ -413,6 +415,17 @@ class AddressTable:
             # how long it took what left it in this turn is known at the turn's end
             address.heir = heir
 
+    def enter_routed(self, address: Address) -> None:
+        """Where the ends of a routed link meet: nobody finds it, and what it counts is counted."""
+        self.routed[address] = None
+
+    def leave_routed(self, address: Address) -> None:
+        """A routed link is over, and has counted all; nothing happens where it has left before."""
+        if address in self.routed:
+            del self.routed[address]
+            self.retired.add(address.counters)
+            address.heir = self.retired
+
     def total(self) -> Counters:
         """What the router has counted so far, over all addresses."""
         total = Counters()
@@ -420,6 +433,6 @@ class AddressTable:
         total.add(self.nowhere.counters)
         for counters in self.kept.values():
             total.add(counters)
-        for address in self._in_use.values():
+        for address in (*self._in_use.values(), *self.routed):
             total.add(address.counters)
         return total

@@ -293,7 +293,17 @@ class LinkView:
     def capacity(self) -> int:
         """The most credit that a sender is given; what a receiver has given."""
         owner = self.link.owner
-        return int(self.link.credit if isinstance(owner, Consumer) else owner.capacity)
+        # what is granted by a link that is routed is what its other end has been granted
+        is_theirs = isinstance(owner, Consumer) or self.link.is_routed
+        return int(self.link.credit if is_theirs else owner.capacity)
+
+    @property
+    def peer(self) -> str | None:
+        """The identity of the link that it is joined to, where it is routed."""
+        if not self.link.is_routed:
+            return None
+        other = self.link.terminus.other(self.link)
+        return None if other is None else link_identity(other)
 
     @property
     def undelivered(self) -> int | None:

@@ -173,6 +173,7 @@ def read_in_steps(
     connection_labels.assign(observed.turn.now)
     table = observed.table
     survey = Survey(observed.forwarder)
+    routed = list(table.routed)
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
     other.add(table.nowhere)
@@ -197,6 +198,11 @@ def read_in_steps(
         if count % ADDRESSES_AT_ONCE == 0:
             yield
             survey = Survey(observed.forwarder)
+    for count, address in enumerate(routed, 1):
+        other.counters.add(address.counters)
+        other.waiting += len(address.waiting)
+        if count % ADDRESSES_AT_ONCE == 0:
+            yield
     yield from connections.read_in_steps()
     addresses = [*labelled.values(), other]
     total = Counters()

@@ -354,3 +354,38 @@ def test_shutting_down() -> None:
     parting.release_all(pair.router.forwarder, pair.client.connection)
     assert conditions(pair.to_container()) == [(True, LOST), End]
     assert is_tidy(pair)
+
+
+@pytest.mark.parametrize("by_client", [True, False])
+def test_what_was_counted_stays_when_a_link_is_over(by_client: bool) -> None:
+    pair = sending()
+    for number in range(3):
+        send(pair, number)
+    table = pair.router.table
+    assert len(table.routed) == 1
+    before = table.total()
+    assert (before.ingress, before.egress) == (3, 3)
+    if by_client:
+        pair.client >> Detach(0, closed=True)
+    else:
+        pair.from_container(Detach(0, closed=True))
+    assert len(table.routed) == 0
+    after = table.total()
+    assert (after.ingress, after.egress) == (3, 3)
+
+
+def test_what_left_late_is_counted_too() -> None:
+    pair = sending(credit=3)
+    pair.container.connection.outbox.congested = True
+    for number in range(3):
+        send(pair, number)
+    pair.client >> Detach(0, closed=True)
+    table = pair.router.table
+    assert (table.total().egress, len(table.routed)) == (0, 1)
+    pair.container.connection.outbox.congested = False
+    consumer = pair.router.forwarder.routed.addresses()
+    assert consumer == []
+    (address,) = table.routed
+    pair.router.forwarder.serve(address.consumers[0])
+    address.consumers[0].resuming.go_on(pair.router.forwarder, address.consumers[0])
+    assert (table.total().egress, len(table.routed)) == (3, 0)

@@ -238,3 +238,25 @@ def test_coordinators_are_chosen(proton: ProtonPeers, routing: RouterProcess) ->
     transaction(at_east)
     assert east.attached.count("$coordinator") == before + 1
     assert first.heard == ["declared"]
+
+
+def test_both_ends_are_told_of(proton: ProtonPeers, routing: RouterProcess) -> None:
+    broker(proton, routing, "east")
+    client = proton.connect(routing.url())
+    sender = client.sender("east/orders")
+    receiver = client.receiver("q/x", credit=5)
+    assert sender.outcome(Message(body="one")).outcome == "accepted"
+    tool = Tool(routing)
+    links = {each["linkName"]: each for each in tool.query("router.link")}
+    ends = [each for each in links.values() if each["owningAddr"] in ("M0east/orders", "M0q/x")]
+    assert len(ends) == 4
+    by_identity = {each["identity"]: each for each in ends}
+    for each in ends:
+        other = by_identity[each["peer"]]
+        assert (other["peer"], other["owningAddr"]) == (each["identity"], each["owningAddr"])
+        assert {each["linkDir"], other["linkDir"]} == {"in", "out"}
+        assert each["linkType"] == "endpoint"
+    assert links[receiver.link.name]["capacity"] == 5
+    keys = {each["key"]: each["containerCount"] for each in tool.query("router.address")}
+    assert (keys["Cq"], keys["Dq"], keys["Ceast"], keys["C$coordinator/east"]) == (1, 1, 1, 1)
+    tool.close()

@@ -35,7 +35,12 @@ LINK: Final = EntityType(
             "The key of its address; null for an anonymous sender.",
             lambda v: v.address_key,
         ),
-        Attribute("peer", "string", "Always null: no link is routed.", constant(None)),
+        Attribute(
+            "peer",
+            "string",
+            "Of a link that is routed, the identity of the one that it is joined to.",
+            lambda v: v.peer,
+        ),
         Attribute("connectionId", "string", "Its connection.", lambda v: str(v.pump.number)),
         *integers(
             (
