@@ -13,8 +13,8 @@ import click
 import trio
 
 from router.cli.asking import Place, ask, place_options
+from router.cli.ending import NotAll
 from router.cli.render import as_json
-from router.cli.traffic import NotAll
 from router.client import ManagementClient, RequestRefused
 from router.config.reload import Difference, FieldChange
 from router.config.shown import shown_lines

@@ -1,14 +1,11 @@
-"""What the commands share that ask a running router: its place, deadlines, errors, exit codes.
+"""What the commands share that ask a running router: its place, and how long an answer may take.
 
-Exit codes: 0 all is done, 1 the router said no, or what was asked is not so, 2 a wrong command
-line, 3 there is no connection or no answer, 130 and 143 ended by SIGINT or SIGTERM.
+They exit as `router.cli.ending` says: with 1 where the router said no, or what was asked is not so.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,10 +13,10 @@ from typing import Any, Final
 
 import attrs
 import click
-import trio
 
-from router.cli.traffic import EXIT_DONE, EXIT_NO_LINK, EXIT_NOT_ALL, EXIT_PIPE, NotAll, read_url
-from router.client import ClientError, ManagementClient, RequestRefused, Url, connect_management
+from router.cli.ending import until_ended
+from router.cli.traffic import read_url
+from router.client import ManagementClient, Url, connect_management
 from router.client.management import NODE, TIMEOUT_S
 
 BUS: Final = "TRIOUTE_BUS"
@@ -115,49 +112,11 @@ def ask(place: Place, work: Callable[[ManagementClient], Awaitable[None]]) -> No
 
     What was asked for and is not so, the work raises as NotAll, which may have no text.
     """
-    try:
-        code, complaint = trio.run(_ask, place, work)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # whoever read our output has enough; Python must not complain about it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_PIPE)
-    if complaint:
-        click.echo(f"trioute: {complaint}", err=True)
-    sys.exit(code)
 
+    async def asking() -> None:
+        async with connect_management(
+            place.url, node=place.node, timeout_s=place.timeout_s
+        ) as management:
+            await work(management)
 
-async def _ask(
-    place: Place, work: Callable[[ManagementClient], Awaitable[None]]
-) -> tuple[int, str]:
-    """Do the work until it ends or a signal comes; the exit code, and what is to be said of it."""
-    code, complaint = EXIT_DONE, ""
-    broken: BrokenPipeError | None = None
-    async with trio.open_nursery() as nursery:
-        signalled = await nursery.start(_watch_signals, nursery.cancel_scope)
-        try:
-            async with connect_management(
-                place.url, node=place.node, timeout_s=place.timeout_s
-            ) as management:
-                await work(management)
-        except ClientError as error:
-            code, complaint = EXIT_NO_LINK, str(error)
-        except (RequestRefused, NotAll) as error:
-            code, complaint = EXIT_NOT_ALL, str(error)
-        except BrokenPipeError as error:
-            broken = error
-        nursery.cancel_scope.cancel()
-    if broken is not None:
-        raise broken
-    return (128 + signalled[0], "") if signalled else (code, complaint)
-
-
-async def _watch_signals(whole: trio.CancelScope, task_status: trio.TaskStatus[list[int]]) -> None:
-    """End everything with the first SIGINT or SIGTERM, whose number is then told."""
-    signalled: list[int] = []
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        task_status.started(signalled)
-        async for number in signals:
-            signalled.append(number)
-            whole.cancel()
-            return
+    sys.exit(until_ended(asking))

@@ -13,10 +13,10 @@ import attrs
 import click
 
 from router.cli.asking import Place, ask, place_options
+from router.cli.ending import NotAll
 from router.cli.figures import number, text
 from router.cli.render import as_json
 from router.cli.tables import Cell, Head, lay_out
-from router.cli.traffic import NotAll
 from router.client import ManagementClient
 
 EXPLAIN: Final = "EXPLAIN"

@@ -11,9 +11,10 @@ import attrs
 import click
 import trio
 
+from router.cli.ending import NotAll
 from router.cli.render import body_octets, message_as_json
 from router.cli.tally import Tally
-from router.cli.traffic import NotAll, Report, read_url, run
+from router.cli.traffic import Report, read_url, run
 from router.client import Received, Receiver, Url, connect
 from router.client.stamp import find_sent_ns
 from router.errors import AmqpError

@@ -12,8 +12,9 @@ import trio
 
 from router.amqp.message import AmqpValue, BodySection, Data, Message
 from router.amqp.performatives import Header, Properties
+from router.cli.ending import NotAll
 from router.cli.tally import Tally
-from router.cli.traffic import NotAll, Report, read_url, run
+from router.cli.traffic import Report, read_url, run
 from router.client import Sender, Sending, Url, connect
 from router.client.stamp import Stamped
 

@@ -11,8 +11,9 @@ import click
 import pytest
 import trio
 
+from router.cli.ending import NotAll
 from router.cli.tally import Tally
-from router.cli.traffic import NotAll, Report, read_url, run
+from router.cli.traffic import Report, read_url, run
 from router.client import ConnectFailed, LinkLost, Url
 
 from support.commands import Command, run as run_command, screen
@@ -84,15 +85,6 @@ def test_a_signal_ends_the_work(
     assert run(work, tally, Report()) == code
     assert tidied
     assert capsys.readouterr().err == SUMMARY
-
-
-def test_a_mistake_of_our_own_is_not_hidden(tally: Tally) -> None:
-    async def work() -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ExceptionGroup) as group:
-        run(work, tally, Report())
-    assert isinstance(group.value.exceptions[0], ZeroDivisionError)
 
 
 @pytest.mark.parametrize("report", [Report(), Report(quiet=True), Report(live=False)])

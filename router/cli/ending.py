@@ -1,0 +1,84 @@
+"""How the commands end that talk to a router: exit codes, signals, and output that nobody reads.
+
+Exit codes: 0 all is done, 1 something is not as it was asked for, 2 a wrong command line, 3 there
+is no connection, link or answer (any more), 130 and 143 ended by SIGINT or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import click
+import trio
+
+from router.client import ClientError, RequestRefused
+from router.errors import TriouteError
+
+EXIT_DONE: Final = 0
+EXIT_NOT_ALL: Final = 1
+EXIT_NO_LINK: Final = 3
+EXIT_PIPE: Final = 128 + signal.SIGPIPE
+
+
+class NotAll(TriouteError):
+    """Less was done than was asked for, or what was asked is not so; the text says what, if
+    anything.
+    """
+
+
+def until_ended(
+    work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None = None
+) -> int:
+    """Do the work until it ends or a signal comes; returns the exit code.
+
+    What went wrong is one line on standard error. `beside` runs as long as the work does.
+    """
+    try:
+        code, complaint = trio.run(_until_ended, work, beside)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # whoever read our output has enough; Python must not complain about it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    if complaint:
+        click.echo(f"trioute: {complaint}", err=True)
+    return code
+
+
+async def _until_ended(
+    work: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]] | None
+) -> tuple[int, str]:
+    """The exit code, and what is to be said of it."""
+    code, complaint = EXIT_DONE, ""
+    broken: BrokenPipeError | None = None
+    async with trio.open_nursery() as nursery:
+        signalled = await nursery.start(_watch_signals, nursery.cancel_scope)
+        if beside is not None:
+            nursery.start_soon(beside)
+        try:
+            await work()
+        except (RequestRefused, NotAll) as error:
+            code, complaint = EXIT_NOT_ALL, str(error)
+        except ClientError as error:
+            code, complaint = EXIT_NO_LINK, str(error)
+        except BrokenPipeError as error:
+            broken = error
+        nursery.cancel_scope.cancel()
+    if broken is not None:
+        raise broken
+    return (128 + signalled[0], "") if signalled else (code, complaint)
+
+
+async def _watch_signals(whole: trio.CancelScope, task_status: trio.TaskStatus[list[int]]) -> None:
+    """End everything with the first SIGINT or SIGTERM, whose number is then told."""
+    signalled: list[int] = []
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started(signalled)
+        async for number in signals:
+            signalled.append(number)
+            whole.cancel()
+            return
