@@ -91,6 +91,7 @@ class Node(Changing):
         self.control = Control(self.exchange.forwarder)
         self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
+        self.exchange.auto_links = self.control.auto_links
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)

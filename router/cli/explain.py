@@ -137,6 +137,8 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if told.get("linkRoute"):
         yield "link route", _link_route(told["linkRoute"])
         return
+    for each in told.get("autoLinks") or ():
+        yield "auto-link ", _auto_link(each)
     yield "route", " > ".join(map(text, told["route"])) + f", cost {told['cost']}"
     if not told["allowed"]:
         return
@@ -166,6 +168,13 @@ def _link_route(route: Mapping[str, Any]) -> str:
         if each["chosen"]
     ]
     return "; ".join(words)
+
+
+def _auto_link(link: Mapping[str, Any]) -> str:
+    way = "from" if link["direction"] == "in" else "to"
+    where = text(link["containerId"] or link["connection"] or "no container")
+    words = f"{way} {text(link['externalAddress'])} at {where} is {link['operStatus']}"
+    return f"{words} ({text(link['lastError'])})" if link["lastError"] else words
 
 
 def _rule(told: Mapping[str, Any]) -> str:

@@ -333,6 +333,11 @@ NODES: Final = View(
     "This router works alone: it knows no other routers.",
 )
 
+
+def _container(entity: Entity) -> Any:
+    return entity.get("containerId") or entity.get("connection")
+
+
 AUTO_LINKS: Final = View(
     "auto-links",
     "Auto-links",
@@ -342,11 +347,18 @@ AUTO_LINKS: Final = View(
         _word("dir", "direction"),
         _word("phase", "phase"),
         _text("external address", "externalAddress", rank=2),
+        _text("container", "containerId", rank=3, made=_container),
         _word("link", "linkRef", rank=3),
-        _word("status", "operStatus"),
+        _word("status", "operStatus", alarming=lambda status: status != "active"),
+        _time("for", "statusSeconds", rank=4),
+        _count("links", "linkCount", rank=5),
+        _count("attempts", "attempts", rank=6),
+        _time("retry in", "retrySeconds", rank=3),
         _text("last error", "lastError"),
+        _time("ago", "lastErrorSeconds", rank=4),
     ),
     "There are no auto-links.",
+    order=lambda entity: (str(entity.get("address")), str(entity.get("direction"))),
 )
 
 LINK_ROUTES: Final = View(

@@ -15,7 +15,7 @@ import trio
 from router.amqp.constants import Condition
 from router.config.log_settings import with_levels
 from router.config.model import Configuration, Entity
-from router.config.reload import Applied, NotApplied
+from router.config.reload import Applied, NotApplied, key_of
 from router.errors import AmqpError
 from router.management import connection_link_routes
 from router.management.desired_state import asker, changeable_of, described
@@ -81,7 +81,14 @@ async def create(router: RouterView, request: Request) -> Answer:
         new = [each.entity for each in made if each.entity_type.entity is entity]
         configuration = _with(configuration, entity, (*_all(configuration, entity), *new))
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
-    applied = await _apply(router, request, configuration, what)
+    try:
+        applied = await _apply(router, request, configuration, what)
+    except Refused as refused:
+        if len(made) == 1 and _is_taken(changeable_of(router).configuration, made[0]):
+            # the words are Dispatch's, which programs compare
+            reason = f"Name conflicts with an existing entity: {refused.description}"
+            raise Refused(refused.status, reason) from None
+        raise
     is_many = isinstance(request.body, list)
     body = Listed(each.told() for each in made) if is_many else _now(router, made[0]).told()
     return Answer(body, CREATED, described("Created", applied))
@@ -197,6 +204,13 @@ def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
             continue
         given[str(name)] = value
     return given
+
+
+def _is_taken(configuration: Configuration, made: Found) -> bool:
+    """Whether another entity of its kind has the name of a new one."""
+    entity = made.entity_type.entity
+    assert entity is not None
+    return any(key_of(each) == key_of(made.entity) for each in _all(configuration, entity))
 
 
 def _configured(entity_type: EntityType, operation: str) -> Entity:

@@ -15,10 +15,12 @@ from router.management.entities.address import ADDRESS
 from router.management.entities.attributes import constant, identified
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
+    CONFIGURED_AUTO_LINK,
     CONFIGURED_LINK_ROUTE,
     CONFIGURED_REDIRECT,
     CONNECTOR,
     LISTENER,
+    configured_auto_links,
 )
 from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
@@ -69,6 +71,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (CONFIGURED_ADDRESS, lambda router: router.configuration.addresses),
     (CONFIGURED_REDIRECT, lambda router: router.configuration.redirects),
     (CONFIGURED_LINK_ROUTE, configured_link_routes),
+    (CONFIGURED_AUTO_LINK, configured_auto_links),
     (CONNECTION_LINK_ROUTE, scoped_link_routes),
     (POLICY, lambda router: (router,)),
     (LOG, logs),

@@ -20,6 +20,7 @@ from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
 from router.core.ties import served_by
 from router.engine.naming import link_identity
+from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
 from router.management.explain_routed import explain_routed
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
@@ -35,6 +36,8 @@ NO_SENDER: Final = {
     "reason": "no_sender",
     "text": "nobody has a link to send to the address by; who sends without an address may",
 }
+# where an auto-link may be missing
+_NOBODY_THERE: Final = frozenset((str(Reason.NO_CONSUMER), NO_SENDER["reason"]))
 NO_POLICY: Final = "no policy is configured: allowed"
 
 
@@ -106,6 +109,10 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
     if link_route is not None:
         return {**told, **explain_routed(router, link_route, question.address)}
     flow = _flow(Survey(router.observed.forwarder), question, address)
+    auto_links = auto_links_at(router, name, phase)
+    told["autoLinks"] = told_of(auto_links)
+    if any(each["reason"] in _NOBODY_THERE for each in flow["reasons"]):
+        flow["reasons"] += reasons_of(auto_links, sends=question.sends)
     return {**told, "allowed": True, "flows": not flow["reasons"], **flow}
 
 

@@ -20,6 +20,7 @@ from router.core.table import TREATMENT_NAMES, AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
+from router.engine.traffic import Traffic, traffic_of
 from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.changeable import Changeable
@@ -78,6 +79,10 @@ class Observed(Protocol):
     @property
     def forwarder(self) -> Any:
         """Its core."""
+
+    @property
+    def auto_links(self) -> Any:
+        """Who keeps auto-links attached; None where there are none."""
 
     @property
     def tallies(self) -> Any:
@@ -151,6 +156,18 @@ class RouterView:
                         setattr(total, f"told_{outcome}", told)
                 else:
                     total.egress -= link.deliveries
+        return total
+
+    @property
+    def of_containers(self) -> Traffic:
+        """What connections to containers have carried, those that are over as well."""
+        total = Traffic()
+        for tally in self.observed.tallies:
+            if tally.role == "route-container":
+                total.add(tally.past)
+        for pump in self.observed.pumps.values():
+            if pump.connection.settings.role == "route-container":
+                total.add(traffic_of(pump.connection))
         return total
 
     def close(self, view: ConnectionView, reason: AmqpError) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from router.metrics.rows.addresses import ADDRESSES
+from router.metrics.rows.auto_links import AUTO_LINKS
 from router.metrics.rows.by_connection import BY_CONNECTION
 from router.metrics.rows.connections import CONNECTIONS
 from router.metrics.rows.deliveries import DELIVERIES
@@ -22,6 +23,7 @@ METRICS: Final = (
     *ROUTER,
     *CONNECTIONS,
     *LINK_ROUTES,
+    *AUTO_LINKS,
     *DELIVERIES,
     *LATENCY,
     *MEMORY,

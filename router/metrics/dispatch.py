@@ -70,7 +70,13 @@ DISPATCH: Final = (
         lambda r: r.link_routes.configured,
         "sum(trioute_link_routes), with those that connections have asked for",
     ),
-    Compatible("qdr_auto_links_total", "gauge", "Auto-links: none, as there are none yet.", _none),
+    Compatible(
+        "qdr_auto_links_total",
+        "gauge",
+        "Auto-links that are configured.",
+        lambda r: r.auto_links.configured,
+        "sum(trioute_auto_links), with those that leave",
+    ),
     Compatible(
         "qdr_links_blocked_total",
         "gauge",

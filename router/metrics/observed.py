@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from router.control.auto_links import AutoLinks
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine.connection import Connection
@@ -101,6 +102,10 @@ class Observed(Protocol):
     @property
     def forwarder(self) -> Forwarder:
         """Its core."""
+
+    @property
+    def auto_links(self) -> AutoLinks | None:
+        """Who keeps auto-links attached."""
 
     @property
     def pumps(self) -> Mapping[int, Carried]:

@@ -20,6 +20,7 @@ from router.core.watch import is_blocked as is_blocked_long
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
+from router.metrics.auto_links import AutoLinkReading, read_auto_links
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
@@ -131,6 +132,7 @@ class Reading:
     suspended: int
     memory: dict[str, int]
     link_routes: LinkRouteReading
+    auto_links: AutoLinkReading
     now: float = 0.0
     # by name
     connectors: list[tuple[str, Connecting]] = attrs.Factory(list)
@@ -232,6 +234,7 @@ def read_in_steps(
         suspended=core.suspended.deliveries(),
         memory=_read_memory(observed, connections),
         link_routes=read_link_routes(core.link_routes),
+        auto_links=read_auto_links(observed.auto_links),
         held_up=connections.held_up,
         long_blocked=connections.long_blocked,
         now=observed.turn.now,

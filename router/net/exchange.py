@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import trio
@@ -182,6 +182,8 @@ class Exchange(Hub):
         # What else wants doing about as often as clocks are looked at, given the time. A task of
         # its own for each would cost more: what a waiting task is made of is made anew each time.
         self.chores: list[Callable[[float], None]] = []
+        # who keeps auto-links attached, for those who want to know how they fare
+        self.auto_links: Any = None
         # what looks at clocks of its own, in the turn in which they are looked at
         self.clocks: list[Callable[[float], None]] = []
         # who else hears of what rarely happens on connections, in the same turn

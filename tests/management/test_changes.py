@@ -186,6 +186,7 @@ async def test_what_collides_is_refused() -> None:
             ("listener", {"name": "first", "port": 0, "host": "::1"}, "is the name of listener[0]"),
             ("listener", {"name": "other", "port": port}, f"127.0.0.1:{port} (other)"),
             ("connector", {"name": "c", "port": 2}, "is the name of connector[0]"),
+            ("connector", {"name": "c", "port": 3}, "Name conflicts with an existing entity: "),
             ("router.config.address", {"prefix": "closest"}, "covers what address[0]"),
             ("router.config.address", {"prefix": "x", "name": "many"}, "is the name of address"),
             ("router.config.address", {}, "give a prefix or a pattern"),

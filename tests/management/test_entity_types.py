@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.encode import encode_value
+from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
@@ -42,6 +43,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         connectors=(ConnectorSettings(port=1),),
         addresses=(AddressSettings(prefix="multicast", distribution="multicast"),),
         redirects=(RedirectSettings(prefix="elsewhere", to_network_host="192.0.2.1"),),
+        auto_links=(AutoLinkSettings(address="queue", direction="in", container_id="c"),),
         link_routes=(LinkRouteSettings(prefix="far", direction="in", container_id="c"),),
     )
     seen = set()

@@ -221,6 +221,7 @@ class _Observed:
     own_pump: None = None
     shown: set[int] = attrs.Factory(set)
     unshown_past: Traffic = attrs.Factory(Traffic)
+    auto_links: None = None
 
 
 def reading_of(router: Router) -> Reading:

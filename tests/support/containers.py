@@ -11,6 +11,7 @@ By default it answers every begin, attach, detach and end at once. What it sends
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -32,11 +33,15 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Symbol
+from router.config.auto_links import AutoLinkSettings
+from router.config.model import Configuration
 from router.control.auto_links import AutoLinks
 from router.control.control import Control
 from router.core.auto_links import Plan
 from router.engine.connection import Connection
 from router.engine.states import SessionState
+from router.management.views import RouterView
+from router.net.endpoints import configured_auto_links
 
 from support.in_memory import Router
 from support.transcripts import On, read_frame, server_settings, wire
@@ -338,3 +343,18 @@ def plan(address: str = "q", *, receives: bool = False, **fields: Any) -> Plan:
     name = fields.pop("name", f"{'in' if receives else 'out'} {address}")
     node = fields.pop("external_address", address)
     return Plan(name, address, receives, node, **{**where, **fields})
+
+
+def view_of(router: ControlledRouter, *auto_links: AutoLinkSettings) -> RouterView:
+    """The router as management sees it, with these auto-links configured."""
+    router.configure(*configured_auto_links(auto_links))
+    observed: Any = SimpleNamespace(
+        table=router.table,
+        forwarder=router.forwarder,
+        auto_links=router.auto_links,
+        turn=router.turn,
+        pumps={},
+        own_pump=None,
+        tallies=[],
+    )
+    return RouterView("router", "host", Configuration(auto_links=auto_links), observed, 0.0)

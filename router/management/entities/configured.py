@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from router.config.reload import key_of
 from router.management.entities.attributes import identified
+from router.management.entities.auto_link_state import AUTO_LINK_STATE, read_phase, state_of
 from router.management.entities.connector_state import CONNECTOR_STATE
 from router.management.entities.link_route_state import LINK_ROUTE_STATE
 from router.management.schema import (
@@ -16,10 +17,12 @@ from router.management.schema import (
     Attribute,
     EntityType,
     Given,
+    Live,
     configured,
     settings_attributes,
     settings_of,
 )
+from router.management.views import RouterView
 
 OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
 KNOWN_BY_IT: Final = "the entity is known by it"
@@ -63,7 +66,7 @@ def _type(
         absent,
         OPERATIONS,
         entity,
-        tells_null=kind in ("router.config.address", "router.config.linkRoute"),
+        tells_null=of in ("address", "linkRoute", "autoLink"),
     )
 
 
@@ -121,3 +124,32 @@ CONFIGURED_LINK_ROUTE: Final = _type(
     _name,
     live=LINK_ROUTE_STATE,
 )
+
+
+def _with_phase(entity_type: EntityType) -> EntityType:
+    """An auto-link has a phase, whether one is configured or not."""
+    attributes = tuple(
+        attrs.evolve(each, read=read_phase) if each.name == "phase" else each
+        for each in entity_type.attributes
+    )
+    return attrs.evolve(entity_type, attributes=attributes)
+
+
+CONFIGURED_AUTO_LINK: Final = _with_phase(
+    _type(
+        "router.config.autoLink",
+        "A link that the router attaches to a container by itself.",
+        "autoLink",
+        _name,
+        _name,
+        live=AUTO_LINK_STATE,
+    )
+)
+
+
+def configured_auto_links(router: RouterView) -> Iterator[Live]:
+    """What is configured, with what has become of it."""
+    auto_links = router.observed.auto_links
+    for settings in router.configuration.auto_links:
+        plan = None if auto_links is None else auto_links.plans.get(settings.name)
+        yield Live(settings, plan and state_of(router, plan))

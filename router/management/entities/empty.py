@@ -25,13 +25,6 @@ EMPTY: Final = (
         *("id", "protocolVersion", "instance", "linkState", "nextHop", "validOrigins", "address"),
         *("routerLink", "cost", "lastTopoChange", "index"),
     ),
-    _none(
-        "router.config.autoLink",
-        "An auto-link: there are none.",
-        CONFIGURATION,
-        *("address", "direction", "phase", "containerId", "connection", "externalAddress"),
-        *("fallback", "linkRef", "operStatus", "lastError"),
-    ),
     _none("router.config.exchange", "An exchange: there are none.", CONFIGURATION),
     _none("router.config.binding", "A binding of one: there are none.", CONFIGURATION),
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),

@@ -130,7 +130,11 @@ ROUTER: Final = EntityType(
                     "Link routes that are configured.",
                     lambda r: len(r.configuration.link_routes),
                 ),
-                ("autoLinkCount", "Auto-links.", constant(0)),
+                (
+                    "autoLinkCount",
+                    "Auto-links that are configured.",
+                    lambda r: len(r.configuration.auto_links),
+                ),
                 ("connectionCount", "Connections.", lambda r: sum(1 for _ in r.connections())),
                 ("uptimeSeconds", "For how long the router has run.", lambda r: r.uptime_s),
                 (
@@ -150,8 +154,16 @@ ROUTER: Final = EntityType(
         *integers(
             (
                 ("deliveriesTransit", "Between other routers: none.", constant(0)),
-                ("deliveriesIngressRouteContainer", "From link routes: none.", constant(0)),
-                ("deliveriesEgressRouteContainer", "To link routes: none.", constant(0)),
+                (
+                    "deliveriesIngressRouteContainer",
+                    "From containers, by auto-links and link routes.",
+                    lambda r: r.of_containers.received_deliveries,
+                ),
+                (
+                    "deliveriesEgressRouteContainer",
+                    "To containers, by auto-links and link routes.",
+                    lambda r: r.of_containers.sent_deliveries,
+                ),
             )
         ),
     ),

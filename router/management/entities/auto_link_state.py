@@ -1,0 +1,137 @@
+"""What has become of an auto-link: its link, or why there is none and when it is tried again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import attrs
+
+from router.control.auto_links import AutoLinks, Line, Status
+from router.core.auto_links import Plan, phase_of
+from router.engine.naming import link_identity
+from router.management.schema import Attribute, Live, settings_of
+from router.management.views import RouterView
+
+
+@attrs.frozen
+class AutoLinkState:
+    """How an auto-link stands. `now` is on the clock that the engine goes by; the first of its
+    `lines` is the one that it stands for, and the last to fail is the one whose error is told.
+    """
+
+    plan: Plan
+    phase: int
+    lines: tuple[Line, ...]
+    now: float
+
+    @property
+    def status(self) -> Status:
+        """Dispatch's `operStatus`."""
+        return self.lines[0].status if self.lines else Status.INACTIVE
+
+    @property
+    def failed(self) -> Line | None:
+        """The line that failed last, if one did."""
+        failed = [line for line in self.lines if line.failed_at]
+        return max(failed, key=lambda line: line.failed_at, default=None)
+
+    @property
+    def error(self) -> str | None:
+        """Why, in the container's words, or at least by its condition."""
+        failed = self.failed
+        if failed is None:
+            return None
+        if failed.error is None:
+            return "the container detached the link, and did not say why"
+        return failed.error.description or str(failed.error.condition)
+
+    @property
+    def retry_s(self) -> int | None:
+        """In how many seconds the next one is tried again."""
+        due = [line.retry_at for line in self.lines if line.retry_at is not None]
+        return max(0, math.ceil(min(due) - self.now)) if due else None
+
+
+def state_of(router: RouterView, plan: Plan) -> AutoLinkState:
+    """How an auto-link stands now."""
+    auto_links: AutoLinks = router.observed.auto_links
+    lines = tuple(auto_links.lines_of(plan.name))
+    table = router.observed.table
+    return AutoLinkState(plan, phase_of(table, plan), lines, router.observed.turn.now)
+
+
+def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+    def read_state(entity: Any) -> Any:
+        state = entity.state if isinstance(entity, Live) else None
+        return None if state is None else read(state)
+
+    return Attribute(name, kind, meaning, read_state)
+
+
+def _link(state: AutoLinkState) -> str | None:
+    links = [line.link for line in state.lines if line.link is not None]
+    return link_identity(links[0]) if links else None
+
+
+def _condition(state: AutoLinkState) -> str | None:
+    failed = state.failed
+    return str(failed.error.condition) if failed is not None and failed.error else None
+
+
+AUTO_LINK_STATE: Final = (
+    _attribute("linkRef", "string", "The identity of its link; of several, of one of them.", _link),
+    _attribute(
+        "operStatus",
+        "string",
+        "How it stands: inactive (the container is not connected), attaching, active, or failed; "
+        "on several connections, on the one where it stands best. What goes because it is not "
+        "wanted any more is quiescing and then idle, and counted in metrics.",
+        lambda s: str(s.status),
+    ),
+    _attribute(
+        "statusSeconds",
+        "integer",
+        "For how long; null while the container is not connected.",
+        lambda s: int(s.now - s.lines[0].since) if s.lines else None,
+    ),
+    _attribute(
+        "lastError",
+        "string",
+        "Why it failed last on a connection that is there; it stays after a success.",
+        lambda s: s.error,
+    ),
+    _attribute("lastErrorCondition", "string", "The condition that was told.", _condition),
+    _attribute(
+        "lastErrorSeconds",
+        "integer",
+        "How long ago that was.",
+        lambda s: None if s.failed is None else int(s.now - s.failed.failed_at),
+    ),
+    _attribute("retrySeconds", "integer", "When it is tried again next.", lambda s: s.retry_s),
+    _attribute(
+        "attempts",
+        "integer",
+        "Attempts at it since it was last active for a while, the first one as well.",
+        lambda s: max((line.attempts for line in s.lines), default=0),
+    ),
+    _attribute(
+        "connectionCount",
+        "integer",
+        "Connections to its container.",
+        lambda s: len(s.lines),
+    ),
+    _attribute(
+        "linkCount",
+        "integer",
+        "Links that it has now, one on each connection as a rule.",
+        lambda s: sum(line.link is not None for line in s.lines),
+    ),
+)
+
+
+def read_phase(entity: Any) -> int | None:
+    """The phase that is configured, or the one that it has without."""
+    phase: int | None = settings_of(entity).phase
+    state = entity.state if isinstance(entity, Live) else None
+    return state.phase if phase is None and state is not None else phase

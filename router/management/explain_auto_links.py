@@ -1,0 +1,68 @@
+"""EXPLAIN: which auto-links feed an address or take from it, and why they do not."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.control.auto_links import Status
+from router.core.address import FALLBACK
+from router.core.table import address_name
+from router.management.entities.auto_link_state import AutoLinkState, state_of
+from router.management.views import RouterView
+
+# Of how many it is told, each on its own.
+MOST_TOLD: Final = 100
+
+
+def auto_links_at(router: RouterView, name: str, phase: int) -> list[AutoLinkState]:
+    """Those that are at a phase of an address, or will be, once they are attached."""
+    auto_links = router.observed.auto_links
+    if auto_links is None:
+        return []
+    states = (
+        state_of(router, plan)
+        for plan in auto_links.plans.values()
+        if address_name(plan.address) == name
+    )
+    return [each for each in states if phase in (each.phase, FALLBACK)]
+
+
+def told_of(states: list[AutoLinkState]) -> list[dict[str, Any]]:
+    """What is told of them."""
+    return [
+        {
+            "name": each.plan.name,
+            "direction": "in" if each.plan.receives else "out",
+            "phase": each.phase,
+            "containerId": each.plan.container_id,
+            "connection": each.plan.connection,
+            "externalAddress": each.plan.external_address,
+            "fallback": each.plan.is_fallback,
+            "operStatus": str(each.status),
+            "lastError": each.error,
+            "retrySeconds": each.retry_s,
+        }
+        for each in states[:MOST_TOLD]
+    ]
+
+
+def reasons_of(states: list[AutoLinkState], *, sends: bool) -> list[dict[str, str]]:
+    """Why those are not there that would receive what is sent, or send what is received."""
+    return [
+        {"reason": f"auto_link_{each.status}", "text": _why(each)}
+        for each in states[:MOST_TOLD]
+        if each.plan.receives != sends and each.status is not Status.ACTIVE
+    ]
+
+
+def _why(state: AutoLinkState) -> str:
+    plan = state.plan
+    where = plan.container_id or plan.connection
+    if where is None:
+        return f"the auto-link {plan.name} names no container"
+    if state.status is Status.INACTIVE:
+        return f"the auto-link {plan.name} waits for the container {where} to be connected"
+    if state.status is Status.ATTACHING:
+        return f"the auto-link {plan.name} waits for the answer of the container {where}"
+    retry = "" if state.retry_s is None else f"; it is tried again in {state.retry_s} s"
+    return f"the auto-link {plan.name} failed at the container {where}: {state.error}{retry}"

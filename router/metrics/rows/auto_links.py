@@ -1,0 +1,34 @@
+"""Of auto-links, which the router attaches to containers by itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.metrics.metric import Metric, one
+
+AUTO_LINKS: Final = (
+    Metric(
+        "trioute_auto_links",
+        "gauge",
+        "Auto-links by status: inactive while their container is not connected; on several "
+        "connections, the best status counts. Those that go because they are not wanted any more "
+        "are quiescing, and then idle.",
+        ("status",),
+        lambda r: (((status,), count) for status, count in r.auto_links.by_status.items()),
+    ),
+    Metric(
+        "trioute_auto_link_attempts_total",
+        "counter",
+        "Attempts to attach auto-links.",
+        (),
+        one(lambda r: r.auto_links.attempts),
+    ),
+    Metric(
+        "trioute_auto_link_failures_total",
+        "counter",
+        "Auto-links that were refused, detached, or not answered; not those that were lost with "
+        "their connection.",
+        (),
+        one(lambda r: r.auto_links.failures),
+    ),
+)
