@@ -1,6 +1,7 @@
 # The compiled twins of octets.py: inline, bounds checked before memory is touched.
 # Everything below router/ that reads or writes raw memory does it through these.
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy, memmove
 
 
@@ -64,4 +65,21 @@ cdef inline int copy(unsigned char[::1] target, Py_ssize_t at, const unsigned ch
     outside(source.shape[0], start, count)
     if count:
         memcpy(&target[at], &source[start], count)
+    return 0
+
+
+cdef inline bytes take_bytes(const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count):
+    outside(source.shape[0], start, count)
+    if count == 0:
+        return b""
+    return PyBytes_FromStringAndSize(<const char*>&source[start], count)
+
+
+cdef inline int put_bytes(unsigned char[::1] target, Py_ssize_t at, bytes source) except -1:
+    if source is None:
+        raise TypeError("octets are wanted, not None")
+    cdef Py_ssize_t count = PyBytes_GET_SIZE(source)
+    outside(target.shape[0], at, count)
+    if count:
+        memcpy(&target[at], PyBytes_AS_STRING(source), count)
     return 0

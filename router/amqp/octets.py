@@ -69,6 +69,18 @@ def copy(target: View, at: int, source: View, start: int, count: int) -> None:
     target[at : at + count] = source[start : start + count]
 
 
+def take_bytes(source: View, start: int, count: int) -> bytes:
+    """The `count` octets of `source` from `start` on, as an object of their own."""
+    _check(source, start, count)
+    return bytes(source[start : start + count])
+
+
+def put_bytes(target: View, at: int, source: bytes) -> None:
+    """Copy all of `source` to `target[at]` on."""
+    _check(target, at, len(source))
+    target[at : at + len(source)] = source
+
+
 def _check(view: View, at: int, count: int) -> None:
     if at < 0 or count < 0 or at + count > len(view):
         raise IndexError(f"{count} octets at {at} are outside of {len(view)}")

@@ -147,7 +147,7 @@ def write_transfer(
             at += 6
         else:
             octets.write_u16(output.octets, at, 0xA000 | len(tag))
-            octets.copy(output.octets, at + 2, tag, 0, len(tag))
+            octets.put_bytes(output.octets, at + 2, tag)
             at += 2 + len(tag)
         at = _put_uint(output, at, message_format)
     else:

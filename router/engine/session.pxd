@@ -1,5 +1,5 @@
 cimport cython
-from router.amqp cimport codes
+from router.amqp cimport codes, octets
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_transfer

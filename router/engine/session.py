@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import codes
+from router.amqp import codes, octets
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_transfer
@@ -156,7 +156,9 @@ class Session:
         if (link.settles_second or frame.is_unusual) and not rare_transfers.begin(delivery, frame):
             return None
         if frame.more or link.terminus is not None:
-            delivery.incoming_tag = bytes(memoryview(frame.octets)[frame.tag_at : frame.tag_end])
+            delivery.incoming_tag = octets.take_bytes(
+                frame.octets, frame.tag_at, frame.tag_end - frame.tag_at
+            )
         if frame.settled:
             delivery.settled = True
         else:

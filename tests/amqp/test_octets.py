@@ -40,6 +40,8 @@ DOOR = {
         def write_u32(target, at, value): octets.write_u32(target, at, value)
         def write_u64(target, at, value): octets.write_u64(target, at, value)
         def copy(target, at, source, start, count): octets.copy(target, at, source, start, count)
+        def take_bytes(source, start, count): return octets.take_bytes(source, start, count)
+        def put_bytes(target, at, source): octets.put_bytes(target, at, source)
         """,
     "router/amqp/door.pxd": """
         from router.amqp cimport octets
@@ -52,6 +54,8 @@ DOOR = {
         cpdef write_u64(unsigned char[::1] target, Py_ssize_t at, unsigned long long value)
         cpdef copy(unsigned char[::1] target, Py_ssize_t at,
                    const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count)
+        cpdef take_bytes(const unsigned char[::1] source, Py_ssize_t start, Py_ssize_t count)
+        cpdef put_bytes(unsigned char[::1] target, Py_ssize_t at, bytes source)
         """,
 }
 
@@ -159,3 +163,27 @@ def test_a_copy_stays_inside_of_both(door: Any, at: int, start: int, count: int)
 
 def test_nothing_can_be_copied_from_and_to_nothing(door: Any) -> None:
     door.copy(memoryview(bytearray(0)), 0, b"", 0, 0)
+
+
+@pytest.mark.parametrize("start", [-1, 0, 2, 5, 6])
+@pytest.mark.parametrize("count", [-1, 0, 1, 3, 5, 6, 2**62])
+def test_what_is_taken_out_lies_inside(door: Any, start: int, count: int) -> None:
+    source = b"abcde"
+    if start >= 0 and count >= 0 and start + count <= 5:
+        assert door.take_bytes(source, start, count) == source[start : start + count]
+    else:
+        with pytest.raises(IndexError):
+            door.take_bytes(source, start, count)
+
+
+@pytest.mark.parametrize("at", [-1, 0, 3, 6, 7])
+@pytest.mark.parametrize("source", [b"", b"a", b"abc", b"abcdef", b"abcdefg"])
+def test_what_is_put_in_lies_inside(door: Any, at: int, source: bytes) -> None:
+    target, expected = bytearray(6), bytearray(6)
+    if at >= 0 and at + len(source) <= 6:
+        door.put_bytes(memoryview(target), at, source)
+        expected[at : at + len(source)] = source
+    else:
+        with pytest.raises(IndexError):
+            door.put_bytes(memoryview(target), at, source)
+    assert target == expected
