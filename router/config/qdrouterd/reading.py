@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import attrs
 
 from router.config.building import build
 from router.config.checks import Check
-from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath
+from router.config.mistakes import InvalidConfiguration, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
 from router.config.qdrouterd.document import Document
 from router.config.qdrouterd.form import Form
@@ -17,6 +19,8 @@ from router.config.qdrouterd.json_form import read_json
 from router.config.qdrouterd.report import Report
 from router.config.qdrouterd.sections import read_sections
 from router.config.qdrouterd.translation import Translation, translate
+
+_NUMBERED: Final = re.compile(r"\b([a-zA-Z]{1,20})\[(\d{1,9})\]")
 
 
 class NotMoved(InvalidConfiguration):
@@ -60,11 +64,23 @@ def parse_dispatch(
     mistakes = [
         *made.mistakes,
         *report.refusals(),
-        *built.mistakes(made.data, made.lines, source, lambda path: _place(path, made)),
+        *(
+            attrs.evolve(
+                mistake, problem=_NUMBERED.sub(lambda found: _there(found, made), mistake.problem)
+            )
+            for mistake in built.mistakes(
+                made.data, made.lines, source, lambda path: _place(path, made)
+            )
+        ),
     ]
     if mistakes:
         raise NotMoved(sorted(mistakes, key=lambda mistake: mistake.line), report)
     return Moved(built.configuration, report, made, document)
+
+
+def _there(numbered: re.Match[str], made: Translation) -> str:
+    """The same, by its number in Dispatch's file."""
+    return format_path(_place((numbered[1], int(numbered[2])), made))
 
 
 def _place(path: DataPath, made: Translation) -> DataPath:

@@ -40,6 +40,12 @@ _RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
 }
 # Names of ports, but for amqp, which our own file takes too.
 _SERVICES: Final = {"amqps": 5671}
+# The roles that no router of a mode may have an endpoint of, in Dispatch as here.
+_NOWHERE: Final = {
+    ("standalone", "inter-router"),
+    ("standalone", "edge"),
+    ("edge", "inter-router"),
+}
 # What is run in place of what this router does not have yet, and what that means.
 _INSTEAD: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("router", "mode"): ("standalone", "this router works alone, and knows no other routers"),
@@ -68,6 +74,8 @@ def translate(document: Document, source: str) -> Translation:
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
     for section in document.sections:
+        if section.name == "router" and "mode" in section.given:
+            translator.mode = str(section.given["mode"].value)
         if section.name == "policy" and "enableVhostPolicy" in section.given:
             asked = section.given["enableVhostPolicy"].value
             translator.asks_for_policy = str(asked).lower() in ("yes", "true", "on")
@@ -87,6 +95,7 @@ class _Translator:
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
         self.asks_for_policy = False
+        self.mode = "standalone"
 
     def section(self, written: Section) -> None:
         name = _name(written.name)
@@ -189,6 +198,9 @@ class _Translator:
         kept = self.single.get(table.name, table)
         fields = _fields(ours)
         if table.name in ("listener", "connector"):
+            if (self.mode, table.values.get("role")) in _NOWHERE:
+                problem = f"is not for a router whose mode is {self.mode}"
+                self.mistake(table.line_of("role"), _path(table, "role"), problem)
             fit_endpoint(table, fields, self.remark)
             if table.left_out:
                 return

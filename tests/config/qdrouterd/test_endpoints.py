@@ -12,12 +12,13 @@ from router.config.qdrouterd.translation import translate
 
 def endpoint(name: str, *lines: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
     """Return the one table that is made of a section, if any, and what is said of it."""
-    made = translate(read_sections("\n".join([f"{name} {{", *lines, "}"]), "f"), "f")
+    text = "\n".join([f"{name} {{", *lines, "}", "router {", "mode: interior", "}"])
+    made = translate(read_sections(text, "f"), "f")
     assert made.mistakes == []
     remarks: list[tuple[str, str]] = [
         (each.sort, each.path.partition(".")[2])
         for each in made.remarks
-        if each.sort not in ("default", "old")
+        if each.sort not in ("default", "old") and each.path != "router.mode"
     ]
     return next(iter(made.data.get(name, [])), None), remarks
 

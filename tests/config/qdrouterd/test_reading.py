@@ -63,15 +63,16 @@ def test_an_empty_file_is_a_router() -> None:
 
 
 def test_mistakes_have_the_place_in_the_file() -> None:
-    text = "listener {\nrole: edge\n}\nlistener {\nport: 5672\n}\nlistener {\nport: 5672\n}\n"
+    mode, edge = "router {\nmode: interior\n}\n", "listener {\nrole: edge\n}\n"
+    text = f"{mode}{edge}listener {{\n}}\nlistener {{\nport: 5672\n}}\n"
     with pytest.raises(NotMoved) as refused:
         moved(text)
     (mistake,) = refused.value.mistakes
     assert str(mistake) == (
-        "f:8: listener[2].port: 5672 is taken: listener[0] listens on 0.0.0.0:5672 too; "
+        "f:10: listener[2].port: 5672 is taken: listener[1] listens on 0.0.0.0:5672 too; "
         "give another port or another host"
     )
-    assert [remark.line for remark in refused.value.report.of("missing")] == [2]
+    assert [remark.line for remark in refused.value.report.of("missing")] == [2, 5]
 
 
 def test_less_security_has_to_be_asked_for() -> None:
