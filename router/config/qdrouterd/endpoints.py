@@ -29,10 +29,13 @@ def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -
     if table.name == "listener":
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
             table.data["host"] = table.values["host"] = "::"
+        if "httpRootDir" in table.values:
+            # who serves files speaks HTTP, whether that is said or not
+            table.values["http"] = True
         if table.values.get("http"):
             _fit_http(table, remark)
         else:
-            for key in ("metrics", "healthz", "websockets", "httpRootDir"):
+            for key in ("metrics", "healthz", "websockets"):
                 table.values.pop(key, None)
             _fit_authentication(table, fields, remark)
     else:

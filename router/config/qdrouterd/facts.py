@@ -171,9 +171,7 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "requireSsl": Attribute(
                 "boolean", False, "guard", "connections that are not encrypted are let in"
             ),
-            "trustedCertsFile": Attribute(
-                fate="guard", meaning="nobody's certificate is looked at", old="trustedCerts"
-            ),
+            "trustedCertsFile": Attribute(old="trustedCerts", vain=True),
             "initialHandshakeTimeoutSeconds": Attribute("integer", 0),
             "multiTenant": Attribute(
                 "boolean", False, "guard", "all tenants have the same addresses, and meet there"

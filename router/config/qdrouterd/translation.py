@@ -207,7 +207,7 @@ class _Translator:
         for key, value in table.values.items():
             attribute = entity.attributes.get(key) if entity is not None else None
             if attribute is not None and attribute.vain:
-                text = "had no effect in Dispatch either; here it would have one, and is left out"
+                text = "had no effect in Dispatch, and has none here"
                 self.remark("ignored", table.line_of(key), _path(table, key), text, value)
             elif key not in fields:
                 assert attribute is not None

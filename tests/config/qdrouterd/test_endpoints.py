@@ -72,7 +72,7 @@ def test_nobody_is_let_in_by_mistake(lines: list[str]) -> None:
     assert table["authenticatePeer"] is False
 
 
-@pytest.mark.parametrize("key", ["sslProfile", "saslPlugin", "policyVhost", "trustedCertsFile"])
+@pytest.mark.parametrize("key", ["sslProfile", "saslPlugin", "policyVhost"])
 def test_what_keeps_a_listener_secure_is_guarded(key: str) -> None:
     assert endpoint("listener", f"{key}: x")[1] == [("guard", key)]
 
@@ -98,6 +98,13 @@ def test_http_keeps_what_it_has() -> None:
     assert found == [
         ("ignored", "linkCapacity"), ("missing", "httpRootDir"), ("guard", "sslProfile"),
     ]  # fmt: skip
+
+
+def test_files_are_served_by_http_alone() -> None:
+    table, found = endpoint("listener", "port: 8080", "httpRoot: /x")
+    assert table is not None
+    assert table["http"] is True
+    assert ("missing", "httpRootDir") in found
 
 
 def test_http_that_would_serve_nothing() -> None:

@@ -96,7 +96,7 @@ def test_defaults_are_said_once() -> None:
         (
             "connector",
             ["allowRedirect: yes"],
-            ["f:2: connector[0].allowRedirect true: had no effect in Dispatch either"],
+            ["f:2: connector[0].allowRedirect true: had no effect in Dispatch, and has none"],
         ),
         (
             "listener",
