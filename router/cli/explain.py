@@ -133,10 +133,10 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for listener in told["listeners"]:
         verdict = "lets the user in" if listener["admits"] else "does not let the user in"
         yield "listener", f"{text(listener['name'])} {verdict}: {text(listener['text'])}"
-    yield "address", _rule(told)
     if told.get("linkRoute"):
-        yield "link route", _link_route(told["linkRoute"])
+        yield "forwarded", _link_route(told["linkRoute"])
         return
+    yield "address", _rule(told)
     for each in told.get("autoLinks") or ():
         yield "auto-link ", _auto_link(each)
     yield "route", " > ".join(map(text, told["route"])) + f", cost {told['cost']}"
@@ -161,7 +161,7 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _link_route(route: Mapping[str, Any]) -> str:
     way = "that clients send on" if route["direction"] == "in" else "that clients receive on"
-    words = [f"links {way} are forwarded, by {text(route['pattern'])}"]
+    words = [f"links {way}, by the link route of {text(route['pattern'])}"]
     words += [
         f"the next one to {text(each['container'])} as {text(each['address'])}"
         for each in route["containers"]

@@ -20,6 +20,8 @@ from router.management.requests import BAD_REQUEST, Refused
 from router.management.schema import Attribute, EntityType, long_name, wire_kind
 
 _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+# As in Dispatch, a number is no address of anything.
+_TEXT_ALONE: Final = ("prefix", "pattern")
 # No number that is allowed anywhere has more digits.
 _LONGEST_NUMBER: Final = 20
 
@@ -125,6 +127,8 @@ def _converted(field: attrs.Attribute[Any], value: Any) -> Any:
     if kind == "string":
         if "tuple" in str(field.type):
             return value.replace(",", " ").split() if isinstance(value, str) else value
+        if field.name in _TEXT_ALONE:
+            return value
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value) if abs(value) < 10**_LONGEST_NUMBER else value
     return value

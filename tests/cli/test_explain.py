@@ -102,3 +102,33 @@ def test_the_router_says_no(router_process: RouterProcess) -> None:
     ended = invoke("explain", "-b", router_process.url(), "@host", "send", "/")
     assert ended.code == 1
     assert ended.errors.startswith("trioute: 400 address is a text")
+
+
+def test_where_links_are_forwarded(start_router: StartRouter) -> None:
+    routes = """
+[[linkRoute]]
+prefix = "far"
+direction = "in"
+connection = "brokers"
+addExternalPrefix = "site."
+
+[[listener]]
+port = 0
+name = "brokers"
+role = "route-container"
+
+[[address]]"""
+    router = start_router(PLAIN.replace("\n[[address]]", routes, 1))
+    ended = explained(router, "anonymous", "send", "far/q")
+    assert ended.code == 1
+    assert ended.lines[0] == "anybody may not send to far/q."
+    assert "(no_container)" in " ".join(ended.lines[1:3])
+    with Command("receive", router.url("x", listener=1), "--count", "1", "-q"):
+        while (ended := explained(router, "anonymous", "send", "far/q")).code:
+            pass
+    assert ended.lines[1] == "Messages flow."
+    (line,) = (line for line in ended.lines if line.startswith("forwarded"))
+    assert line.startswith("forwarded links that clients send on, by the link route of far/#;")
+    head, row = ended.lines[ended.lines.index("Containers") + 1 :]
+    assert head.split()[:3] == ["conn", "container", "address"]
+    assert "site.far/q" in row

@@ -14,6 +14,7 @@ from router.config.router_settings import RouterSettings
 from router.config.secret import Secret
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
+    CONFIGURED_LINK_ROUTE,
     CONFIGURED_REDIRECT,
     CONNECTOR,
     LISTENER,
@@ -114,6 +115,8 @@ def test_new_settings_are_made_of_what_tools_send(
         (LISTENER, {"idleTimeoutSeconds": float("inf")}, "idleTimeoutSeconds: "),
         (CONNECTOR, {"saslPassword": "file:secret"}, "saslPassword: give the path"),
         (CONNECTOR, {"saslPassword": ["hidden"]}, "saslPassword: a secret is not allowed"),
+        (CONFIGURED_ADDRESS, {"pattern": 666}, "pattern: 666 is not allowed"),
+        (CONFIGURED_LINK_ROUTE, {"prefix": 666, "direction": "in"}, "prefix: 666 is not allowed"),
         (ROUTER, {"uptimeSeconds": 1}, "uptimeSeconds cannot be given: the router tells it"),
     ],
 )
