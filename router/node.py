@@ -27,6 +27,7 @@ from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
 from router.net.endpoints import (
     configured_auto_links,
+    configured_exchanges,
     configured_link_routes,
     configured_redirects,
     configured_rules,
@@ -88,6 +89,7 @@ class Node(Changing):
         traces.log = self.journal.log_frame
         traces.log_all(self.journal.logs_frames())
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
+        self.exchange.forwarder.exchanges.configure(*configured_exchanges(configuration))
         self.control = Control(self.exchange.forwarder)
         self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))

@@ -21,6 +21,7 @@ from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
 from router.net.endpoints import (
     configured_auto_links,
+    configured_exchanges,
     configured_link_routes,
     configured_redirects,
     configured_rules,
@@ -50,6 +51,9 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
     entities = {entity for entity, _ in changed}
     if "address" in entities or ("router", "defaultDistribution") in changed:
         _change_rules(running, wanted)
+        running.exchange.forwarder.exchanges.resolve()
+    if entities & {"exchange", "binding"}:
+        running.exchange.forwarder.exchanges.configure(*configured_exchanges(wanted))
     if "redirect" in entities:
         _set_redirects(running, wanted)
     if "linkRoute" in entities:

@@ -24,6 +24,7 @@ PRIORITY = 4
 HIGHEST_PRIORITY = 9
 # fields of the properties, by their number
 TO = 2
+SUBJECT = 3
 ABSOLUTE_EXPIRY_TIME = 8
 
 UBYTE = 0x50
@@ -132,10 +133,19 @@ def take_section(cursor: Cursor) -> int:
 
 def find_to(view: Any, start: int, end: int) -> str | None:
     """The properties' `to` in `view[start:end]`, or None when it has no such string."""
+    return _find_text(view, start, end, TO)
+
+
+def find_subject(view: Any, start: int, end: int) -> str | None:
+    """The properties' subject in `view[start:end]`, or None when it has no such string."""
+    return _find_text(view, start, end, SUBJECT)
+
+
+def _find_text(view: Any, start: int, end: int, number: int) -> str | None:
     cursor = Cursor()
     try:
         cursor.move(view, start, end)
-        if not _enter_properties(cursor, TO):
+        if not _enter_properties(cursor, number):
             return None
         if not cursor.take_string():
             return None

@@ -384,6 +384,23 @@ LINK_ROUTES: Final = View(
     counters=(("forwarded/s", "linksForwarded"),),
 )
 
+EXCHANGES: Final = View(
+    "exchanges",
+    "Exchanges",
+    "router.config.exchange",
+    (
+        _text("name", "name", rank=0),
+        _text("address", "address", rank=0),
+        _count("bindings", "bindingCount"),
+        _count("in", "receivedCount"),
+        _count("forwarded", "forwardedCount"),
+        _count("dropped", "droppedCount", alarming=_some),
+        _count("diverted", "divertedCount", rank=3),
+    ),
+    "There are no exchanges.",
+    counters=(("in/s", "receivedCount"), ("dropped/s", "droppedCount")),
+)
+
 VHOSTS: Final = View(
     "vhosts",
     "Vhosts",
@@ -421,21 +438,7 @@ POLICY: Final = View(
     is_sheet=True,
 )
 
-VIEWS: Final = {
-    view.name: view
-    for view in (
-        GENERAL,
-        CONNECTIONS,
-        CONNECTORS,
-        LINKS,
-        NODES,
-        EDGES,
-        ADDRESSES,
-        MEMORY,
-        AUTO_LINKS,
-        LINK_ROUTES,
-        VHOSTS,
-        POLICY,
-    )
-}
+_BASIC: Final = (GENERAL, CONNECTIONS, CONNECTORS, LINKS, NODES, EDGES, ADDRESSES, MEMORY)
+_CONFIGURED: Final = (AUTO_LINKS, LINK_ROUTES, EXCHANGES, VHOSTS, POLICY)
+VIEWS: Final = {view.name: view for view in (*_BASIC, *_CONFIGURED)}
 """All that are made of entities; logs are told in another way."""

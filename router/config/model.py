@@ -33,6 +33,7 @@ from router.config.endpoints import (
     Role,
     StripAnnotations,
 )
+from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.failover import BACKUP_URLS, FAILOVER_HOSTS, FAILOVER_URLS
 from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
@@ -354,6 +355,8 @@ class Configuration:
     redirects: tuple[RedirectSettings, ...] = ()
     link_routes: tuple[LinkRouteSettings, ...] = ()
     auto_links: tuple[AutoLinkSettings, ...] = ()
+    exchanges: tuple[ExchangeSettings, ...] = ()
+    bindings: tuple[BindingSettings, ...] = ()
     log: LogSettings = attrs.field(factory=LogSettings)
     metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
 
@@ -376,6 +379,8 @@ ENTITIES: Final = (
     Entity("redirect", "redirects", RedirectSettings, repeated=True),
     Entity("linkRoute", "link_routes", LinkRouteSettings, repeated=True),
     Entity("autoLink", "auto_links", AutoLinkSettings, repeated=True),
+    Entity("exchange", "exchanges", ExchangeSettings, repeated=True),
+    Entity("binding", "bindings", BindingSettings, repeated=True),
     Entity("log", "log", LogSettings, repeated=False),
     Entity("metrics", "metrics", MetricsSettings, repeated=False),
 )

@@ -32,6 +32,8 @@ cdef class Address:
 cdef class Ties:
     cdef public Address fallback
     cdef public Address primary
+    cdef public object exchange
+    cdef public list fed_by
     cpdef bint is_needed(self)
     cpdef bint is_none(self)
 

@@ -81,20 +81,23 @@ class Ties:
     """What an address has to do with others.
 
     `fallback` is where its messages go while nobody else receives them, and `primary` the address
-    that this one is the fallback of.
+    that this one is the fallback of. `exchange` spreads what is sent here over other addresses, and
+    `fed_by` are the addresses whose exchanges may send to this one.
     """
 
     def __init__(self) -> None:
         self.fallback: Address | None = None
         self.primary: Address | None = None
+        self.exchange: Any = None
+        self.fed_by: list[Address] = []
 
     def is_needed(self) -> bool:
         """Whether the address is to be there although nobody uses it."""
-        return self.fallback is not None
+        return self.fallback is not None or self.exchange is not None or bool(self.fed_by)
 
     def is_none(self) -> bool:
         """Whether nothing is left of them."""
-        return self.fallback is None and self.primary is None
+        return self.primary is None and not self.is_needed()
 
 
 class Producer:

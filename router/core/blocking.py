@@ -16,7 +16,7 @@ import attrs
 from router.core.address import MULTICAST, Address, Consumer, Producer
 from router.core.credit import backing, has_too_much_unsettled
 from router.core.forward import Forwarder
-from router.core.ties import served_by
+from router.core.ties import places
 from router.engine.link import IncomingLink, Link
 
 # How many of the deliveries that wait at an address are looked at for what they wait for.
@@ -187,11 +187,16 @@ def _is_too_large(consumer: Consumer) -> bool:
 
 
 def _look_at(address: Address) -> AddressState:
-    place = served_by(address)
-    if place is not address:
-        # whoever receives there does so for this one
+    found = places(address)
+    if found and found != [address]:
+        # whoever receives there does so for this one, too; the slowest of several decides
+        slowest = min(map(_look_at_place, found), key=lambda state: state.room)
         held = sum(producer.link.credit for producer in address.producers)
-        return attrs.evolve(_look_at(place), senders=len(address.producers), held=held)
+        return attrs.evolve(slowest, senders=len(address.producers), held=held)
+    return _look_at_place(address)
+
+
+def _look_at_place(address: Address) -> AddressState:
     receivers = Counter(map(of_receiver, address.consumers))
     if address.resuming:
         receivers[Reason.RESUMING] += len(address.resuming)

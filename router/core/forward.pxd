@@ -7,21 +7,20 @@ from router.core.counters cimport Counters
 from router.core.credit cimport replenish, replenish_anonymous
 from router.core.intake cimport Intake
 from router.core.redelivery cimport Redelivery
-from router.core.relaying cimport Relay
+from router.core.spreading cimport Spreader
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef int MULTICAST
-cdef int CLOSEST
-cdef bytes EMPTY
 
-cdef class Forwarder(Relay):
+cdef class Forwarder(Spreader):
     cdef public object table
     cdef public object link_names
     cdef public object suspended
     cdef public object link_routes
     cdef public object routed
+    cdef public object exchanges
     cdef public list dying_nodes
     cdef public list idle_sessions
     cdef public object observer
@@ -31,17 +30,8 @@ cdef class Forwarder(Relay):
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=IncomingLink, producer=Producer, address=Address, consumer=Consumer, sound=TransferFrame)
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
-    @cython.locals(place=Address)
-    cdef Address _elsewhere(self, Address address, Delivery delivery, Producer producer)
-    @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
-    cpdef Consumer choose(self, Address address, unsigned long long size)
-    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
-    cdef void _fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
-    @cython.locals(link=OutgoingLink, current=Delivery)
-    cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
-    cpdef int no_destination(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import codes
 from router.amqp.peek import find_to
 from router.amqp.reading import TransferFrame
 from router.core import (
@@ -25,18 +24,18 @@ from router.core import (
     resuming,
     sizes,
     tied_credit,
-    ties,
     verdicts,
 )
-from router.core.address import Address, Consumer, Producer
+from router.core.address import Address, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
+from router.core.exchanges import Exchanges
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.link_routes import LinkRoutes
 from router.core.redelivery import Redelivery
-from router.core.relaying import Relay
 from router.core.routed_links import Routed
+from router.core.spreading import Spreader
 from router.core.suspended import Suspended
 from router.core.table import AddressTable
 from router.engine.delivery import Delivery
@@ -45,11 +44,9 @@ from router.engine.outbox import Turn
 from router.engine.session import Session
 
 MULTICAST = 2
-CLOSEST = 0
-EMPTY = b""
 
 
-class Forwarder(Relay):
+class Forwarder(Spreader):
     """The core of one router, shared by all its connections."""
 
     def __init__(
@@ -67,6 +64,7 @@ class Forwarder(Relay):
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
         self.link_routes = LinkRoutes(table, turn)
         self.routed = Routed()
+        self.exchanges = Exchanges(table, self)
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
         # sessions of the router's own that are to be ended at the end of the turn
@@ -140,9 +138,11 @@ class Forwarder(Relay):
             return
         frame = sound
         if address.ties is not None:
-            address = self._elsewhere(address, delivery, producer)
+            address = self.elsewhere(address, delivery, producer, frame)
+            if address is None:
+                return
         if address.treatment == MULTICAST:
-            self._fan_out(address, delivery, frame)
+            self.fan_out(address, delivery, frame)
             return
         consumer = None
         if address.waiting.count == 0:
@@ -162,105 +162,6 @@ class Forwarder(Relay):
         self._start(consumer, delivery, frame)
         if address.keeps and delivery.complete:
             self.redelivery.keep(delivery, frame.octets, frame.payload_at, frame.end)
-
-    def _elsewhere(self, address: Address, delivery: Delivery, producer: Producer) -> Address:
-        """Where a message goes whose address has a fallback: there, if nobody else receives it."""
-        place = ties.served_by(address)
-        if place is address or producer.is_fallback:
-            return address
-        address.counters.redirected += 1
-        delivery.address = place
-        if not place.is_moving:
-            self._note_moving(place)
-        return place
-
-    def choose(self, address: Address, size: int) -> Consumer | None:
-        """The consumer that takes a delivery of so many octets, or None when none has room.
-
-        Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
-        """
-        consumers = address.consumers
-        count = len(consumers)
-        best = None
-        fewest = 0
-        at = address.rotation
-        for _ in range(count):
-            if at >= count:
-                at = 0
-            consumer = consumers[at]
-            at += 1
-            link = consumer.link
-            session = link.session
-            if session.can_send(link) and size <= link.max_message_size:
-                if address.treatment == CLOSEST or link.unsettled == 0:
-                    address.rotation = at
-                    return consumer
-                if best is None or link.unsettled < fewest:
-                    best = consumer
-                    fewest = link.unsettled
-                    address.rotation = at
-        return best
-
-    def _fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
-        """Give every consumer a copy; a settled message is not kept for one without room."""
-        if not address.consumers:
-            self.no_destination(address, delivery)
-            return
-        copies = []
-        # one more than there are, so that a copy settled at once does not speak for those to come
-        delivery.open_copies = 1
-        for consumer in address.consumers:
-            link = consumer.link
-            if delivery.size > link.max_message_size:
-                continue
-            session = link.session
-            has_room = consumer.waiting.count == 0 and session.can_send(link)
-            if not has_room and delivery.settled and not self._is_worth_keeping(consumer, delivery):
-                address.counters.dropped_presettled += 1
-                link.dropped_presettled += 1
-                continue
-            copy = Delivery.__new__(Delivery)
-            copy.incoming = delivery.incoming
-            copy.arrived = delivery.arrived
-            copy.address = address
-            copy.message_format = delivery.message_format
-            copy.passage = delivery.passage
-            copy.settled = delivery.settled
-            copy.complete = delivery.complete
-            copy.size = delivery.size
-            copy.state = delivery.state
-            copy.parent = delivery
-            copies.append(copy)
-            delivery.open_copies += 1
-            if has_room:
-                self._start(consumer, copy, frame)
-            else:
-                self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
-                consumer.waiting.append(copy)
-        delivery.open_copies -= 1
-        if not copies and sizes.is_too_large(address, delivery):
-            sizes.refuse(self, address, delivery)
-            return
-        if delivery.complete and (delivery.settled or delivery.open_copies == 0):
-            if not delivery.settled:
-                self.settle(delivery, delivery.outcome, delivery.outcome_octets)
-            return
-        delivery.copies = copies
-
-    def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
-        """Whether a settled copy waits for a receiver that could take it but for another message.
-
-        That is one which has credit for it, and has taken all that has come of the other: it waits
-        for a sender, as it may have to for this one. But nobody else is to wait with it: an eighth
-        of the window of the copy's sender stays free, in which it goes on to the others.
-        """
-        link = consumer.link
-        current = link.current
-        if current is None or current.chunks is not None or consumer.waiting.count >= link.credit:
-            return False
-        window = delivery.incoming.session.window
-        keeps: bool = window.held_frames < 7 * window.affordable()
-        return keeps
 
     def _address_of_message(
         self, delivery: Delivery, producer: Producer, frame: TransferFrame | None
@@ -293,15 +194,6 @@ class Forwarder(Relay):
             refusals.unaddressed(self, delivery, verdicts.NOT_FOUND)
             return None
         return address
-
-    def no_destination(self, address: Address, delivery: Delivery) -> None:
-        """Nobody receives from the address: the message is the sender's again."""
-        address.counters.no_destination += 1
-        if delivery.settled:
-            address.counters.dropped_presettled += 1
-            delivery.incoming.dropped_presettled += 1
-        delivery.discarded = True
-        self.settle(delivery, codes.RELEASED, EMPTY)
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""

@@ -30,8 +30,11 @@ def least_busy(address: Address, delivery: Any) -> Consumer:
 
 def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
     """Nobody takes a delivery that has gone to nobody yet: it is rejected."""
-    largest = max((consumer.link.max_message_size for consumer in address.consumers), default=0)
-    _reject(forwarder, delivery, largest)
+    _reject(forwarder, delivery, _largest(address))
+
+
+def _largest(address: Address) -> int:
+    return max((consumer.link.max_message_size for consumer in address.consumers), default=0)
 
 
 def _reject(forwarder: Any, delivery: Any, limit: int) -> None:
@@ -75,9 +78,15 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
 def grown(forwarder: Any, delivery: Any) -> None:
     """More has come of a delivery that waits: it may be too large by now for everybody."""
     address = delivery.address
-    if delivery.parent is None and is_too_large(address, delivery):
+    if delivery.parent is not None and address.treatment == MULTICAST:
+        # it is left out when it is taken
+        return
+    if is_too_large(address, delivery):
         parting.abort(forwarder, delivery)
-        refuse(forwarder, address, delivery)
+        if delivery.parent is None:
+            refuse(forwarder, address, delivery)
+        else:
+            _leave_out(forwarder, delivery, _largest(address))
 
 
 def outgrown(forwarder: Any, delivery: Any) -> None:

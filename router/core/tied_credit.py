@@ -10,7 +10,7 @@ from typing import Any
 
 from router.core import credit
 from router.core.address import Address
-from router.core.ties import held, places, producers, sources
+from router.core.ties import held, places, producers, served_by, sources
 
 
 def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
@@ -41,7 +41,7 @@ def _share(address: Address) -> None:
     left = min(backing - holding for backing, holding, _ in backed)
     share = max(1, min(backing // max(1, count) for backing, _, count in backed))
     for producer in address.producers:
-        if producer.is_fallback and not address.consumers:
+        if producer.is_fallback and served_by(address) is not address:
             credit.take_back(producer)
         else:
             left -= credit.offer(producer, share, room, left)

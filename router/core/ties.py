@@ -1,7 +1,8 @@
-"""Addresses that have to do with others: who is whose fallback, and where messages go by that.
+"""Addresses that have to do with others: where messages go by that, and whose credit hangs on it.
 
-Where an address has a fallback, what is sent to it goes there while nobody else receives it.
-(docs/decisions/0053-fallback.md)
+Where an address has a fallback, what is sent to it goes there while nobody else receives it
+(docs/decisions/0053-fallback.md). Where it has an exchange, the subject says where it goes
+(docs/decisions/0054-exchanges.md).
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ def tie(primary: Address, fallback: Address) -> None:
 
 def untie(primary: Address, fallback: Address) -> None:
     """From now on it is not any more."""
-    for address in (primary, fallback):
-        ties = ties_of(address)
-        if address is primary:
-            ties.fallback = None
-        else:
-            ties.primary = None
-        if ties.is_none():
-            address.ties = None
+    ties_of(primary).fallback = None
+    ties_of(fallback).primary = None
+    forget(primary)
+    forget(fallback)
+
+
+def forget(address: Address) -> None:
+    """Keep no ties of an address that has none."""
+    if address.ties is not None and address.ties.is_none():
+        address.ties = None
 
 
 def served_by(address: Address) -> Address:
@@ -45,18 +48,40 @@ def served_by(address: Address) -> Address:
 
 
 def places(address: Address) -> list[Address]:
-    """The addresses whose receivers get what is sent to this one."""
+    """The addresses whose receivers get what is sent to this one, or some of it."""
+    found: dict[int, Address] = {}
+    _gather(address, found, set())
+    return list(found.values())
+
+
+def _gather(address: Address, found: dict[int, Address], seen: set[int]) -> None:
+    if id(address) in seen:
+        return
+    seen.add(id(address))
     place = served_by(address)
-    return [place] if place.consumers else []
+    if place.consumers:
+        found[id(place)] = place
+    if address.ties is not None and address.ties.exchange is not None:
+        for hop in address.ties.exchange.hops:
+            _gather(hop, found, seen)
 
 
 def sources(address: Address) -> list[Address]:
     """The addresses whose senders' messages may come to the receivers of this one."""
-    ties = address.ties
-    found = [address]
-    if ties is not None and ties.primary is not None and not ties.primary.consumers:
-        found.append(ties.primary)
-    return found
+    found = {id(address): address}
+    pending = [address]
+    while pending:
+        ties = pending.pop().ties
+        if ties is None:
+            continue
+        feeding = list(ties.fed_by)
+        if ties.primary is not None and not ties.primary.consumers:
+            feeding.append(ties.primary)
+        for each in feeding:
+            if id(each) not in found:
+                found[id(each)] = each
+                pending.append(each)
+    return list(found.values())
 
 
 def producers(place: Address) -> list[Producer]:

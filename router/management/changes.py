@@ -141,6 +141,11 @@ async def delete(router: RouterView, request: Request) -> Answer:
     configuration = changeable_of(router).configuration
     every, at = _placed(configuration, entity, found)
     wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
+    if entity.name == "exchange":
+        # as in Dispatch, its bindings go with it
+        name = settings_of(found.entity).name
+        kept = [each for each in wanted.bindings if each.exchange_name != name]
+        wanted = attrs.evolve(wanted, bindings=tuple(kept))
     applied = await _apply(router, request, wanted, _name_of(found))
     return Answer({}, NO_CONTENT, described("No Content", applied))
 

@@ -16,6 +16,8 @@ from router.management.entities.attributes import constant, identified
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
     CONFIGURED_AUTO_LINK,
+    CONFIGURED_BINDING,
+    CONFIGURED_EXCHANGE,
     CONFIGURED_LINK_ROUTE,
     CONFIGURED_REDIRECT,
     CONNECTOR,
@@ -24,6 +26,7 @@ from router.management.entities.configured import (
 )
 from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
+from router.management.entities.exchanges import bindings, exchanges
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import (
     CONNECTION_LINK_ROUTE,
@@ -72,6 +75,8 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (CONFIGURED_REDIRECT, lambda router: router.configuration.redirects),
     (CONFIGURED_LINK_ROUTE, configured_link_routes),
     (CONFIGURED_AUTO_LINK, configured_auto_links),
+    (CONFIGURED_EXCHANGE, exchanges),
+    (CONFIGURED_BINDING, bindings),
     (CONNECTION_LINK_ROUTE, scoped_link_routes),
     (POLICY, lambda router: (router,)),
     (LOG, logs),

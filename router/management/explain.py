@@ -18,7 +18,7 @@ from router.core.address import CLOSEST, MULTICAST, UNAVAILABLE, Address, Consum
 from router.core.blocking import MEANINGS, AddressState, Reason, Survey, of_receiver
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
-from router.core.ties import served_by
+from router.core.ties import places, served_by
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
 from router.management.explain_routed import explain_routed
@@ -201,8 +201,9 @@ def _flow(survey: Survey, question: Question, address: Address | None) -> dict[s
         }
     state = survey.address(address)
     place = served_by(address)
-    chosen = _chosen(survey, place)
-    consumers = [*place.consumers, *address.resuming]
+    found = places(address)
+    chosen = [each for one in found for each in _chosen(survey, one)]
+    consumers = [each for one in found for each in one.consumers] + address.resuming
     theirs = address.producers if question.sends else consumers
     own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
     reasons = _of_sending(survey, state) if question.sends else _of_receiving(survey, address, own)

@@ -10,10 +10,16 @@ from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
 from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
-from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
+from router.config.model import (
+    AddressSettings,
+    Configuration,
+    ConnectorSettings,
+    ListenerSettings,
+)
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_url
 from router.core.auto_links import Plan
+from router.core.exchanges import BindingRule, ExchangeRule
 from router.core.link_routes import Rule
 from router.core.redirects import Redirects
 from router.core.table import AddressRule, address_name
@@ -137,6 +143,34 @@ def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
             receivers=one.direction != "in",
         )
     return redirects
+
+
+def configured_exchanges(
+    configuration: Configuration,
+) -> tuple[list[ExchangeRule], list[BindingRule]]:
+    """Which addresses are exchanges, and where messages go from there."""
+    exchanges = [
+        ExchangeRule(
+            one.name or "",
+            one.address or "",
+            one.phase,
+            one.alternate_address,
+            one.alternate_phase,
+            one.match_method,
+        )
+        for one in configuration.exchanges
+    ]
+    bindings = [
+        BindingRule(
+            one.name,
+            one.exchange_name or "",
+            one.binding_key,
+            one.next_hop_address or "",
+            one.next_hop_phase,
+        )
+        for one in configuration.bindings
+    ]
+    return exchanges, bindings
 
 
 def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from router.core.address import BALANCED, FALLBACK, Address
 from router.core.table import AddressRule
-from router.core.ties import held, places, producers, served_by, sources, tie, untie
+from router.core.ties import forget, held, places, producers, served_by, sources, tie, untie
 
 from support.in_memory import Router
 from support.waypoints import out_of
@@ -32,6 +32,9 @@ def test_nobody_is_served_where_nobody_receives() -> None:
     assert served_by(primary) is primary
     assert served_by(fallback) is fallback
     assert places(primary) == []
+    # those that there are stay
+    forget(primary)
+    assert primary.ties is not None
     alone = Address("r", BALANCED)
     assert (served_by(alone), places(alone), sources(alone)) == (alone, [], [alone])
 

@@ -6,6 +6,7 @@ import pytest
 
 from router.amqp.encode import encode_value
 from router.config.auto_links import AutoLinkSettings
+from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
@@ -44,6 +45,8 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         addresses=(AddressSettings(prefix="multicast", distribution="multicast"),),
         redirects=(RedirectSettings(prefix="elsewhere", to_network_host="192.0.2.1"),),
         auto_links=(AutoLinkSettings(address="queue", direction="in", container_id="c"),),
+        exchanges=(ExchangeSettings(name="e", address="e", alternate_address="rest"),),
+        bindings=(BindingSettings(exchange_name="e", binding_key="a", next_hop_address="q"),),
         link_routes=(LinkRouteSettings(prefix="far", direction="in", container_id="c"),),
     )
     seen = set()

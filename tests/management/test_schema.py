@@ -74,6 +74,9 @@ def test_what_has_no_default_is_required() -> None:
         ("redirect", "toNetworkHost"),
         ("autoLink", "address"),
         ("autoLink", "direction"),
+        ("binding", "exchangeName"),
+        ("binding", "nextHopAddress"),
+        ("exchange", "address"),
     }
 
 

@@ -11,6 +11,7 @@ from router.config.reload import key_of
 from router.management.entities.attributes import identified
 from router.management.entities.auto_link_state import AUTO_LINK_STATE, read_phase, state_of
 from router.management.entities.connector_state import CONNECTOR_STATE
+from router.management.entities.exchanges import BINDING_STATE, EXCHANGE_STATE
 from router.management.entities.link_route_state import LINK_ROUTE_STATE
 from router.management.schema import (
     CONFIGURATION,
@@ -66,7 +67,7 @@ def _type(
         absent,
         OPERATIONS,
         entity,
-        tells_null=of in ("address", "linkRoute", "autoLink"),
+        tells_null=kind.startswith("router.config.") and of != "redirect",
     )
 
 
@@ -153,3 +154,22 @@ def configured_auto_links(router: RouterView) -> Iterator[Live]:
     for settings in router.configuration.auto_links:
         plan = None if auto_links is None else auto_links.plans.get(settings.name)
         yield Live(settings, plan and state_of(router, plan))
+
+
+CONFIGURED_EXCHANGE: Final = _type(
+    "router.config.exchange",
+    "An address whose messages go where bindings say, by their subject.",
+    "exchange",
+    _name,
+    _name,
+    live=EXCHANGE_STATE,
+)
+
+CONFIGURED_BINDING: Final = _type(
+    "router.config.binding",
+    "Which messages of an exchange go to an address.",
+    "binding",
+    _name,
+    _name,
+    live=BINDING_STATE,
+)

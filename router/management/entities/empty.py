@@ -25,8 +25,6 @@ EMPTY: Final = (
         *("id", "protocolVersion", "instance", "linkState", "nextHop", "validOrigins", "address"),
         *("routerLink", "cost", "lastTopoChange", "index"),
     ),
-    _none("router.config.exchange", "An exchange: there are none.", CONFIGURATION),
-    _none("router.config.binding", "A binding of one: there are none.", CONFIGURATION),
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
     _none("vhost", "A policy for a host: there are none.", CONFIGURATION),

@@ -1,0 +1,168 @@
+"""What no single attribute of exchanges and bindings can tell; the loops they would make.
+
+As in `router.config.checks`, which asks for these as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+
+# an address and its phase
+_Place = tuple[str, int]
+
+
+def _name(address: str) -> str:
+    """The name that an address text means."""
+    return address.lstrip("/").rstrip("/.")
+
+
+def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    needed = {
+        "exchange": (configuration.exchanges, {"name": "name", "address": "address"}),
+        "binding": (
+            configuration.bindings,
+            {"exchange_name": "exchangeName", "next_hop_address": "nextHopAddress"},
+        ),
+    }
+    for entity, (every, attributes) in needed.items():
+        for index, one in enumerate(every):
+            for attribute, key in attributes.items():
+                if getattr(one, attribute) is None:
+                    yield Finding(
+                        (entity, index, key),
+                        "is missing",
+                        "give one",
+                        concerns=((entity, index, key),),
+                    )
+
+
+def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    exchanges, bindings = configuration.exchanges, configuration.bindings
+    yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
+    places = [each.address and (_name(each.address), each.phase) for each in exchanges]
+    yield from _same("exchange", "address", places, "is the address of", "phase")
+    same = [
+        each.exchange_name
+        and each.next_hop_address
+        and (
+            each.exchange_name,
+            each.binding_key,
+            _name(each.next_hop_address),
+            each.next_hop_phase,
+        )
+        for each in bindings
+    ]
+    told = "says, for the same exchange and key, what is said by"
+    keys = ("exchangeName", "bindingKey", "nextHopPhase")
+    found = list(_same("binding", "nextHopAddress", same, told, *keys))
+    yield from found
+    repeated = {finding.path[1] for finding in found}
+    for finding in _same("binding", "name", [each.name for each in bindings], "is the name of"):
+        if finding.path[1] not in repeated:
+            yield finding
+
+
+def _same(
+    entity: str, key: str, values: Sequence[Hashable], told: str, *others: str
+) -> Iterator[Finding]:
+    seen: dict[Hashable, int] = {}
+    for index, value in enumerate(values):
+        if value is None:
+            continue
+        first = seen.setdefault(value, index)
+        if first != index:
+            yield Finding(
+                (entity, index, key),
+                f"{told} {entity}[{first}] too",
+                "give each once",
+                shown=True,
+                concerns=tuple(
+                    (entity, at, each) for at in (first, index) for each in (key, *others)
+                ),
+            )
+
+
+def _belonging(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    methods = {each.name: each.match_method for each in configuration.exchanges}
+    for index, binding in enumerate(configuration.bindings):
+        here: Path = ("binding", index)
+        if binding.exchange_name is None:
+            continue
+        if binding.exchange_name not in methods:
+            yield Finding(
+                (*here, "exchangeName"),
+                "is the name of no exchange",
+                "give that of one, or configure it",
+                shown=True,
+                concerns=((*here, "exchangeName"),),
+            )
+        elif methods[binding.exchange_name] == "mqtt" and _is_cut(binding.binding_key or ""):
+            yield Finding(
+                (*here, "bindingKey"),
+                "goes on after a #",
+                "let # be the last token, as MQTT has it",
+                shown=True,
+                concerns=((*here, "bindingKey"),),
+            )
+
+
+def _is_cut(key: str) -> bool:
+    return "#" in key.split("/")[:-1]
+
+
+def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    """An exchange whose messages may come back to it: each path is told once, where it closes."""
+    at: dict[_Place, str] = {}
+    leads: dict[str, list[tuple[_Place, Path]]] = {}
+    for index, exchange in enumerate(configuration.exchanges):
+        if exchange.name is None or exchange.address is None:
+            continue
+        at.setdefault((_name(exchange.address), exchange.phase), exchange.name)
+        hops = leads.setdefault(exchange.name, [])
+        if exchange.alternate_address is not None:
+            place = (_name(exchange.alternate_address), exchange.alternate_phase)
+            hops.append((place, ("exchange", index, "alternateAddress")))
+    for index, binding in enumerate(configuration.bindings):
+        if binding.exchange_name in leads and binding.next_hop_address is not None:
+            place = (_name(binding.next_hop_address), binding.next_hop_phase)
+            leads[binding.exchange_name].append((place, ("binding", index, "nextHopAddress")))
+    for name, where in _closing(at, leads):
+        phase = "alternatePhase" if where[2] == "alternateAddress" else "nextHopPhase"
+        yield Finding(
+            where,
+            f"leads back to the exchange {name!r}, from where messages come here",
+            "let no exchange send to itself, be it through others",
+            shown=True,
+            concerns=(where, (*where[:2], phase)),
+        )
+
+
+def _closing(
+    at: Mapping[_Place, str], leads: Mapping[str, list[tuple[_Place, Path]]]
+) -> Iterator[tuple[str, Path]]:
+    """The hops that lead back to an exchange on the way to them, found by walking each way once."""
+    done: set[str] = set()
+    for start in leads:
+        if start in done:
+            continue
+        on_the_way = {start: iter(leads[start])}
+        while on_the_way:
+            name, hops = next(reversed(on_the_way.items()))
+            hop = next(hops, None)
+            if hop is None:
+                done.add(name)
+                del on_the_way[name]
+                continue
+            place, where = hop
+            following = at.get(place)
+            if following in on_the_way:
+                yield following, where
+            elif following is not None and following not in done:
+                on_the_way[following] = iter(leads[following])
+
+
+EXCHANGE_CHECKS: Final = (_missing, _repeats, _belonging, _loops)

@@ -1,0 +1,100 @@
+"""Exchanges and their bindings in the configuration: messages go where their subjects lead."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.setting import checked, setting
+
+MatchMethod = Literal["amqp", "mqtt"]
+
+_NAME: Final = kinds.text(512)
+_NEEDED: Final = "none; it is needed"
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class ExchangeSettings:
+    """An address whose messages go where bindings say, by their subject."""
+
+    name: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            _NAME,
+            "The exchange's name, in management and for its bindings.",
+            default=_NEEDED,
+            required=True,
+        ),
+    )
+    address: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address(), "The address that is sent to.", default=_NEEDED, required=True
+        ),
+    )
+    phase: int = attrs.field(
+        default=0, metadata=setting(kinds.phase(), "The phase of it that is sent to.")
+    )
+    alternate_address: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address(),
+            "Where messages go that nobody receives where the bindings lead.",
+            default="none; they are released",
+        ),
+    )
+    alternate_phase: int = attrs.field(
+        default=0, metadata=setting(kinds.phase(), "The phase of it that they go to.")
+    )
+    match_method: MatchMethod = attrs.field(
+        default="amqp",
+        metadata=setting(
+            kinds.choice(get_args(MatchMethod)),
+            "How keys match: tokens between full stops, with * for one and # for any number "
+            "(amqp), or between slashes, with + for one and # at the end for any number (mqtt).",
+        ),
+    )
+
+
+def _name_from_hop(self: BindingSettings) -> str:
+    hop = self.next_hop_address
+    if self.next_hop_phase:
+        hop = f"{hop}/{self.next_hop_phase}"
+    return f"binding/{self.exchange_name}/{self.binding_key or ''}/{hop}"
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class BindingSettings:
+    """Which messages of an exchange go to an address."""
+
+    exchange_name: str | None = attrs.field(
+        default=None,
+        metadata=setting(_NAME, "The exchange's name.", default=_NEEDED, required=True),
+    )
+    binding_key: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.text(kinds.LONGEST_ADDRESS),
+            "What their subject is compared with, by the exchange's matchMethod.",
+            default="none; all of them go there",
+        ),
+    )
+    next_hop_address: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address(), "The address that they go to.", default=_NEEDED, required=True
+        ),
+    )
+    next_hop_phase: int = attrs.field(
+        default=0, metadata=setting(kinds.phase(), "The phase of it that they go to.")
+    )
+    name: str = attrs.field(
+        default=attrs.Factory(_name_from_hop, takes_self=True),
+        metadata=setting(
+            kinds.text(2048),
+            "The entity's name in management.",
+            default="binding/exchangeName/bindingKey/nextHopAddress, and /nextHopPhase if not 0",
+        ),
+    )

@@ -1,0 +1,31 @@
+cimport cython
+from router.amqp cimport codes
+from router.amqp.reading cimport TransferFrame
+from router.core.address cimport Address, Consumer, Producer, Ties
+from router.core.counters cimport Counters
+from router.core.relaying cimport Relay
+from router.engine.delivery cimport Delivery
+from router.engine.link cimport IncomingLink, OutgoingLink
+from router.engine.session cimport Session
+
+cdef int MULTICAST
+cdef int CLOSEST
+cdef bytes EMPTY
+
+cdef class Spreader(Relay):
+
+    @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
+    cpdef Consumer choose(self, Address address, unsigned long long size)
+    cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
+    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
+    cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
+    @cython.locals(consumer=Consumer, copy=Delivery)
+    cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
+    @cython.locals(copy=Delivery)
+    cdef Delivery _copy(self, Address address, Delivery delivery)
+    cdef void _copied(self, Address address, Delivery delivery, list copies) except *
+    @cython.locals(link=OutgoingLink, current=Delivery)
+    cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
+    @cython.locals(place=Address)
+    cdef Address elsewhere(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
+    cpdef int no_destination(self, Address address, Delivery delivery) except -1

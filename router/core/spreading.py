@@ -1,0 +1,183 @@
+"""Deliveries begin on their way: to one of their address's receivers, or a copy to each of several.
+
+A multicast gives a copy to each consumer of its address; an exchange gives one to each place that
+the message's subject leads to, which is one of its receivers there, or each if that is a multicast.
+Whoever gets the only one gets the message itself.
+"""
+
+from __future__ import annotations
+
+from router.amqp import codes
+from router.amqp.reading import TransferFrame
+from router.core import exchanges, sizes, ties
+from router.core.address import Address, Consumer, Producer
+from router.core.relaying import Relay
+from router.engine.delivery import Delivery
+
+MULTICAST = 2
+CLOSEST = 0
+EMPTY = b""
+
+
+class Spreader(Relay):
+    """The part of the core that gives what comes in to receivers."""
+
+    def choose(self, address: Address, size: int) -> Consumer | None:
+        """The consumer that takes a delivery of so many octets, or None when none has room.
+
+        Balanced takes the one with the fewest unsettled deliveries; closest takes them in turn.
+        """
+        consumers = address.consumers
+        count = len(consumers)
+        best = None
+        fewest = 0
+        at = address.rotation
+        for _ in range(count):
+            if at >= count:
+                at = 0
+            consumer = consumers[at]
+            at += 1
+            link = consumer.link
+            session = link.session
+            if session.can_send(link) and size <= link.max_message_size:
+                if address.treatment == CLOSEST or link.unsettled == 0:
+                    address.rotation = at
+                    return consumer
+                if best is None or link.unsettled < fewest:
+                    best = consumer
+                    fewest = link.unsettled
+                    address.rotation = at
+        return best
+
+    def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
+        """Give every consumer a copy; a settled message is not kept for one without room."""
+        if not address.consumers:
+            self.no_destination(address, delivery)
+            return
+        copies: list[Delivery] = []
+        # one more than there are, so that a copy settled at once does not speak for those to come
+        delivery.open_copies = 1
+        self._copy_to_each(address, delivery, frame, copies)
+        self._copied(address, delivery, copies)
+
+    def _copy_to_each(
+        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
+    ) -> None:
+        for consumer in address.consumers:
+            link = consumer.link
+            if delivery.size > link.max_message_size:
+                continue
+            session = link.session
+            has_room = consumer.waiting.count == 0 and session.can_send(link)
+            if not has_room and delivery.settled and not self._is_worth_keeping(consumer, delivery):
+                address.counters.dropped_presettled += 1
+                link.dropped_presettled += 1
+                continue
+            copy = self._copy(address, delivery)
+            copies.append(copy)
+            if has_room:
+                self._start(consumer, copy, frame)
+            else:
+                self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
+                consumer.waiting.append(copy)
+
+    def _copy_to_one(
+        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
+    ) -> None:
+        """A copy for whichever consumer of an address has room for it first."""
+        consumer = None
+        if address.waiting.count == 0:
+            consumer = self.choose(address, delivery.size)
+        if consumer is None and sizes.is_too_large(address, delivery):
+            return
+        copy = self._copy(address, delivery)
+        copies.append(copy)
+        if consumer is not None:
+            self._start(consumer, copy, frame)
+        else:
+            self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
+            address.waiting.append(copy)
+
+    def _copy(self, address: Address, delivery: Delivery) -> Delivery:
+        copy = Delivery.__new__(Delivery)
+        copy.incoming = delivery.incoming
+        copy.arrived = delivery.arrived
+        copy.address = address
+        copy.message_format = delivery.message_format
+        copy.passage = delivery.passage
+        copy.settled = delivery.settled
+        copy.complete = delivery.complete
+        copy.size = delivery.size
+        copy.state = delivery.state
+        copy.parent = delivery
+        delivery.open_copies += 1
+        return copy
+
+    def _copied(self, address: Address, delivery: Delivery, copies: list[Delivery]) -> None:
+        """Every copy is made that is going to be; `address` is one that they are for."""
+        delivery.open_copies -= 1
+        if not copies and sizes.is_too_large(address, delivery):
+            sizes.refuse(self, address, delivery)
+            return
+        if delivery.complete and (delivery.settled or delivery.open_copies == 0):
+            if not delivery.settled:
+                self.settle(delivery, delivery.outcome, delivery.outcome_octets)
+            return
+        delivery.copies = copies
+
+    def _is_worth_keeping(self, consumer: Consumer, delivery: Delivery) -> bool:
+        """Whether a settled copy waits for a receiver that could take it but for another message.
+
+        That is one which has credit for it, and has taken all that has come of the other: it waits
+        for a sender, as it may have to for this one. But nobody else is to wait with it: an eighth
+        of the window of the copy's sender stays free, in which it goes on to the others.
+        """
+        link = consumer.link
+        current = link.current
+        if current is None or current.chunks is not None or consumer.waiting.count >= link.credit:
+            return False
+        window = delivery.incoming.session.window
+        keeps: bool = window.held_frames < 7 * window.affordable()
+        return keeps
+
+    def elsewhere(
+        self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
+    ) -> Address | None:
+        """Where a message goes of an address that has ties; None where it has gone.
+
+        To the fallback, while nobody else receives; from an exchange to where its subject leads.
+        """
+        exchange = None if address.ties is None else address.ties.exchange
+        if exchange is not None:
+            places = exchanges.lead(address, frame)
+            if len(places) > 1:
+                delivery.open_copies = 1
+                copies: list[Delivery] = []
+                for place in places:
+                    if not place.is_moving:
+                        self._note_moving(place)
+                    if place.treatment == MULTICAST:
+                        self._copy_to_each(place, delivery, frame, copies)
+                    else:
+                        self._copy_to_one(place, delivery, frame, copies)
+                self._copied(place, delivery, copies)
+                return None
+            place = places[0] if places else address
+        else:
+            place = ties.served_by(address)
+            if place is address or producer.is_fallback:
+                return address
+            address.counters.redirected += 1
+        delivery.address = place
+        if not place.is_moving:
+            self._note_moving(place)
+        return place
+
+    def no_destination(self, address: Address, delivery: Delivery) -> None:
+        """Nobody receives from the address: the message is the sender's again."""
+        address.counters.no_destination += 1
+        if delivery.settled:
+            address.counters.dropped_presettled += 1
+            delivery.incoming.dropped_presettled += 1
+        delivery.discarded = True
+        self.settle(delivery, codes.RELEASED, EMPTY)

@@ -1,0 +1,78 @@
+"""Which of the keys of an exchange match a message's subject: all of them that do count.
+
+By the `amqp` method tokens are separated by a full stop, `*` is any one token and `#` any number of
+them, none included. By the `mqtt` method they are separated by a slash, `+` is any one token, and
+`#`, which stands at the end alone, whatever follows, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+AMQP: Final = "amqp"
+MQTT: Final = "mqtt"
+# Tokens beyond these are not told apart, so that no subject costs more than this to look up.
+MAX_TOKENS: Final = 64
+ANY: Final = "#"
+
+
+@attrs.define
+class _Node(Generic[T]):
+    exact: dict[str, _Node[T]] = attrs.Factory(dict)
+    one: _Node[T] | None = None
+    any: _Node[T] | None = None
+    values: list[T] = attrs.Factory(list)
+
+
+class TopicTree(Generic[T]):
+    """Values by keys, of which each that matches is found."""
+
+    def __init__(self, method: str) -> None:
+        self._separator = "/" if method == MQTT else "."
+        self._one = "+" if method == MQTT else "*"
+        self._root: _Node[T] = _Node()
+
+    def add(self, key: str, value: T) -> None:
+        """Have `value` found for the subjects that `key` matches."""
+        node = self._root
+        for token in self._tokens(key):
+            if token == self._one:
+                node.one = node.one or _Node()
+                node = node.one
+            elif token == ANY:
+                node.any = node.any or _Node()
+                node = node.any
+            else:
+                node = node.exact.setdefault(token, _Node())
+        node.values.append(value)
+
+    def matches(self, subject: str) -> list[T]:
+        """The values of all keys that match, each once."""
+        names = self._tokens(subject)
+        found: list[T] = []
+        # several `#` do not try the same place again: nodes x tokens steps at most
+        tried: set[tuple[int, int]] = set()
+        pending = [(self._root, 0)]
+        while pending:
+            node, at = pending.pop()
+            if (id(node), at) in tried:
+                continue
+            tried.add((id(node), at))
+            if node.any is not None:
+                pending.extend((node.any, after) for after in range(at, len(names) + 1))
+            if at == len(names):
+                found.extend(node.values)
+                continue
+            if node.one is not None:
+                pending.append((node.one, at + 1))
+            exact = node.exact.get(names[at])
+            if exact is not None:
+                pending.append((exact, at + 1))
+        return found
+
+    def _tokens(self, text: str) -> list[str]:
+        return text.split(self._separator, MAX_TOKENS) if text else []
