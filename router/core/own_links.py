@@ -32,6 +32,8 @@ class OwnLink:
         self.session: Session | None = None
         self.link: Link | None = None
         self.is_over = False
+        # its session goes on until the peer has answered the detach, and `answer_lost` if it will not
+        self.awaits_answer = False
 
     def begin(self, connection: Any) -> None:
         """Begin the session; the link is attached as soon as the peer has answered.
@@ -53,6 +55,9 @@ class OwnLink:
 
     def attached(self, forwarder: Any) -> None:
         """The peer has attached the link, which is not over."""
+
+    def answer_lost(self, forwarder: Any) -> None:
+        """The answer that was awaited will not come: the session is over."""
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """The link is detached, or was refused, or is lost with its session or connection.
@@ -101,6 +106,9 @@ def session_ended(forwarder: Any, event: SessionEnded) -> None:
     own = event.session.owner
     if isinstance(own, OwnLink):
         _is_over(forwarder, own, event.error, False)
+        if own.awaits_answer:
+            own.awaits_answer = False
+            own.answer_lost(forwarder)
 
 
 def _is_over(forwarder: Any, own: OwnLink, error: Error | None, closed: bool) -> None:
@@ -108,8 +116,9 @@ def _is_over(forwarder: Any, own: OwnLink, error: Error | None, closed: bool) ->
         return
     own.is_over = True
     assert own.session is not None
-    # the detach, or the answer to one, has to leave first
-    forwarder.idle_sessions.append(own.session)
+    if not own.awaits_answer:
+        # the detach, or the answer to one, has to leave first
+        forwarder.idle_sessions.append(own.session)
     own.over(forwarder, error, closed)
 
 

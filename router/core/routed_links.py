@@ -76,6 +76,8 @@ class RoutedLink(OwnLink):
         self.is_lost = False
         # what the receiver is told once it has got all that its sender, which is over, has sent
         self.ending: Any = None
+        # whether the peer has closed it, or merely detached
+        self.closes = True
         self._told_early: Any = None
 
     @property
@@ -191,6 +193,26 @@ class RoutedLink(OwnLink):
         before = self.other(link).told_more if self.address is not None else self._told_early
         echo = bool(frame.echo) or (before is not None and before[0])
         return echo, properties
+
+    # Detaching.
+
+    def answers_detach(self, link: Any) -> bool:
+        """Whether the answer to a peer's detach is the container's to give, and still to come."""
+        return link is self.peer and (self.awaits_answer or self.ending is not None)
+
+    def detach_answered(self, forwarder: Any, link: Any, remote: Any) -> bool:
+        """An end has answered a detach; whether what it says is for its other end alone."""
+        if link is self.peer:
+            return False
+        if self.awaits_answer:
+            self.awaits_answer = False
+            forwarder.idle_sessions.append(self.session)
+            attaching.answer_detach(self.peer, bool(remote.closed), remote.error)
+        return True
+
+    def answer_lost(self, forwarder: Any) -> None:
+        """The container is lost before it has answered a peer's detach."""
+        attaching.answer_detach(self.peer, self.closes, None)
 
     # Ending: what a consumer that resumes does, this does for one whose sender is over.
 

@@ -76,8 +76,10 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
         if routed.ending is not None and routed.other(link).owner is None:
             # the receiver has gone before it got all
             routed.ending = None
+            routed.awaits_answer = False
             _drop_waiting(forwarder, routed)
             done(forwarder, routed)
+            attaching.answer_detach(routed.peer, routed.closes, None)
         return
     if routed.address is None:
         # the container has not answered, and has nobody to answer any more
@@ -91,6 +93,10 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
         forwarder.link_routes.ended(routed.peer, str(error.condition), error.description or "")
     leave(forwarder, routed)
     farewell = _farewell(routed, link, event)
+    if link is routed.peer and event is not None and not event.lost and event.by_peer:
+        # the container answers it, in its own words
+        routed.awaits_answer = True
+        routed.closes = event.closed
     link.session.connection.count_work(link.unsettled)
     if isinstance(link, IncomingLink):
         _sender_lost(forwarder, routed, link, farewell)

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode, SenderSettleMode
-from router.amqp.performatives import Attach, Detach, Source, Target
+from router.amqp.performatives import Attach, Detach, Error, Source, Target
 from router.amqp.types import Symbol
 from router.engine import violations
 from router.engine.beginning import free_number, session_of, wire_error, write
@@ -200,22 +200,37 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
             # a detach names a handle, and ours becomes one by an attach
             role = not link.remote_attach.role
             write(session, Attach(name=link.name, handle=link.handle, role=role))
-        link.state = int(next_link_state(link.state, Act.SEND_DETACH))
-        write(session, Detach(handle=link.handle, closed=bool(remote.closed)))
-        link.drop()
-        crossed = False
-    else:
-        session.errant.pop(_identity(link), None)
-        crossed = bool(remote.closed) and not link.closes
-    session.recent_link = None
-    session.links.remove(handle)
-    session.local_links.pop(link.handle, None)
+        if not (link.is_routed and link.terminus.answers_detach(link)):
+            answer_detach(link, bool(remote.closed), None)
+        return
+    session.errant.pop(_identity(link), None)
+    crossed = bool(remote.closed) and not link.closes
+    _forget(link)
+    if link.is_routed and link.terminus.detach_answered(connection.handler, link, remote):
+        return
     if crossed:
         # the peer has closed what we had but detached: say that it is closed here too (2.6.6)
         count = None if link.remote_attach.role is False else 0
         again = attach(session, Attach(link.name, 0, not link.remote_attach.role,
                                        initial_delivery_count=count))  # fmt: skip
         _detach(again, True, None)
+
+
+def answer_detach(link: Any, closed: bool, error: Error | None) -> None:
+    """Answer a peer's detach, unless its session is over by now."""
+    if link.state != LinkState.DETACH_RCVD:
+        return
+    link.state = int(next_link_state(link.state, Act.SEND_DETACH))
+    write(link.session, Detach(handle=link.handle, closed=closed, error=error))
+    link.drop()
+    _forget(link)
+
+
+def _forget(link: Any) -> None:
+    session = link.session
+    session.recent_link = None
+    session.links.remove(link.remote_handle)
+    session.local_links.pop(link.handle, None)
 
 
 def _identity(link: Any) -> tuple[str, bool]:

@@ -96,14 +96,50 @@ def is_tidy(pair: Pair) -> bool:
 def test_a_detach_is_passed_on_as_it_is(make: Any, closed: bool, error: Error | None) -> None:
     pair = make()
     pair.client >> Detach(0, closed=closed, error=error)
-    pair.client << Detach(0, closed=closed) << NOTHING
-    assert pair.to_container()[0] == Detach(0, closed=closed, error=error)
+    pair.client << NOTHING
+    assert pair.to_container() == [Detach(0, closed=closed, error=error)]
     assert is_tidy(pair)
+    pair.from_container(Detach(0, closed=closed))
+    pair.client << Detach(0, closed=closed) << NOTHING
+    assert conditions(pair.to_container()) == [End]
 
     pair = make()
     pair.from_container(Detach(0, closed=closed, error=error))
     pair.client << Detach(0, closed=closed, error=error) << NOTHING
     assert is_tidy(pair)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_detach_is_answered_by_the_container(closed: bool) -> None:
+    pair = receiving()
+    pair.client >> Detach(0, closed=closed)
+    pair.to_container()
+    pair.from_container(Detach(0, closed=not closed, error=GONE))
+    pair.client << Detach(0, closed=not closed, error=GONE) << NOTHING
+    assert conditions(pair.to_container()) == [End]
+    assert not pair.client.connection.local_sessions[0].local_links
+
+
+@pytest.mark.parametrize("how", ["socket", "session"])
+def test_a_container_that_is_lost_before_it_answers_a_detach(how: str) -> None:
+    pair = receiving()
+    pair.client >> Detach(0, closed=True)
+    pair.client << NOTHING
+    if how == "socket":
+        lose(pair)
+    else:
+        pair.from_container(End())
+    pair.client << Detach(0, closed=True) << NOTHING
+
+
+def test_a_client_that_is_lost_before_its_detach_is_answered() -> None:
+    pair = receiving()
+    pair.client >> Detach(0, closed=True)
+    pair.client >> End()
+    pair.client << like(End) << NOTHING
+    assert conditions(pair.to_container()) == [(True, None)]
+    pair.from_container(Detach(0, closed=True))
+    assert conditions(pair.to_container()) == [End]
 
 
 def test_a_redirect_of_an_attached_link_is_passed_on() -> None:
@@ -139,12 +175,15 @@ def test_what_was_sent_settled_before_a_close_arrives() -> None:
     send(pair, 0, settled=True)
     send(pair, 1, settled=True)
     pair.client >> Detach(0, closed=True)
-    pair.client << Detach(0, closed=True)
+    pair.client << NOTHING
     pair.container << NOTHING
     pair.from_container(flow(credit=5))
     heard = pair.to_container()
-    assert [type(each) for each in heard] == [Transfer, Transfer, Detach, End]
+    assert [type(each) for each in heard] == [Transfer, Transfer, Detach]
     assert is_tidy(pair)
+    pair.from_container(Detach(0, closed=True))
+    pair.client << Detach(0, closed=True)
+    assert conditions(pair.to_container()) == [End]
 
 
 @pytest.mark.parametrize("ends", ["end", "close", "lost"])
@@ -169,7 +208,7 @@ def test_what_will_never_be_taken_is_not_waited_for() -> None:
     send(pair, 0)
     pair.from_container(withdrawn())
     pair.client >> Detach(0, closed=True)
-    assert conditions(pair.to_container())[-2:] == [(True, None), End]
+    assert conditions(pair.to_container()) == [(True, None)]
     assert is_tidy(pair)
 
 
@@ -181,6 +220,7 @@ def test_the_receiver_goes_before_it_has_got_all() -> None:
     pair.from_container(Detach(0, closed=True))
     assert is_tidy(pair)
     assert conditions(pair.to_container()) == [(True, None), End]
+    pair.client << Detach(0, closed=True) << NOTHING
 
 
 def test_half_a_delivery_is_aborted_before_the_end() -> None:
@@ -188,7 +228,7 @@ def test_half_a_delivery_is_aborted_before_the_end() -> None:
     send(pair, 0, more=True)
     pair.client >> Detach(0, closed=True)
     heard = pair.to_container()
-    assert [type(each) for each in heard] == [Transfer, Transfer, Detach, End]
+    assert [type(each) for each in heard] == [Transfer, Transfer, Detach]
     assert heard[1].aborted
     assert is_tidy(pair)
 
@@ -337,7 +377,9 @@ def test_a_client_that_comes_back_resumes() -> None:
     pair.client.skip()
     pair.client >> Detach(0, closed=False)
     pair.to_container()
-    pair.client.skip()
+    pair.from_container(Detach(0, closed=False))
+    pair.to_container()
+    pair.client << Detach(0, closed=False)
     again = receiver(source=Source(address="q.a", timeout=10), unsettled={b"tag": Accepted()})
     heard = pair.attach(again, unsettled={b"tag": None})
     assert isinstance(heard, Attach)
