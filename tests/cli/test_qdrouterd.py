@@ -14,8 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import trio
 
 from router import __version__
+from router.amqp.message import AmqpValue, Message
+from router.client import ClientConnection, LinkLost, Sender, connect
 
 from support.ports import free_port
 
@@ -151,6 +154,68 @@ def test_why_it_does_not_start(conf: Path, options: list[str]) -> None:
         if line.startswith((f"{conf}:2: listener[0].requireSsl", f"{conf}:3: listener[0].what"))
     ]
     assert refused.stderr.count("\n") == 2
+
+
+ROUTED = """\
+connector {{
+    name: broker
+    role: route-container
+    host: 127.0.0.1
+    port: {broker}
+}}
+linkRoute {{
+    prefix: queues
+    dir: in
+    connection: broker
+}}
+linkRoute {{
+    prefix: queues
+    dir: out
+    containerId: Broker
+}}
+"""
+
+
+@pytest.fixture
+def broker(tmp_path: Path, conf: Path, port: int) -> tuple[Path, int]:
+    """Return the file of a router that is a broker to that of the other, and its port."""
+    at = free_port()
+    conf.write_text(CONF.format(port=port) + ROUTED.format(broker=at), encoding="utf-8")
+    file = tmp_path / "broker" / "qdrouterd.conf"
+    file.parent.mkdir()
+    file.write_text(CONF.format(port=at).replace("id: A", "id: Broker"), encoding="utf-8")
+    return file, at
+
+
+async def test_what_the_file_says_of_a_broker_is_run(
+    broker: tuple[Path, int], conf: Path, port: int
+) -> None:
+    file, at = broker
+    with foreground(file, at), foreground(conf, port):
+        async with (
+            connect(f"amqp://127.0.0.1:{at}") as behind,
+            connect(f"amqp://127.0.0.1:{port}") as before,
+        ):
+            receiver = await behind.open_receiver("queues.one")
+            sender = await routed(before)
+            sender.send_nowait(Message(body=(AmqpValue("through"),)))
+            async for received in receiver:
+                assert received.message.body == (AmqpValue("through"),)
+                received.accept()
+                break
+
+
+async def routed(connection: ClientConnection) -> Sender:
+    """A sender to the broker's address, once there is a way to it."""
+    with trio.fail_after(PATIENCE_S):
+        while True:
+            try:
+                sender = await connection.open_sender("queues.one")
+                await sender.wait_for_room()
+            except LinkLost:
+                await trio.lowlevel.checkpoint()
+            else:
+                return sender
 
 
 def test_a_user_that_is_not_there(conf: Path) -> None:
