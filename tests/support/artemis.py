@@ -6,6 +6,7 @@ What `artemis create` would write is written here: only AMQP, no console, queues
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,7 @@ appender.console.layout.pattern = %d %-5level [%logger] %msg%n
     <journal-directory>{data}/journal</journal-directory>
     <large-messages-directory>{data}/large-messages</large-messages-directory>
     <max-disk-usage>100</max-disk-usage>
+    <security-enabled>{security}</security-enabled>
     {connections}
     <acceptors>
       <acceptor name="amqp">tcp://127.0.0.1:{port}?protocols=AMQP</acceptor>
@@ -88,7 +90,7 @@ appender.console.layout.pattern = %d %-5level [%logger] %msg%n
       </address-setting>
     </address-settings>
     <addresses>
-      <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+      {queues}
     </addresses>
   </core>
 </configuration>
@@ -96,15 +98,32 @@ appender.console.layout.pattern = %d %-5level [%logger] %msg%n
 }
 
 
+QUEUE = '<address name="{name}"><anycast><queue name="{name}"/></anycast></address>'
+
+# It lives for seconds: quick to start and small, rather than fast at last.
+SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64M", "-Xmx256M")
+
+
 class Artemis(Broker):
-    """Artemis. `connections` is what its broker.xml has of connections that it makes itself."""
+    """Artemis. `connections` is what its broker.xml has of connections that it makes itself, and
+    `queues` are there from the start; without `security` anybody may do anything.
+    """
 
     name = "artemis"
     user = "admin"
     password = "secret"
 
-    def __init__(self, folder: Path, connections: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        connections: str = "",
+        queues: Sequence[str] = (),
+        security: bool = True,
+        machine: Sequence[str] = SHORT_LIVED,
+    ) -> None:
         super().__init__(folder)
+        self._machine = machine
         self._programs = unpacked("artemis", "ActiveMQ Artemis")
         self._etc = folder / "etc"
         self._etc.mkdir(exist_ok=True)
@@ -118,6 +137,8 @@ class Artemis(Broker):
             "full_at": FULL_AT_BYTES,
             "absent": ABSENT,
             "connections": connections,
+            "queues": "".join(QUEUE.format(name=name) for name in ("DLQ", *queues)),
+            "security": str(security).lower(),
             "permissions": "".join(
                 f'<permission type="{right}" roles="all"/>' for right in RIGHTS.split()
             ),
@@ -142,8 +163,7 @@ class Artemis(Broker):
         }
         return [
             java,
-            # it lives for seconds: quick to start and small, rather than fast at last
-            *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms64M", "-Xmx256M"),
+            *self._machine,
             *("--add-opens", "java.base/jdk.internal.misc=ALL-UNNAMED"),
             *(f"-D{name}={value}" for name, value in properties.items()),
             *("-classpath", self._programs / "lib/artemis-boot.jar"),

@@ -20,9 +20,11 @@ import pytest
 from proton import Terminus
 from proton.reactor import SenderOption
 
+from support.configuring import entity
 from support.ports import free_port, is_open
 from support.proton_peers import ProtonPeers
 from support.rhea_peers import REQUIRED
+from support.routers import RouterProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 # where `make brokers` puts them
@@ -41,6 +43,13 @@ def unpacked(kind: str, name: str) -> Path:
     if os.environ.get(REQUIRED) == "1":
         pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
     pytest.skip(reason)
+
+
+def until_connected(proton: ProtonPeers, router: RouterProcess, count: int = 1) -> None:
+    """Wait until a router that nobody else talks to is connected to so many brokers."""
+    proton.until(
+        lambda: router.log_text().count("connection opened") >= count, "the brokers are there"
+    )
 
 
 class _DurableTarget(SenderOption):
@@ -115,12 +124,10 @@ class Broker(ABC):
 
     def connector(self, **more: str) -> str:
         """The configuration of a connector to it, named as the broker is."""
-        lines = [f'name = "{self.name}"', 'host = "127.0.0.1"', f"port = {self.port}"]
-        lines.append('role = "route-container"')
+        attributes = {"name": self.name, "host": "127.0.0.1", "role": "route-container"}
         if self.user:
-            lines += [f'saslUsername = "{self.user}"', f'saslPassword = "{self.password}"']
-        lines += [f'{name} = "{value}"' for name, value in more.items()]
-        return "\n".join(["[[connector]]", *lines, ""])
+            attributes |= {"saslUsername": self.user, "saslPassword": self.password}
+        return entity("connector", port=self.port, **(attributes | more))
 
     def log_text(self) -> str:
         """What it has said since it was last started."""

@@ -278,9 +278,7 @@ class ProtonSender(_Link):
             self.wait_for_credit()
         octets = message if isinstance(message, bytes) else bytes(message.encode())
         delivery = self.link.delivery(self.link.delivery_tag())
-        sent = Sent(delivery)
-        self.sent.append(sent)
-        self._open[delivery.tag] = sent
+        sent = self.follow(delivery)
         self.link.stream(octets)
         if self.link.snd_settle_mode == Link.SND_SETTLED:
             delivery.settle()
@@ -295,7 +293,10 @@ class ProtonSender(_Link):
     def begin(self) -> Sent:
         """Begin a delivery whose octets are given to `link.stream`, until `link.advance`."""
         self.wait_for_credit()
-        delivery = self.link.delivery(self.link.delivery_tag())
+        return self.follow(self.link.delivery(self.link.delivery_tag()))
+
+    def follow(self, delivery: Any) -> Sent:
+        """Hear what becomes of a delivery that was made on this link."""
         sent = Sent(delivery)
         self.sent.append(sent)
         self._open[delivery.tag] = sent

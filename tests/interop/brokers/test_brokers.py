@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from proton import Message
 
 from support.brokers import Broker
+from support.configuring import LISTENER
 from support.proton_peers import ProtonPeers
 from support.routers import StartRouter
-
-LISTENER = "[[listener]]\nport = 0\n\n"
 
 
 def test_a_client_sends_to_a_queue_and_receives_from_it(
@@ -41,7 +39,6 @@ def test_a_connector_reaches_a_broker(
     proton.until(lambda: "connection opened" in router.log_text(), "the router is there")
 
 
-@pytest.mark.parametrize("durable_broker", ["rabbitmq", "artemis"], indirect=True)
 def test_a_broker_refuses_a_wrong_password(durable_broker: Broker, proton: ProtonPeers) -> None:
     client = proton.begin_connect(durable_broker.url(password="wrong"), allowed_mechs="PLAIN")
     proton.until(lambda: client.is_lost, "the broker refuses")

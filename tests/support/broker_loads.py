@@ -1,0 +1,208 @@
+"""Traffic to and from a broker's queue, and a ledger of it: what was accepted arrives, what was
+given back does not.
+
+Messages are durable. Each attempt to send one is a message of its own, so that what its sender was
+told can be held against what arrived. A sender tries again until its message is accepted, and both
+ends attach again when their links are lost, as a client would that means it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Collection
+
+import attrs
+from proton import Message
+
+from support.proton_peers import ProtonConnection, ProtonReceiver, ProtonSender, Sent
+
+# How long a client waits before it attaches again.
+AGAIN_S = 0.1
+
+
+class Ledger:
+    """All attempts of all senders to one queue, by the name that their messages bear."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+        self.arrived: Counter[str] = Counter()
+        # what else senders heard: conditions of rejections
+        self.conditions: Counter[str] = Counter()
+        # where each attempt arrived first
+        self.order: list[str] = []
+
+    def arrive(self, name: str) -> None:
+        """A message has come to a receiver."""
+        if name not in self.arrived:
+            self.order.append(name)
+        self.arrived[name] += 1
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """How often senders heard each outcome; "" is a link that was lost without any."""
+        return Counter(self.told.values())
+
+    @property
+    def missing(self) -> list[str]:
+        """What was accepted and has not arrived."""
+        return [
+            name
+            for name, told in self.told.items()
+            if told == "accepted" and not self.arrived[name]
+        ]
+
+    def is_complete(self) -> bool:
+        """Whether everything that was accepted has arrived."""
+        return not self.missing
+
+    def check(self, allowed: Collection[str] = ("accepted", "released", "modified", "")) -> None:
+        """What was accepted arrived, what was released or rejected did not, and no sender heard
+        anything but what the contract allows.
+        """
+        assert self.missing == []
+        back = [name for name, told in self.told.items() if told in ("released", "rejected")]
+        assert [name for name in back if self.arrived[name]] == []
+        assert set(self.outcomes) <= set(allowed), (self.outcomes, self.conditions)
+        assert set(self.arrived) <= set(self.told)
+
+
+class Producer:
+    """Sends `count` messages, as many at a time as `window`, until all of them are accepted."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        client: ProtonConnection,
+        address: str,
+        count: int,
+        *,
+        name: str = "",
+        window: int = 50,
+        size: int = 0,
+    ) -> None:
+        self.ledger = ledger
+        self.client = client
+        self.address = address
+        self.name = name
+        self.window = window
+        self.padding = "x" * size
+        self.todo = deque((number, 1) for number in range(count))
+        self.open: dict[str, tuple[int, int, Sent]] = {}
+        self.accepted = 0
+        self.attached = 0
+        self.sender: ProtonSender | None = None
+        self._not_before = 0.0
+        # whether what is not accepted is sent again
+        self.persists = True
+
+    def step(self) -> bool:
+        """Do what can be done now; returns whether all is done."""
+        assert not self.client.is_lost, "the router closed the connection"
+        self._settle()
+        if not self.todo and not self.open:
+            return True
+        sender = self.sender
+        if sender is None or sender.is_over:
+            self._attach()
+        elif sender.is_attached:
+            while self.todo and sender.link.credit > 0 and len(self.open) < self.window:
+                self._send(sender, *self.todo.popleft())
+        return False
+
+    def _attach(self) -> None:
+        now = time.monotonic()
+        if now < self._not_before:
+            return
+        self._not_before = now + AGAIN_S
+        for name, (number, attempt, _) in self.open.items():
+            self._tell(name, number, attempt, "")
+        self.open.clear()
+        self.attached += 1
+        self.sender = self.client.begin_sender(self.address)
+
+    def _send(self, sender: ProtonSender, number: int, attempt: int) -> None:
+        name = f"{self.name}{number}.{attempt}"
+        message = Message(self.padding, durable=True, subject=name)
+        self.open[name] = (number, attempt, sender.send(message, wait=False))
+
+    def _settle(self) -> None:
+        for name, (number, attempt, sent) in list(self.open.items()):
+            if sent.is_settled:
+                del self.open[name]
+                if sent.condition is not None:
+                    self.ledger.conditions[sent.condition.name] += 1
+                self._tell(name, number, attempt, sent.outcome)
+
+    def _tell(self, name: str, number: int, attempt: int, outcome: str) -> None:
+        self.ledger.told[name] = outcome
+        if outcome == "accepted":
+            self.accepted += 1
+        elif self.persists:
+            self.todo.append((number, attempt + 1))
+
+
+class Consumer:
+    """Receives and accepts whatever comes, a hundred at a time at most."""
+
+    def __init__(
+        self, ledger: Ledger, client: ProtonConnection, address: str, credit: int = 100
+    ) -> None:
+        self.ledger = ledger
+        self.client = client
+        self.address = address
+        self.credit = credit
+        self.attached = 0
+        self.receiver: ProtonReceiver | None = None
+        self.read = 0
+        self.count = 0
+        self._not_before = 0.0
+
+    def step(self) -> int:
+        """Do what can be done now; returns how many messages have come in all."""
+        assert not self.client.is_lost, "the router closed the connection"
+        if self.receiver is not None:
+            for received in self.receiver.received[self.read :]:
+                self.ledger.arrive(received.message.subject or "")
+                self.count += 1
+            self.read = len(self.receiver.received)
+        if self.receiver is None or self.receiver.is_over:
+            self._attach()
+        return self.count
+
+    def _attach(self) -> None:
+        now = time.monotonic()
+        if now < self._not_before:
+            return
+        self._not_before = now + AGAIN_S
+        self.attached += 1
+        self.read = 0
+        self.receiver = self.client.begin_receiver(self.address, self.credit)
+        self.receiver.renews = True
+
+
+@attrs.define
+class Traffic:
+    """Producers and consumers that run together."""
+
+    ledger: Ledger
+    producers: list[Producer]
+    consumers: list[Consumer]
+
+    def step(self) -> bool:
+        """Let each do what it can; returns whether all was sent, accepted, and has arrived."""
+        for consumer in self.consumers:
+            consumer.step()
+        # each of them, whatever the others say
+        done = [producer.step() for producer in self.producers]
+        return all(done) and self.ledger.is_complete()
+
+    @property
+    def accepted(self) -> int:
+        """How many messages were accepted so far."""
+        return sum(producer.accepted for producer in self.producers)
+
+    def has_accepted(self, count: int) -> bool:
+        """Run on; returns whether so many were accepted by now."""
+        self.step()
+        return self.accepted >= count

@@ -1,0 +1,19 @@
+"""A router's configuration, entity by entity, as tests put it together."""
+
+from __future__ import annotations
+
+import json
+
+LISTENER = "[[listener]]\nport = 0\n\n"
+
+
+def entity(kind: str, **attributes: str | int | bool) -> str:
+    """One entity in TOML, with the attributes' names as they are there."""
+    # what JSON writes of these, TOML reads
+    lines = [f"{name} = {json.dumps(value)}" for name, value in attributes.items()]
+    return "\n".join([f"[[{kind}]]", *lines, "", ""])
+
+
+def both_ways(kind: str, **attributes: str | int | bool) -> str:
+    """Two entities, one for each direction."""
+    return "".join(entity(kind, direction=direction, **attributes) for direction in ("in", "out"))
