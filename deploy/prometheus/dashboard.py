@@ -307,6 +307,57 @@ ROWS: Final = (
         ),
     ),
     (
+        "Brokers",
+        (
+            Panel(
+                "Connectors without a connection, since",
+                (
+                    (
+                        total("trioute_connector_disconnected_seconds", "connector"),
+                        f"{HERE} {{{{connector}}}}",
+                    ),
+                ),
+                "s",
+            ),
+            Panel(
+                "Attempts to connect that failed",
+                (
+                    (
+                        rate("trioute_connector_failures_total", "connector", "reason"),
+                        f"{HERE} {{{{connector}}}} {{{{reason}}}}",
+                    ),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Auto-links",
+                ((total("trioute_auto_links", "status"), f"{HERE} {{{{status}}}}"),),
+                is_stacked=True,
+            ),
+            Panel(
+                "Auto-links that came to nothing",
+                ((rate("trioute_auto_link_failures_total"), HERE),),
+                "ops",
+            ),
+            Panel(
+                "Link routes and the links by them",
+                (
+                    (total("trioute_link_routes", "status"), f"{HERE} {{{{status}}}}"),
+                    (f"trioute_routed_links{{{OF}}}", f"{HERE} links"),
+                ),
+            ),
+            Panel(
+                "Links forwarded and refused",
+                (
+                    (rate("trioute_link_route_forwarded_total"), f"{HERE} forwarded"),
+                    (rate("trioute_link_route_refused_total"), f"{HERE} refused"),
+                    (rate("trioute_link_route_unplaced_total"), f"{HERE} without a container"),
+                ),
+                "ops",
+            ),
+        ),
+    ),
+    (
         "Room",
         (
             Panel(

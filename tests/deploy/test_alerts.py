@@ -83,6 +83,33 @@ CASES = {
     "TriouteLoginsRefused": by_value(
         "trioute_connections_unauthenticated_total", "0+12x60", "0+1x60", 10, 4, **ENDPOINT
     ),
+    "TriouteAutoLinksDown": Case(
+        {
+            series("trioute_auto_links", status="failed"): "2x60",
+            series("trioute_auto_links", status="active"): "9x60",
+        },
+        {
+            series("trioute_auto_links", status="failed"): "0x60",
+            series("trioute_auto_links", status="active"): "9x60",
+        },
+        2,
+        1,
+    ),
+    "TriouteLinkRoutesInactive": by_value(
+        "trioute_link_routes", "1x60", "0x60", 2, 1, status="inactive"
+    ),
+    "TriouteRoutedLinksRefused": Case(
+        {
+            series("trioute_link_route_refused_total"): "0+6x60",
+            series("trioute_link_route_unplaced_total"): "0+6x60",
+        },
+        {
+            series("trioute_link_route_refused_total"): "0+1x60",
+            series("trioute_link_route_unplaced_total"): "0+1x60",
+        },
+        10,
+        4,
+    ),
     "TriouteReceiversBlocked": by_value(LINKS, "3x60", "0x60", 5, 4, direction="out"),
     "TriouteSendersBlocked": by_value(LINKS, "3x60", "0x60", 15, 14, direction="in"),
     "TriouteAddressBlocked": Case(

@@ -1,8 +1,8 @@
 """A real Prometheus scrapes a router under traffic: every alert and every panel finds its data.
 
 The router runs as a process, its clients are Proton's, and everything that should make an alert
-fire happens: a connector that leads nowhere, wrong passwords, receivers without credit, messages
-that are rejected, given back, or wait until their ttl ends.
+fire happens: a connector that leads nowhere and what should go there, wrong passwords, receivers
+without credit, messages that are rejected, given back, or wait until their ttl ends.
 """
 
 from __future__ import annotations
@@ -83,6 +83,9 @@ class Traffic:
         # what is settled late, and when
         self._slow: deque[tuple[float, Received]] = deque()
         self._logins: list[ProtonConnection] = []
+        # senders whose container is not there
+        self._forwarding = self._connect()
+        self._routed: list[ProtonSender] = []
 
     def _connect(self) -> ProtonConnection:
         return self.peers.connect(self.router.url(), allowed_mechs="ANONYMOUS")
@@ -117,6 +120,8 @@ class Traffic:
         if all(login.is_lost for login in self._logins):
             url = self.router.url(user="ada:wrong")
             self._logins.append(self.peers.begin_connect(url, allowed_mechs="PLAIN"))
+        if all(sender.is_over for sender in self._routed):
+            self._routed.append(self._forwarding.begin_sender("routed/orders"))
 
     def settle_all(self) -> None:
         """Accept all that has come."""
@@ -163,6 +168,17 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterProcess]:
             name = "broker"
             host = "127.0.0.1"
             port = {nobody.getsockname()[1]}
+            role = "route-container"
+
+            [[autoLink]]
+            address = "fed"
+            direction = "in"
+            connection = "broker"
+
+            [[linkRoute]]
+            prefix = "routed"
+            direction = "in"
+            connection = "broker"
             """
         with running_router(folder, configuration) as started:
             yield started
