@@ -192,7 +192,12 @@ async def test_a_connector_comes_and_goes_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "stays"), [({"link_capacity": 5}, True), ({"role": "route-container"}, False)]
+    ("change", "stays"),
+    [
+        ({"link_capacity": 5}, True),
+        ({"backup_urls": ("elsewhere:1",), "failover_hosts": ("there",)}, True),
+        ({"role": "route-container"}, False),
+    ],
 )
 async def test_a_connector_connects_anew_where_it_is_another(
     change: dict[str, Any], stays: bool

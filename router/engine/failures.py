@@ -9,6 +9,9 @@ import attrs
 from router.amqp.constants import Condition
 from router.engine.events import ConnectionClosed
 
+# How much is kept of what a peer says of it.
+LONGEST_REASON: Final = 300
+
 
 @attrs.frozen
 class Failure:
@@ -35,7 +38,7 @@ def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: boo
     error = None if closed is None else closed.error
     if closed is None or error is None:
         return Failure("closed", "the peer has closed the connection")
-    condition, described = str(error.condition), error.description
+    condition, described = str(error.condition), _cut(error.description)
     reason = f"{condition}: {described}" if described else condition
     if was_refused:
         return Failure("refused", f"the peer has refused the connection: {reason}")
@@ -50,3 +53,10 @@ def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: boo
     ):
         return Failure("silent", str(described))
     return Failure("closed" if was_open else "protocol", str(described))
+
+
+def _cut(text: str | None) -> str | None:
+    """A text as far as somebody reads it: peers may write as much as a frame holds."""
+    if text is None or len(text) <= LONGEST_REASON:
+        return text
+    return f"{text[:LONGEST_REASON]}..."

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from router.engine.failures import FAILURES, Failure
+from router.engine.failures import FAILURES, LONGEST_REASON, Failure
 from router.net.places import Place
 
 # Dispatch's words.
@@ -74,12 +74,12 @@ class ConnectorStatus:
     def opened(self, now: float, container: str, connection: int) -> None:
         """There is a connection."""
         self.is_connected, self.since = True, now
-        self.container, self.connection = container, connection
+        # a peer may call itself as a frame holds
+        self.container, self.connection = container[:LONGEST_REASON], connection
         self.vain = 0
         # in Dispatch's words, which people look for
-        self.message = (
-            f"[C{connection}] Connection Opened: dir=out host={self.at} container_id={container}"
-        )
+        opened = f"Connection Opened: dir=out host={self.at} container_id={self.container}"
+        self.message = f"[C{connection}] {opened}"
 
     def left(self, now: float) -> None:
         """The connection is over, and the next attempt begins at once: the peer wanted it."""

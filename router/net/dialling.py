@@ -92,5 +92,5 @@ async def _first_connected(found: list[Any]) -> socket.socket:
     for each in connected[1:]:
         each.close()
     if not connected:
-        raise errors[0]
+        raise errors.get(0) or OSError("the host has no address")
     return connected[0]

@@ -8,7 +8,7 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.amqp.types import Symbol
 from router.engine.events import ConnectionClosed
-from router.engine.failures import FAILURES, Failure, failure_of
+from router.engine.failures import FAILURES, LONGEST_REASON, Failure, failure_of
 
 
 def test_each_kind_is_explained() -> None:
@@ -25,6 +25,11 @@ def closed(
 
 FORCED = str(Condition.CONNECTION_FORCED)
 LIMIT = str(Condition.RESOURCE_LIMIT_EXCEEDED)
+
+
+def test_a_long_story_is_cut() -> None:
+    found = failure_of(closed(LIMIT, True, "x" * 50_000), True, False)
+    assert found.reason == f"{LIMIT}: {'x' * LONGEST_REASON}..."
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.engine.failures import FAILURES, Failure
+from router.engine.failures import FAILURES, LONGEST_REASON, Failure
 from router.net.connector_status import CONNECTING, FAILED, SUCCESS, ConnectorStatus
 from router.net.places import Place
 
@@ -46,6 +46,14 @@ def test_the_next_attempt_is_told_until_it_is_made() -> None:
     status.next_at = 12.0
     status.begins(HOME)
     assert status.next_at is None
+
+
+def test_a_peer_with_a_very_long_name_is_not_kept_whole() -> None:
+    status = ConnectorStatus((HOME,), 10.0)
+    status.opened(11.0, "x" * 50_000, 1)
+    assert status.container is not None
+    assert len(status.container) == LONGEST_REASON
+    assert len(status.message) < 2 * LONGEST_REASON
 
 
 def test_who_is_sent_on_has_not_failed() -> None:

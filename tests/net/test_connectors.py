@@ -464,3 +464,20 @@ async def test_what_is_not_needed_any_more_is_not_waited_for(waits: Waits) -> No
             assert running.node.readiness.reasons()
             await running.node.apply(connecting(server.port))
             assert not running.node.readiness.reasons()
+
+
+async def test_what_clients_are_told_can_be_changed_while_they_are_there() -> None:
+    before = listening(failover_urls=("one",))
+    (listener,) = before.listeners
+    after = attrs.evolve(before, listeners=(attrs.evolve(listener, failover_urls=("two",)),))
+    async with running_node(before) as running, dialled(running.address) as first:
+        await first.begin()
+        await running.node.apply(after)
+        async with dialled(running.address) as second:
+            opened = await second.begin()
+            assert opened.properties is not None
+            (told,) = opened.properties[FAILOVER_SERVER_LIST]
+            assert told["network-host"] == "two"
+        # who was there before stays
+        await first.say(Close())
+        await first.hear_until(Close)

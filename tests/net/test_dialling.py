@@ -79,6 +79,13 @@ async def test_a_resolver_that_does_not_answer_is_not_waited_for(autojump_clock:
     )
 
 
+async def test_a_resolver_that_knows_nothing_is_a_failure_too() -> None:
+    trio.socket.set_custom_hostname_resolver(Resolved())
+    with pytest.raises(NotConnected) as caught:
+        await dial("none.example.org", 1)
+    assert caught.value.failure.reason == "the host has no address"
+
+
 def full() -> tuple[socket.socket, list[socket.socket]]:
     """A socket that does not answer, because its backlog is full, and who fills it."""
     server = socket.create_server((HERE, 0), backlog=0)
