@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench import generator, independent, machine, measure, report, systems
+from bench import generator, independent, machine, measure, report, systems, through_broker
 from bench.scenarios import SCENARIOS
 
 EPILOG = """\
@@ -56,6 +56,7 @@ def _arguments() -> argparse.Namespace:
     add("--label", action="append", default=[], help="its name in the tables")
     add("--no-floor", action="store_true", help="leave out the relay")
     add("--independent", action="store_true", help="ask Proton's example programs too")
+    add("--no-broker", action="store_true", help="leave out the way to a real broker")
     add("--no-memory", action="store_true", help="leave out idle connections and memory")
     add(
         "--scenario",
@@ -95,6 +96,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
                     bench.measure_memory(system)
         bench.run_all(running, chosen, given.repeats)
         second = _second_opinion(work, running) if given.independent else []
+        through = [] if given.no_broker else _through_broker(given, bench.program, work)
         return {
             "machine": machine.facts(),
             "repeats": given.repeats,
@@ -102,6 +104,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
             "summary": bench.summary(),
             "memory": bench.memory,
             "independent": second,
+            "broker": through,
             "runs": bench.runs,
         }
 
@@ -112,6 +115,18 @@ def _second_opinion(work: Path, running: list[systems.System]) -> list[dict[str,
         measure.say("Proton's examples are not installed: no independent run")
         return []
     return [independent.run(programs, s) for s in running if s.kind != "floor"]
+
+
+def _through_broker(given: argparse.Namespace, program: Path, work: Path) -> list[dict[str, Any]]:
+    if not through_broker.is_there():
+        measure.say("there is no broker (`make brokers`): nothing is measured with one")
+        return []
+    rows = []
+    for label, place in given.trioute:
+        rows += through_broker.measured(
+            program, label, Path(place), work, given.repeats, given.scale
+        )
+    return rows
 
 
 def main() -> None:

@@ -114,6 +114,8 @@ static void on_open(struct connection *c, struct cursor in)
     c->peer_idle_ms = (uint32_t)field_number(&f, 0);
     if (c->acceptor)
         send_open(c);
+    if (c->container)
+        run.ready++;
 }
 
 static void on_begin(struct connection *c, struct cursor in)
@@ -123,22 +125,33 @@ static void on_begin(struct connection *c, struct cursor in)
     c->next_incoming_id = (uint32_t)field_number(&f, 0);
     c->window = (uint32_t)field_number(&f, 0);
     c->in_window = INCOMING_WINDOW;
-    if (c->acceptor)
+    if (c->acceptor || c->container)
         send_begin(c);
 }
 
 static void on_attach(struct connection *c, struct cursor in)
 {
     struct fields f = take_list(&in);
-    field_skip(&f);
+    field_text(&f, c->link_name, sizeof c->link_name);
     field_skip(&f);
     bool peer_receives = field_number(&f, 0);
     if (peer_receives != c->sender)
         die(EXIT_PROTOCOL, "both ends of a link have one role");
-    for (int i = 3; i < 9; i++)
-        field_skip(&f);
-    if (c->acceptor)
+    field_skip(&f);
+    field_skip(&f);
+    const uint8_t *source = f.in.at;
+    field_skip(&f);
+    field_skip(&f);
+    c->termini_bytes = (size_t)(f.in.at - source);
+    if (c->termini_bytes > sizeof c->termini)
+        die(EXIT_PROTOCOL, "source and target are too long");
+    memcpy(c->termini, source, c->termini_bytes);
+    field_skip(&f);
+    field_skip(&f);
+    if (c->acceptor || c->container)
         send_attach(c);
+    if (!c->container)
+        run.ready++;
     if (!c->sender)
         c->delivery_count = (uint32_t)field_number(&f, 0);
     c->attached = true;

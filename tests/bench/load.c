@@ -5,6 +5,9 @@
  * one read with one disposition range and at most one flow. It keeps to the peer's credit and
  * window exactly and ends with an error when the peer does not keep to its own.
  *
+ * With --container, one of the two ends is a container, such as a broker: it waits until the router
+ * attaches a link to it, for an auto-link or a link route.
+ *
  * In direct mode (--direct PORT) the receivers listen instead, and the senders reach them through
  * a byte relay, which gives the floor to compare routers with. The result is one line of JSON.
  */
@@ -97,19 +100,24 @@ static void give_up_lost(void)
 
 /* ---- the order of things ---- */
 
-/* Receivers stand first in the table and are attached before any sender dials. */
+/* Those who come first in the table are there before any other dials: receivers, or a container that
+ * sends. A container's link comes later, when its peer wants one. */
 static void dial_next(void)
 {
     static uint32_t next;
-    uint32_t first = options.direct_port ? options.pairs : 0; /* those are dialled by the relay */
-    uint32_t receivers = options.direct_port ? 0 : receiver_count();
-    while (first + next < run.connection_count) {
-        uint32_t waiting = next > run.attached ? next - run.attached : 0;
-        if (waiting == MAX_HANDSHAKES || (next == receivers && run.attached < receivers))
+    uint32_t skipped = options.direct_port ? options.pairs : 0; /* those are dialled by the relay */
+    uint32_t first = options.direct_port ? 0 : receiver_count();
+    if (options.container_sends)
+        first = sender_count();
+    while (skipped + next < run.connection_count) {
+        uint32_t waiting = next > run.ready ? next - run.ready : 0;
+        if (waiting == MAX_HANDSHAKES || (next == first && run.ready < first))
             return;
-        struct connection *c = &run.connections[first + next];
-        c->sender = next >= receivers;
-        c->index = c->sender ? next - receivers : next;
+        struct connection *c = &run.connections[skipped + next];
+        bool is_first = next < first;
+        c->sender = is_first == options.container_sends;
+        c->container = is_first && (options.container_sends || options.container_receives);
+        c->index = is_first ? next : next - first;
         next++;
         dial(c);
     }

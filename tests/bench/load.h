@@ -22,21 +22,26 @@ enum {
 };
 
 struct options {
-    const char *host, *address;
-    int port, direct_port, pid;
+    const char *host, *address, *container_id;
+    int port, direct_port, container_port, pid;
     uint32_t pairs, fan_out, credit, inflight, idle;
     uint64_t count;
     size_t body_bytes;
     double deadline_s, hold_s;
     bool presettled, lossy, no_sasl, verify, send_role, receive_role;
+    bool container_sends, container_receives;
 };
 
-/* Each connection has one session with one link, all three numbered 0. */
+/* Each connection has one session with one link, all three numbered 0. A container dials, as a
+ * client does, and then answers the session and the link that its peer begins, as an acceptor does. */
 struct connection {
     int fd;
     uint32_t index;
-    bool sender, acceptor, need_header, header_sent, attached, armed, closing, closed;
+    bool sender, acceptor, container, need_header, header_sent, attached, armed, closing, closed;
     bool quiet, done;
+    uint8_t termini[512]; /* a container's link has those that its peer said */
+    size_t termini_bytes;
+    char link_name[256];
     struct output out;
     uint8_t *in;
     size_t in_begin, in_end, in_size;
@@ -63,7 +68,7 @@ struct samples {
 
 struct run {
     struct connection *connections;
-    uint32_t connection_count, opened, attached, credited, done;
+    uint32_t connection_count, opened, ready, attached, credited, done;
     uint64_t per_sender, per_receiver, sample_every, lost;
     int64_t started_ns, received_ns, finished_ns, own_cpu_ns, router_cpu_ns;
     struct samples received_after, settled_after;

@@ -40,6 +40,8 @@ class Bench:
                 for system in systems:
                     if scenario.fan_out > 1 and system.kind == "floor":
                         continue  # one stream becomes many: bytes alone do not tell how
+                    if scenario.container and not system.container_port:
+                        continue
                     self._run(system, scenario, repeat)
 
     def _run(self, system: System, scenario: Scenario, repeat: int) -> None:

@@ -16,6 +16,9 @@ static const char usage[] =
     "  --presettled    send settled\n"
     "  --lossy         count messages that do not arrive instead of failing\n"
     "  --role R        both, send or receive (both)\n"
+    "  --container E   that end waits for links: none, send or receive (none)\n"
+    "  --container-id I   what it calls itself (bench)\n"
+    "  --container-port P   where it connects to (the port)\n"
     "  --direct PORT   the receivers listen on PORT, behind a byte relay at --port\n"
     "  --idle N        open N idle connections with a receiver each, and no message\n"
     "  --hold S        seconds to hold idle connections (0)\n"
@@ -36,18 +39,20 @@ static uint64_t whole(const char *text)
 void read_options(int argc, char **argv)
 {
     options = (struct options){
-        .host = "127.0.0.1", .address = "bench", .pairs = 1, .fan_out = 1, .credit = 1000,
+        .host = "127.0.0.1", .address = "bench", .container_id = "bench", .pairs = 1, .fan_out = 1, .credit = 1000,
         .count = 100000, .body_bytes = 100, .deadline_s = 60, .send_role = true,
         .receive_role = true,
     };
     enum { HOST = 1, PORT, ADDRESS, PAIRS, FAN_OUT, COUNT, BODY, CREDIT, INFLIGHT, PRESETTLED,
-           LOSSY,            ROLE, DIRECT, IDLE, HOLD, PID, VERIFY, NO_SASL, DEADLINE };
+           LOSSY, ROLE, CONTAINER, CONTAINER_ID, CONTAINER_PORT, DIRECT, IDLE, HOLD, PID, VERIFY, NO_SASL, DEADLINE };
     static const struct option names[] = {
         {"host", 1, 0, HOST}, {"port", 1, 0, PORT}, {"address", 1, 0, ADDRESS},
         {"pairs", 1, 0, PAIRS}, {"fan-out", 1, 0, FAN_OUT}, {"count", 1, 0, COUNT},
         {"body", 1, 0, BODY}, {"credit", 1, 0, CREDIT}, {"inflight", 1, 0, INFLIGHT},
         {"presettled", 0, 0, PRESETTLED}, {"lossy", 0, 0, LOSSY},
-        {"role", 1, 0, ROLE}, {"direct", 1, 0, DIRECT},
+        {"role", 1, 0, ROLE}, {"container", 1, 0, CONTAINER},
+        {"container-id", 1, 0, CONTAINER_ID}, {"container-port", 1, 0, CONTAINER_PORT},
+        {"direct", 1, 0, DIRECT},
         {"idle", 1, 0, IDLE}, {"hold", 1, 0, HOLD}, {"pid", 1, 0, PID}, {"verify", 0, 0, VERIFY},
         {"no-sasl", 0, 0, NO_SASL}, {"deadline", 1, 0, DEADLINE}, {0},
     };
@@ -68,6 +73,12 @@ void read_options(int argc, char **argv)
             options.send_role = strcmp(optarg, "receive") != 0;
             options.receive_role = strcmp(optarg, "send") != 0;
             break;
+        case CONTAINER:
+            options.container_sends = strcmp(optarg, "send") == 0;
+            options.container_receives = strcmp(optarg, "receive") == 0;
+            break;
+        case CONTAINER_ID: options.container_id = optarg; break;
+        case CONTAINER_PORT: options.container_port = (int)whole(optarg); break;
         case DIRECT: options.direct_port = (int)whole(optarg); break;
         case IDLE: options.idle = (uint32_t)whole(optarg); break;
         case HOLD: options.hold_s = atof(optarg); break;
@@ -79,10 +90,13 @@ void read_options(int argc, char **argv)
         }
     }
     bool both = options.send_role && options.receive_role;
+    bool container = options.container_sends || options.container_receives;
     if (!options.port || !options.pairs || !options.fan_out || !options.credit
         || options.body_bytes < MIN_BODY_BYTES || options.count < options.pairs
         || (options.fan_out > 1 && options.pairs > 1)
-        || (options.direct_port && (options.fan_out > 1 || options.idle || !both))) {
+        || (options.direct_port && (options.fan_out > 1 || options.idle || !both))
+        || (container && (options.direct_port || options.fan_out > 1 || options.idle || !both))
+        || strlen(options.container_id) > 100) {
         fputs(usage, stderr);
         exit(EXIT_USAGE);
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench import through_broker
 from bench.scenarios import SCENARIOS, Scenario
 
 BEGIN = "<!-- bench: begin (written by tests/bench, do not edit) -->"
@@ -19,9 +20,10 @@ Row = dict[str, Any]
 def markdown(result: dict[str, Any]) -> str:
     """All tables of one result, without a heading above them."""
     tables = _Tables(result)
-    parts = [tables.machine(), tables.cpu(), tables.floor_goals(), tables.rate(), tables.latency()]
+    parts = [tables.machine(), tables.cpu(), tables.floor_goals(), tables.beside_goals()]
+    parts += [tables.rate(), tables.latency()]
     parts += [tables.comparison(), tables.memory()]
-    parts += [tables.independent(), tables.failures()]
+    parts += [tables.independent(), tables.broker(), tables.failures()]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -155,6 +157,28 @@ class _Tables:
             ["", "goal", *labels], rows
         )
 
+    def beside_goals(self) -> str:
+        """What a container at one end costs, beside the same load between two clients."""
+        named = {scenario.name: scenario for scenario in self.scenarios}
+        rows = []
+        labels = [label for label in self.labels if self.kinds[label] == "trioute"]
+        for scenario in self.scenarios:
+            beside, goal = named.get(scenario.beside), scenario.beside_goal
+            if beside is None or goal is None:
+                continue
+            row = [scenario.name, f"≤ {goal:.1f}"]
+            for label in labels:
+                cell, plain = self.cell(scenario, label), self.cell(beside, label)
+                if cell is None or plain is None:
+                    row.append("–")
+                    continue
+                ratio = cell["cpu_us"] / plain["cpu_us"]
+                verdict = f" {_verdict(ratio <= goal)}" if label in self.judged() else ""
+                row.append(_number(ratio) + verdict)
+            rows.append(row)
+        title = "**Processor time as a multiple of forwarding between two clients**"
+        return f"{title}\n\n" + _table(["", "goal", *labels], rows) if rows else ""
+
     def comparison(self) -> str:
         tables = []
         for ours in self.judged():
@@ -212,6 +236,28 @@ class _Tables:
         ]
         heads = ["", "router, µs a message", "clients, µs a message", "thousands a second"]
         title = "**Proton's example programs as the load, small messages, credit 1000**"
+        return f"{title}\n\n" + _table(heads, rows) if rows else ""
+
+    def broker(self) -> str:
+        """What is left of a real broker's rate where the router stands before it."""
+        found = {
+            (row["system"], row["load"], row["way"]): row for row in self.result.get("broker", [])
+        }
+        rows = []
+        for system, load in dict.fromkeys((system, load) for system, load, _ in found):
+            direct, *routed = (found[system, load, way.name] for way in through_broker.WAYS)
+            line = [f"{system}: {load}", _number(direct["rate"] / 1e3)]
+            for row in routed:
+                part = row["rate"] / direct["rate"]
+                verdict = f" {_verdict(part >= through_broker.GOAL)}"
+                line.append(_number(row["rate"] / 1e3))
+                line.append(f"{part:.2f}" + (verdict if system in self.judged() else ""))
+                line.append(_number(row["cpu_us"]))
+            rows.append(line)
+        heads = ["", "directly"]
+        for way in through_broker.WAYS[1:]:
+            heads += [way.name, f"as a part, ≥ {through_broker.GOAL}", "router, µs a message"]
+        title = "**To a queue of ActiveMQ Artemis and from it, thousands of messages a second**"
         return f"{title}\n\n" + _table(heads, rows) if rows else ""
 
     def failures(self) -> str:

@@ -11,7 +11,12 @@ class Scenario:
 
     `pilot_count` messages are sent once to learn how fast a system is; measured runs send as many
     as take it seconds. Goals are upper limits on a router's processor time for each message, as a
-    multiple of the relay's and of another router's; None where none is set.
+    multiple of the relay's, of another router's, and of its own in the scenario `beside`; None
+    where none is set.
+
+    Where `container` is not empty, that end of the load, `send` or `receive`, is a container that
+    waits until the router attaches a link to it, for an address that begins with `way`, which is
+    also the container's id.
     """
 
     name: str
@@ -24,6 +29,10 @@ class Scenario:
     presettled: bool = False
     floor_goal: float | None = None
     other_goal: float | None = None
+    way: str = ""
+    container: str = ""
+    beside: str = ""
+    beside_goal: float | None = None
 
     @property
     def is_ping_pong(self) -> bool:
@@ -32,8 +41,8 @@ class Scenario:
 
     def arguments(self, count: int) -> list[str]:
         """Options for the load generator, but for where the router is."""
-        options = {
-            "--address": "multicast/bench" if self.fan_out > 1 else "bench",
+        options: dict[str, object] = {
+            "--address": self.way or ("multicast/bench" if self.fan_out > 1 else "bench"),
             "--body": self.body_bytes,
             "--credit": self.credit,
             "--count": count,
@@ -41,9 +50,34 @@ class Scenario:
             "--fan-out": self.fan_out,
             "--inflight": self.inflight,
         }
+        if self.container:
+            options |= {"--container": self.container, "--container-id": self.way}
         words = [str(word) for option in options.items() for word in option]
         # What was sent settled may be lost by right (part 2 section 2.6.12): count it.
         return [*words, "--presettled", "--lossy"] if self.presettled else words
+
+
+def _with_container(beside: str, body_bytes: int, pilot_count: int) -> list[Scenario]:
+    """The same load as in another scenario, with a container at one of its ends."""
+    ways = (
+        ("link route to a container", "link-route", "receive"),
+        ("link route from a container", "link-route", "send"),
+        ("auto-link to a container", "auto-link-out", "receive"),
+        ("auto-link from a container", "auto-link-in", "send"),
+    )
+    return [
+        Scenario(
+            f"{beside}, {what}",
+            body_bytes,
+            1000,
+            pilot_count,
+            way=way,
+            container=end,
+            beside=beside,
+            beside_goal=1.3,
+        )
+        for what, way, end in ways
+    ]
 
 
 SCENARIOS = (
@@ -58,4 +92,6 @@ SCENARIOS = (
     Scenario("100 B, credit 1000, presettled", 100, 1000, 100_000, presettled=True),
     Scenario("100 B, credit 100, 20 pairs", 100, 100, 100_000, pairs=20),
     Scenario("100 B, credit 1000, multicast to 10", 100, 1000, 10_000, fan_out=10),
+    *_with_container("100 B, credit 1000", 100, 100_000),
+    *_with_container("10 kB, credit 1000", 10_000, 20_000),
 )

@@ -124,10 +124,11 @@ static struct sockaddr_in socket_address(int port)
 
 void dial(struct connection *c)
 {
-    struct sockaddr_in a = socket_address(options.port);
+    int port = c->container && options.container_port ? options.container_port : options.port;
+    struct sockaddr_in a = socket_address(port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) < 0)
-        die(EXIT_USAGE, "connect to port %d: %s", options.port, strerror(errno));
+        die(EXIT_USAGE, "connect to port %d: %s", port, strerror(errno));
     adopt(c, fd);
     if (options.no_sasl)
         send_opening(c);

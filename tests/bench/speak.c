@@ -14,8 +14,11 @@ void send_header(struct connection *c, uint8_t protocol)
 
 void send_open(struct connection *c)
 {
-    char name[64];
-    snprintf(name, sizeof name, "bench-%d-%s-%u", getpid(), c->sender ? "s" : "r", c->index);
+    char name[128];
+    if (c->container)
+        snprintf(name, sizeof name, "%s", options.container_id);
+    else
+        snprintf(name, sizeof name, "bench-%d-%s-%u", getpid(), c->sender ? "s" : "r", c->index);
     size_t start = frame_begin(&c->out, 0, OPEN);
     put_text(&c->out, 0xa1, name);
     put_null(&c->out);
@@ -27,7 +30,7 @@ void send_open(struct connection *c)
 void send_begin(struct connection *c)
 {
     size_t start = frame_begin(&c->out, 0, BEGIN);
-    if (c->acceptor)
+    if (c->acceptor || c->container)
         put_ushort(&c->out, 0);
     else
         put_null(&c->out);
@@ -40,8 +43,11 @@ void send_begin(struct connection *c)
 
 void send_attach(struct connection *c)
 {
-    char name[64], address[256];
-    snprintf(name, sizeof name, "link-%d-%s-%u", getpid(), c->sender ? "s" : "r", c->index);
+    char name[256], address[256];
+    if (c->container)
+        snprintf(name, sizeof name, "%s", c->link_name);
+    else
+        snprintf(name, sizeof name, "link-%d-%s-%u", getpid(), c->sender ? "s" : "r", c->index);
     if (options.fan_out > 1)
         snprintf(address, sizeof address, "%s", options.address);
     else
@@ -54,8 +60,12 @@ void send_attach(struct connection *c)
     put_bool(&c->out, !c->sender);
     put_ubyte(&c->out, options.presettled && c->sender ? 1 : 2);
     put_ubyte(&c->out, 0);
-    put_terminus(&c->out, 0x28, address);
-    put_terminus(&c->out, 0x29, address);
+    if (c->container) {
+        put_raw(&c->out, c->termini, c->termini_bytes);
+    } else {
+        put_terminus(&c->out, 0x28, address);
+        put_terminus(&c->out, 0x29, address);
+    }
     put_null(&c->out);
     put_null(&c->out);
     if (c->sender)
@@ -69,6 +79,8 @@ void send_opening(struct connection *c)
 {
     send_header(c, 0);
     send_open(c);
+    if (c->container)
+        return;
     send_begin(c);
     send_attach(c);
 }

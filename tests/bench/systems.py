@@ -27,9 +27,36 @@ host = "127.0.0.1"
 port = {port}
 saslMechanisms = ["ANONYMOUS"]
 
+[[listener]]
+host = "127.0.0.1"
+port = {container_port}
+role = "route-container"
+saslMechanisms = ["ANONYMOUS"]
+
 [[address]]
 prefix = "multicast"
 distribution = "multicast"
+
+[[linkRoute]]
+prefix = "link-route"
+direction = "in"
+containerId = "link-route"
+
+[[linkRoute]]
+prefix = "link-route"
+direction = "out"
+containerId = "link-route"
+
+[[autoLink]]
+address = "auto-link-out/0"
+direction = "out"
+containerId = "auto-link-out"
+
+[[autoLink]]
+address = "auto-link-in/0"
+direction = "in"
+phase = 0
+containerId = "auto-link-in"
 
 [log]
 level = "warning"
@@ -38,18 +65,25 @@ level = "warning"
 
 @attrs.frozen
 class System:
-    """A running process and where it listens; `direct_port` is where a relay leads to, else 0."""
+    """A running process and where it listens.
+
+    `direct_port` is where a relay leads to, `container_port` where a container connects to: 0 where
+    there is no such place.
+    """
 
     label: str
     kind: str  # "floor", "trioute" or "other"
     port: int
     pid: int
     direct_port: int = 0
+    container_port: int = 0
     version: str = ""
 
     def arguments(self) -> list[str]:
         """Options that lead the load generator here."""
         words = ["--port", str(self.port), "--pid", str(self.pid)]
+        if self.container_port:
+            words += ["--container-port", str(self.container_port)]
         return [*words, "--direct", str(self.direct_port)] if self.direct_port else words
 
 
@@ -110,17 +144,21 @@ def relay() -> Iterator[System]:
 
 
 @contextmanager
-def trioute(label: str, bin_directory: Path, work: Path) -> Iterator[System]:
-    """`trioute run` from an environment's bin directory; its configuration is written to `work`."""
-    port = free_port()
+def trioute(label: str, bin_directory: Path, work: Path, more: str = "") -> Iterator[System]:
+    """`trioute run` from an environment's bin directory.
+
+    Its configuration is written to `work`; `more` comes at its end.
+    """
+    port, container_port = free_port(), free_port()
     program = str(bin_directory / "trioute")
     config = work / f"{label}.toml"
-    config.write_text(CONFIG.format(port=port), encoding="utf-8")
+    text = CONFIG.format(port=port, container_port=container_port) + more
+    config.write_text(text, encoding="utf-8")
     version = subprocess.run(
         [program, "--version"], capture_output=True, text=True, check=False
     ).stdout.strip()
     with started([program, "run", "--config", str(config)], port) as pid:
-        yield System(label, "trioute", port, pid, version=version)
+        yield System(label, "trioute", port, pid, container_port=container_port, version=version)
 
 
 @contextmanager

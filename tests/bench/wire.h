@@ -204,6 +204,22 @@ static inline void field_skip(struct fields *f)
     skip_value(&f->in);
 }
 
+/* A string or symbol, ended with a zero, as far as it fits; empty where there is none. */
+static inline void field_text(struct fields *f, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (f->left == 0)
+        return;
+    struct cursor in = f->in;
+    field_skip(f);
+    uint8_t code = take_u8(&in);
+    if (code != 0xa1 && code != 0xa3 && code != 0xb1 && code != 0xb3)
+        return;
+    size_t length = code < 0xb0 ? take_u8(&in) : take_u32(&in);
+    need(&in, length);
+    snprintf(text, size, "%.*s", (int)length, in.at);
+}
+
 /* ---- writing ---- */
 
 struct output {
