@@ -6,7 +6,7 @@ What is not obvious about it:
   `pattern`, `bindingKey` and `hostname`: they end at the first space, and a # is a part of them.
 - A backslash in a value begins an escape, as in JSON. A quotation mark needs one.
 - `openProperties` and `groups` are JSON over several lines, in which lines of comment may stand and
-  a comma too many before a closing bracket.
+  a comma too many before a closing bracket. In older files they are sections in a section.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ DEEPEST: Final = 32
 
 _BEGIN: Final = re.compile(r"([\w.-]+)[ \t]*\{[ \t]*$")
 _PAIR: Final = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)$")
+_NAMED: Final = re.compile(r"([$]*[\w-]+)[ \t]*:[ \t]*(.*)$")
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?')
 _SPARE_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 
@@ -132,6 +133,8 @@ class _Reader:
         else:
             self.refuse("is not closed", path, "give } on a line of its own", first)
             return None
+        if (old := _unquoted(parts)) is not None:
+            return old, "", False
         value = self.json("\n".join(parts), path, first)
         return None if value is None else (value, "", False)
 
@@ -185,6 +188,30 @@ def _braces(line: str) -> int:
     """How many braces more are opened than closed in a line of JSON, but for those in strings."""
     bare = _STRING.sub("", line)
     return bare.count("{") - bare.count("}")
+
+
+def _unquoted(lines: list[str]) -> dict[str, Any] | None:
+    """A table as it was written before it had to be JSON, with its names and values as they are in
+    sections; None where this is none.
+    """
+    whole: dict[str, Any] = {}
+    tables = [whole]
+    for line in lines[1:]:
+        bare, _ = _without_comment(line)
+        found = _NAMED.match(bare)
+        if not bare:
+            continue
+        if bare == "}" and tables:
+            tables.pop()
+        elif found is None or not tables or not found[2]:
+            return None
+        elif found[2] == "{":
+            inner: dict[str, Any] = {}
+            tables[-1][found[1]] = inner
+            tables.append(inner)
+        else:
+            tables[-1][found[1]] = found[2]
+    return whole if not tables and lines[0] == "{" and whole else None
 
 
 def _shown(text: str) -> str:

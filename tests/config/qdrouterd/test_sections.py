@@ -86,6 +86,12 @@ def test_json_over_several_lines() -> None:
     assert tables(read(text)) == [("listener", {"openProperties": properties, "port": "1"})]
 
 
+def test_tables_without_quotes_as_they_once_were() -> None:
+    text = "vhost {\ngroups: {\n$default: {\nusers: a, b  # all\n\n}\nadmin: {\n}\n}\nid: h\n}"
+    groups = {"$default": {"users": "a, b"}, "admin": {}}
+    assert tables(read(text)) == [("vhost", {"groups": groups, "id": "h"})]
+
+
 def test_json_on_one_line() -> None:
     text = 'listener {\nopenProperties: {"a": {"b": null}}\nport: 1\n}'
     assert tables(read(text))[0][1] == {"openProperties": {"a": {"b": None}}, "port": "1"}
