@@ -32,7 +32,8 @@ def new_settings(entity_type: EntityType, given: Mapping[str, Any]) -> Any:
         raise Refused(BAD_REQUEST, "identity cannot be given: it follows from the rest")
     values = {}
     for name, value in given.items():
-        if name == "type":
+        # qdmanage makes a nameless null of two spaces in a row
+        if name == "type" or (name, value) == ("", None):
             continue
         attribute = known_attribute(entity_type, name)
         if attribute.given is None:

@@ -45,6 +45,7 @@ from router.management.schema import EntityType
         (LISTENER, {"idleTimeoutSeconds": 3}, ListenerSettings(idle_timeout_seconds=3.0)),
         (LISTENER, {"maxFrameSize": 1024.0}, ListenerSettings(max_frame_size=1024)),
         (LISTENER, {"maxFrameSize": None, "name": None}, ListenerSettings()),
+        (LISTENER, {"": None}, ListenerSettings()),
         (LISTENER, {"name": 5}, ListenerSettings(name="5")),
         (
             LISTENER,
