@@ -43,8 +43,9 @@ def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
 def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     exchanges, bindings = configuration.exchanges, configuration.bindings
     yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
-    places = [each.address and (_name(each.address), each.phase) for each in exchanges]
-    yield from _same("exchange", "address", places, "is the address of", "phase")
+    # as in Dispatch, of whichever phase
+    places = [each.address and _name(each.address) for each in exchanges]
+    yield from _same("exchange", "address", places, "is the address of")
     same = [
         each.exchange_name
         and each.next_hop_address

@@ -32,7 +32,7 @@ def binding(name: str, hop: str, key: str | None = None, phase: int = 0) -> Bind
 
 
 def test_what_is_right() -> None:
-    exchanges = [exchange("a"), exchange("b", address="a", phase=1), exchange("c", address="c/")]
+    exchanges = [exchange("a"), exchange("b", phase=1), exchange("c", address="c/")]
     bindings = [
         binding("a", "x"),
         binding("a", "x", "#"),
@@ -62,6 +62,9 @@ def test_what_is_missing() -> None:
 def test_what_is_there_twice() -> None:
     assert found([exchange("e"), exchange("e", address="other")], []) == [("exchange", 1, "name")]
     assert found([exchange("e"), exchange("f", address="e/")], []) == [("exchange", 1, "address")]
+    assert found([exchange("e"), exchange("f", address="e", phase=1)], []) == [
+        ("exchange", 1, "address")
+    ]
     assert found([exchange("e")], [binding("e", "x", "k"), binding("e", "x/", "k")]) == [
         ("binding", 1, "nextHopAddress")
     ]
