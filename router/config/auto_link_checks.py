@@ -21,28 +21,6 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
         ):
             if getattr(auto_link, key) is None:
                 yield Finding((*here, key), "is missing", advice, concerns=((*here, key),))
-        if auto_link.container_id is not None and auto_link.connection is not None:
-            yield Finding(
-                (*here, "connection"),
-                "stands beside a containerId",
-                "give one of the two",
-                shown=True,
-                concerns=((*here, "containerId"), (*here, "connection")),
-            )
-
-
-def _connections(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
-    """Where a listener or connector is named that is there, it has to be one to containers."""
-    endpoints: tuple[Any, ...] = (*configuration.listeners, *configuration.connectors)
-    normal = {each.name for each in endpoints if each.role == "normal"}
-    for index, auto_link in enumerate(configuration.auto_links):
-        if auto_link.connection in normal:
-            yield Finding(
-                ("autoLink", index, "connection"),
-                "leads to clients, not to a container",
-                'give that listener or connector role = "route-container"',
-                shown=True,
-            )
 
 
 def _names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
@@ -65,4 +43,4 @@ def _names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
             )
 
 
-AUTO_LINK_CHECKS: Final = (_forms, _connections, _names)
+AUTO_LINK_CHECKS: Final = (_forms, _names)

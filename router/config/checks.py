@@ -16,6 +16,7 @@ from typing import Any, Final
 from router.config.address_checks import ADDRESS_CHECKS
 from router.config.auto_link_checks import AUTO_LINK_CHECKS
 from router.config.connector_checks import CONNECTOR_CHECKS
+from router.config.container_checks import CONTAINER_CHECKS
 from router.config.exchange_checks import EXCHANGE_CHECKS
 from router.config.kinds import address_tokens
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
@@ -385,5 +386,6 @@ _CHECKS: Final[tuple[Check, ...]] = (
     _buffers,
     *LINK_ROUTE_CHECKS,
     *AUTO_LINK_CHECKS,
+    *CONTAINER_CHECKS,
     *EXCHANGE_CHECKS,
 )

@@ -36,14 +36,6 @@ def _forms(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
                 'give "in" or "out", or a link route for each',
                 concerns=((*here, "direction"),),
             )
-        if route.container_id is not None and route.connection is not None:
-            yield Finding(
-                (*here, "connection"),
-                "stands beside a containerId",
-                "give one of the two",
-                shown=True,
-                concerns=((*here, "containerId"), (*here, "connection")),
-            )
 
 
 def _repeats(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ class OwnLink:
         self.session: Session | None = None
         self.link: Link | None = None
         self.is_over = False
-        # its session goes on until the peer has answered the detach, and `answer_lost` if it will not
+        # its session goes on until the peer has answered the detach; `answer_lost` if it will not
         self.awaits_answer = False
 
     def begin(self, connection: Any) -> None:

@@ -1,0 +1,43 @@
+"""Which container an auto-link or a link route is for: by its id, or by the connection to it.
+
+As in `router.config.checks`, which asks for these as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+
+
+def _containers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    endpoints: tuple[Any, ...] = (*configuration.listeners, *configuration.connectors)
+    # where a listener or connector is named that is there, it has to be one to containers
+    to_clients = {each.name for each in endpoints if each.role == "normal"}
+    users: tuple[tuple[str, tuple[Any, ...]], ...] = (
+        ("autoLink", configuration.auto_links),
+        ("linkRoute", configuration.link_routes),
+    )
+    for entity, every in users:
+        for index, one in enumerate(every):
+            here: Path = (entity, index, "connection")
+            if one.container_id is not None and one.connection is not None:
+                yield Finding(
+                    here,
+                    "stands beside a containerId",
+                    "give one of the two",
+                    shown=True,
+                    concerns=((entity, index, "containerId"), here),
+                )
+            if one.connection in to_clients:
+                yield Finding(
+                    here,
+                    "leads to clients, not to a container",
+                    'give that listener or connector role = "route-container"',
+                    shown=True,
+                )
+
+
+CONTAINER_CHECKS: Final = (_containers,)
