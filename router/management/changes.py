@@ -165,8 +165,7 @@ def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
     """Of which type a new entity is to be, and its attributes. Raises Refused."""
     if not isinstance(body, dict) or not all(isinstance(name, str) for name in body):
         raise Refused(BAD_REQUEST, "the body of a CREATE is a map of attributes")
-    # qdmanage makes an attribute without a name, or a value, of an argument that is empty
-    given = {str(name): value for name, value in body.items() if name or value}
+    given = {str(name): value for name, value in body.items()}
     for name in ("type", "name"):
         said = request.text(name)
         if said is not None:
