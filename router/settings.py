@@ -57,7 +57,7 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
     if "redirect" in entities:
         _set_redirects(running, wanted)
     if "linkRoute" in entities:
-        running.control.link_routes.configure(configured_link_routes(wanted.link_routes))
+        _change_link_routes(running, wanted)
     if "autoLink" in entities:
         running.control.auto_links.configure(configured_auto_links(wanted.auto_links))
     if "log" in entities:
@@ -77,6 +77,16 @@ def _change_rules(running: Running, wanted: Configuration) -> None:
         wanted.router.default_distribution,
     )
     running.control.auto_links.phases_changed()
+
+
+def _change_link_routes(running: Running, wanted: Configuration) -> None:
+    # as with addresses
+    old, new = running.configuration.link_routes, wanted.link_routes
+    before, after = set(map(id, old)), set(map(id, new))
+    running.control.link_routes.change(
+        [each.name for each in old if id(each) not in after],
+        configured_link_routes(each for each in new if id(each) not in before),
+    )
 
 
 def _set_redirects(running: Running, wanted: Configuration) -> None:

@@ -32,18 +32,23 @@ class LinkRouting:
     # What is configured.
 
     def configure(self, rules: Iterable[Rule]) -> None:
-        """From now on these link routes are configured, and no others.
-
-        Those that stay as they are keep what they have; no link ends because its route does.
-        """
+        """From now on these link routes are configured, and no others; otherwise as `change`."""
         wanted = {rule.name: rule for rule in rules}
-        for name, way in list(self._configured.items()):
-            if wanted.get(name) != way.rule:
-                del self._configured[name]
-                self._forget(way)
-        for name, rule in wanted.items():
-            if name not in self._configured:
-                self._configured[name] = self._make(rule)
+        before = self._configured
+        gone = [name for name, way in before.items() if wanted.get(name) != way.rule]
+        self.change(gone, [rule for name, rule in wanted.items() if name not in before])
+        self.change([], [wanted[name] for name in gone if name in wanted])
+
+    def change(self, removed: Iterable[str], added: Iterable[Rule]) -> None:
+        """From now on some are not configured any more, by name, and others are; what stays costs
+        nothing.
+
+        Those that stay keep what they have, and no link ends because its route does.
+        """
+        for name in removed:
+            self._forget(self._configured.pop(name))
+        for rule in added:
+            self._configured[rule.name] = self._make(rule)
 
     def configured(self, name: str) -> Way | None:
         """The configured link route of this name, if there is one."""
