@@ -17,6 +17,7 @@ import attrs
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
 from router.core.patterns import PatternTree, pattern_of
+from router.core.route_peers import ASKED_ADDRESS, comes_round, coordinator_names, is_same
 from router.core.table import AddressTable, address_name, path_of
 from router.engine.link import IncomingLink
 from router.engine.states import ConnectionState
@@ -24,11 +25,8 @@ from router.errors import AmqpError, Scope
 
 IN = "in"
 OUT = "out"
-CONTAINER_ROLE = "route-container"
 # the address that a link to a transaction coordinator is routed by
 COORDINATOR = "$coordinator"
-# By which a peer asks for a dynamic node at a container, or for the coordinator of that name.
-ASKED_ADDRESS = Symbol("x-opt-qd.address")
 # Dispatch's, as are the words, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
@@ -147,20 +145,17 @@ class Route:
         """How many connections lead to its containers."""
         return len({connection for way in self.ways for connection in way.lanes})
 
-    def lanes_for(self, peer: Any) -> Iterator[tuple[Way, Lane]]:
-        """What a link of this peer's connection could be forwarded by now.
-
-        Never back to where it came from: that would come again, and again. None is some client.
-        """
+    def lanes(self) -> Iterator[tuple[Way, Lane]]:
+        """What a link could be forwarded by now."""
         for way in self.ways:
-            for connection, lane in way.lanes.items():
-                if lane.is_open and not _is_same(connection, peer):
+            for lane in way.lanes.values():
+                if lane.is_open:
                     yield way, lane
 
-    def next_lane(self, peer: Any, now: float) -> tuple[Way, Lane] | None:
-        """What the next link would be forwarded by whose peer has no others; None without any."""
+    def next_lane(self, now: float) -> tuple[Way, Lane] | None:
+        """What the next link of a client without others would be forwarded by; None without any."""
         return min(
-            self.lanes_for(peer),
+            self.lanes(),
             key=lambda each: (each[1].rests(now), each[1].links, each[1].chosen),
             default=None,
         )
@@ -297,7 +292,7 @@ class LinkRoutes:
         or is known by, besides the one for all others.
         """
         usual = self._match(COORDINATOR, is_sender=True)
-        for name in _coordinator_names(link):
+        for name in coordinator_names(link):
             route = self._match(f"{COORDINATOR}/{name}", is_sender=True)
             if route is not None and route is not usual:
                 return route
@@ -308,9 +303,10 @@ class LinkRoutes:
     def place(self, route: Route, link: Any) -> tuple[Any, str | None]:
         """Choose a container for a link; see `Route.place`.
 
-        The transaction of a peer is at one container, so its links go there if they can. Otherwise
-        a container that refused of late comes last, then the one with the fewest links is taken,
-        and of these the one that was not chosen for longest.
+        Back to where it comes from it goes if there is nobody else, and once. The transaction of a
+        peer is at one container, so its links go there if they can. Otherwise a container that
+        refused of late comes last, then the one with the fewest links is taken, and of these the
+        one that was not chosen for longest.
         """
         peer = link.session.connection
         is_sender = isinstance(link, IncomingLink)
@@ -320,9 +316,10 @@ class LinkRoutes:
         coordinators = self._coordinators_of.get(peer, _NONE)
         now = self._turn.now
 
-        def rank(candidate: tuple[Way, Lane]) -> tuple[int, bool, int, int, int]:
+        def rank(candidate: tuple[Way, Lane]) -> tuple[bool, int, bool, int, int, int]:
             lane = candidate[1]
             return (
+                is_same(lane.connection, peer),
                 0 if is_coordinator else -coordinators[lane.connection],
                 lane.rests(now),
                 -links[lane.connection] if is_coordinator else 0,
@@ -331,8 +328,8 @@ class LinkRoutes:
             )
 
         asked = None if is_coordinator else terminus.address
-        way, lane = min(route.lanes_for(peer), key=rank, default=(None, None))
-        if way is None or lane is None:
+        way, lane = min(route.lanes(), key=rank, default=(None, None))
+        if way is None or lane is None or comes_round(link, lane.connection):
             self.unplaced += 1
             raise _no_route(COORDINATOR if is_coordinator else asked)
         sent = None if asked is None else way.rule.outward(asked)
@@ -412,28 +409,6 @@ def _subtract(counts: dict[Any, Counter[Any]], peer: Any, connection: Any) -> No
 def _key(rule: Rule) -> tuple[str, str]:
     """What is equal for rules that match the same."""
     return rule.direction, rule.whole_pattern.strip("/.").replace(".", "/")
-
-
-def _is_same(connection: Any, peer: Any) -> bool:
-    """Whether a connection leads to where a peer is: to itself, or to its container."""
-    if peer is None or connection is peer:
-        return connection is peer
-    if peer.settings.role != CONTAINER_ROLE or connection.settings.role != CONTAINER_ROLE:
-        # clients may well call themselves alike
-        return False
-    return bool(peer.remote_open.container_id == connection.remote_open.container_id)
-
-
-def _coordinator_names(link: Any) -> Iterator[str]:
-    """What a link to a coordinator may be known by: what it says itself, the host that its peer has
-    named in open, the user, and the listener, in this order.
-    """
-    connection = link.session.connection
-    asked = (link.remote_attach.properties or {}).get(ASKED_ADDRESS)
-    hostname = connection.remote_open.hostname
-    for name in (asked, hostname, connection.user, connection.settings.endpoint):
-        if isinstance(name, str) and name:
-            yield address_name(name)
 
 
 def _no_route(text: str | None) -> AmqpError:

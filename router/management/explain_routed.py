@@ -25,7 +25,7 @@ RESTING: Final = {
 def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
     """What of the answer is different where links are forwarded; `asked` is the address."""
     now = router.observed.turn.now
-    found = route.next_lane(None, now)
+    found = route.next_lane(now)
     chosen = None if found is None else found[1]
     lanes = [(way, lane) for way in route.ways for lane in way.lanes.values()]
     links = list(router.observed.forwarder.link_routes.placed_by(route))

@@ -280,17 +280,40 @@ def test_where_all_have_refused_one_of_them_is_asked_all_the_same() -> None:
     assert asked == ["one", "two", "one", "two"]
 
 
-def test_no_container_gets_its_own_link_back() -> None:
+def test_a_container_gets_its_own_link_back_only_where_there_is_no_other() -> None:
     router = Routed(*both("q"))
     broker = router.container("q in", name="broker")
     again = router.container("q in", name="broker")
     for container in (broker, again):
-        with pytest.raises(AmqpError, match="qd:no-route-to-dest"):
-            router.place(router.sender(container, "q"))
-    other = router.container(name="other")
-    assert router.to(router.sender(other, "q")) == "broker"
+        assert router.to(router.sender(container, "q")) == "broker"
+    router.container("q in", name="other")
+    links = [router.sender(broker, "q") for _ in range(5)]
+    assert {router.to(link) for link in links} == {"other"}
+    for link in links:
+        router.link_routes.left(link)
     namesake = router.client(container="broker")
-    assert router.to(router.sender(namesake, "q")) == "broker"
+    assert {router.to(router.sender(namesake, "q")) for _ in range(3)} == {"other", "broker"}
+
+
+def test_a_link_that_comes_round_is_refused() -> None:
+    router = Routed(*both("q"))
+    broker = router.container("q in", name="broker")
+    here = broker.connection.settings.container_id
+    client = router.client()
+    for peer, name, is_refused in [
+        (broker, f"l@client@{here}", True),
+        (broker, f"l@{here}@client", True),
+        (broker, f"{here}@client", False),
+        (broker, "l@client", False),
+        (client, f"l@{here}", False),
+    ]:
+        link = router.sender(peer, "q")
+        link.name = name
+        if is_refused:
+            with pytest.raises(AmqpError, match="qd:no-route-to-dest"):
+                router.place(link)
+        else:
+            assert router.to(link) == "broker"
 
 
 def test_a_deleted_route_ends_no_link() -> None:

@@ -92,10 +92,14 @@ def test_without_a_container_links_are_refused(proton: ProtonPeers, routing: Rou
     there = broker(proton, routing, "west")
     assert client.sender("q/x").is_attached
     there.lose()
-    sender = client.sender("q/x")
-    sender.until_over()
-    assert sender.condition is not None
-    assert sender.condition.name == NO_ROUTE
+    heard = ""
+    while heard != NO_ROUTE:
+        # the router hears of the loss a moment later
+        sender = client.sender("q/x")
+        sender.until_over()
+        assert sender.condition is not None
+        heard = sender.condition.name
+        assert heard in (NO_ROUTE, "qd:routed-link-lost")
 
 
 def test_the_address_there_is_another(proton: ProtonPeers, routing: RouterProcess) -> None:
@@ -152,11 +156,8 @@ def test_a_connection_forwards_to_itself(proton: ProtonPeers, routing: RouterPro
     sender = client.sender("flea.A")
     assert sender.outcome(Message(body="hop")).outcome == "accepted"
     assert receive(client.receiver("flea.A", credit=1)) == ["hop"]
-    # its own links are not forwarded back to it
-    own = service.sender("flea.A")
-    own.until_over()
-    assert own.condition is not None
-    assert own.condition.name == NO_ROUTE
+    # so are its own links, since nobody else is there for them
+    assert service.sender("flea.A").outcome(Message(body="own")).outcome == "accepted"
     service.close()
     sender.until_over()
     # it is an address like any other again
