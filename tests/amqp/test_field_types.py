@@ -66,6 +66,7 @@ def test_values_are_read(kind: FieldType, value: Any, found: Any) -> None:
         (t.SENDER_SETTLE_MODE, UInt(1), "amqp:decode-error"),
         (t.TERMINUS_EXPIRY_POLICY, Symbol("sometimes"), "amqp:invalid-field"),
         (t.DELIVERY_TAG, bytes(33), "amqp:invalid-field"),
+        (t.TRANSACTION_ID, bytes(256), "amqp:invalid-field"),
         (t.TRANSACTION_ID, "text", "amqp:decode-error"),
         (t.MESSAGE_ID, UInt(1), "amqp:decode-error"),
         (t.FIELDS, [], "amqp:decode-error"),
