@@ -22,6 +22,9 @@ from router.management.schema import Attribute, EntityType, long_name, wire_kind
 _FLAGS: Final = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 # As in Dispatch, a number is no address of anything.
 _TEXT_ALONE: Final = ("prefix", "pattern")
+# What attributes were called before, which Dispatch takes, too.
+_OLD_NAMES: Final = {"addr": "address", "dir": "direction", "externalAddr": "externalAddress"}
+_HAD_OLD_NAMES: Final = ("router.config.autoLink", "router.config.linkRoute")
 # No number that is allowed anywhere has more digits.
 _LONGEST_NUMBER: Final = 20
 
@@ -67,6 +70,8 @@ def changed_settings(entity_type: EntityType, settings: Any, given: Mapping[str,
 def known_attribute(entity_type: EntityType, name: str) -> Attribute:
     """The attribute of this name. Raises Refused where there is none."""
     attribute = entity_type.attribute(name)
+    if attribute is None and entity_type.name in _HAD_OLD_NAMES:
+        attribute = entity_type.attribute(_OLD_NAMES.get(name, name))
     if attribute is not None:
         return attribute
     if name in entity_type.absent:

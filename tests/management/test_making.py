@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from router.amqp.types import Int, Symbol, ULong
+from router.config.auto_links import AutoLinkSettings
 from router.config.model import AddressSettings, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.config.secret import Secret
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
+    CONFIGURED_AUTO_LINK,
     CONFIGURED_LINK_ROUTE,
     CONFIGURED_REDIRECT,
     CONNECTOR,
@@ -47,6 +49,11 @@ from router.management.schema import EntityType
         (LISTENER, {"maxFrameSize": None, "name": None}, ListenerSettings()),
         (LISTENER, {"": None}, ListenerSettings()),
         (LISTENER, {"name": 5}, ListenerSettings(name="5")),
+        (
+            CONFIGURED_AUTO_LINK,
+            {"addr": "q", "dir": "in", "externalAddr": "e", "fallback": "no", "phase": "4"},
+            AutoLinkSettings(address="q", direction="in", external_address="e", phase=4),
+        ),
         (
             LISTENER,
             {"openProperties": {Symbol("site"): Symbol("berlin"), "n": Int(4)}},
