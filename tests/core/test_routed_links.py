@@ -512,6 +512,7 @@ def test_a_link_that_awaits_its_container_can_be_stolen() -> None:
 # Coordinators.
 
 
+@pytest.mark.spec("0.2-6")
 def test_a_coordinator_is_the_containers() -> None:
     pair = Pair()
     coordinator = Coordinator(capabilities=(Symbol("amqp:local-transactions"),))

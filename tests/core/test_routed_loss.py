@@ -142,6 +142,7 @@ def test_a_client_that_is_lost_before_its_detach_is_answered() -> None:
     assert conditions(pair.to_container()) == [End]
 
 
+@pytest.mark.spec("2.8.18-1")
 def test_a_redirect_of_an_attached_link_is_passed_on() -> None:
     info = {Symbol("network-host"): "elsewhere.example"}
     pair = sending()
