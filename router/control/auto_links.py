@@ -192,9 +192,9 @@ class AutoLinks:
                 line = self._lines.get(name, {}).get(connection)
                 if line is not None:
                     self._forget(line)
-        self._failed.pop(connection, None)
         for line in [each for each in self.leaving if each.connection is connection]:
             self._forget(line)
+        self._failed.pop(connection, None)
 
     def _want(self, plan: Plan, connection: Any) -> None:
         lines = self._lines.setdefault(plan.name, {})

@@ -148,6 +148,9 @@ class AutoLink(OwnLink):
 
 def enter(table: Any, plan: Plan) -> Address | None:
     """The address of an auto-link, which is there from now on; None where it cannot be."""
+    if not plan.receives and table.is_own_node(plan.address):
+        # nobody but the router answers there
+        return None
     is_fallback = plan.is_fallback and not plan.receives
     address: Address | None = table.enter(
         plan.address, phase_of(table, plan), is_fallback=is_fallback

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 
 import pytest
 
@@ -260,6 +262,12 @@ def test_one_that_leaves_goes_with_its_connection() -> None:
     container.lose()
     assert not router.auto_links.leaving
     router.wait(60)
+    # nothing is kept of a connection that is over
+    gone = weakref.ref(container)
+    router.events.clear()
+    del container
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_link_moves_to_another_phase_with_its_address() -> None:

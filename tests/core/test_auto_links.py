@@ -262,3 +262,15 @@ def test_what_comes_while_one_leaves_goes_to_another() -> None:
         sender.send(payload)
     assert len(node.received) == 1
     assert [receiver.take(), receiver.take()] == [b"two", b"three"]
+
+
+def test_none_receives_what_is_for_the_router_itself() -> None:
+    router = ControlledRouter()
+    router.table.add_own_node("$management")
+    container = Container(router)
+    router.configure(plan("$management"))
+    assert container.attached() == []
+    assert router.auto_links.count_statuses() == {"failed": 1}
+    [line] = router.auto_links.lines_of("out $management")
+    assert line.error is not None
+    assert line.error.condition == "amqp:not-found"
