@@ -16,6 +16,7 @@ from router.cli.asking import Place, ask, place_options
 from router.cli.ending import NotAll
 from router.cli.render import as_json
 from router.client import ManagementClient, RequestRefused
+from router.config.qdrouterd.form import form_of
 from router.config.reload import Difference, FieldChange
 from router.config.shown import shown_lines
 from router.management.desired_state import SOURCE
@@ -118,9 +119,14 @@ def apply(
 def _read(file: str) -> str:
     data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise click.UsageError(f"{file} is not UTF-8 text, as TOML has to be") from None
+    if form_of(text) != "toml":
+        raise click.UsageError(
+            f"{file} is a configuration of Dispatch's: apply what `trioute convert` makes of it"
+        )
+    return text
 
 
 async def _become(management: ManagementClient, order: Order) -> None:

@@ -135,6 +135,12 @@ def test_what_makes_no_sense_is_a_wrong_command_line(
     assert apply(router, *arguments, stdin=b"").code == 2
 
 
+def test_a_file_of_dispatch_is_to_be_converted_first(router: RouterProcess) -> None:
+    ended = apply(router, "-", "--yes", stdin=b"router {\n    id: A\n}\n")
+    assert ended.code == 2
+    assert "`trioute convert`" in ended.errors
+
+
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
 def test_on_a_terminal_it_asks_and_shows_colours(
     router: RouterProcess, wanted: Path, answer: str, code: int
