@@ -32,7 +32,9 @@ from router.net.shutdown import close_in_order
 log = structlog.get_logger("router.connector")
 
 FIRST_DELAY_S = 0.25
-LONGEST_DELAY_S = 30.0
+# A broker that starts again takes some seconds, and its clients wait for no longer than this after
+# that; to knock so often at a host that is dead costs a packet each time.
+LONGEST_DELAY_S = 5.0
 # How long a connection has to last to count as a success. A server that opens and closes at once
 # is waited for as one that does not answer.
 STEADY_S = 10.0
