@@ -23,6 +23,7 @@ from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
 from router.engine.states import LinkState, SessionState
 from router.errors import AmqpError, Scope
 
+MAX_CREDIT = 0xFFFFFFFF
 # Dispatch's, as are the words, which programs compare.
 LINK_EXPIRATION = "qd:link-expiration"
 LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
@@ -117,7 +118,8 @@ class RoutedLink(OwnLink):
         outgoing.max_message_size = UNLIMITED
         outgoing.presettles = False
         outgoing.delivery_count = outgoing.initial_count = incoming.delivery_count
-        producer = Producer(incoming, address, 0)
+        # how much it may have is up to its receiver
+        producer = Producer(incoming, address, MAX_CREDIT)
         producer.low_mark = -1
         incoming.owner = producer
         outgoing.owner = Consumer(outgoing, address)

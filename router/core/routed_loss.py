@@ -156,6 +156,8 @@ def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> 
     if current is not None:
         link.current = None
         aborted(forwarder, current)
+    # nobody is left to be told of credit
+    routed.address.producers.clear()
     routed.ending = farewell
     consumer = routed.other(link).owner
     if consumer is not None:
@@ -208,6 +210,7 @@ def _receiver_lost(
     forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: Farewell
 ) -> None:
     """What it has not got, or not settled, is in doubt; the sender is told what is known of it."""
+    routed.address.consumers.clear()
     sender = routed.other(link)
     speaks = (
         sender is routed.peer

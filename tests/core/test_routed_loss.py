@@ -25,6 +25,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core import parting
+from router.core.blocking import Reason, Survey
 
 from support.routed import Pair, flow, receiver, sender
 from support.transcripts import NOTHING, On, like
@@ -432,3 +433,31 @@ def test_what_left_late_is_counted_too() -> None:
     pair.router.forwarder.serve(address.consumers[0])
     address.consumers[0].resuming.go_on(pair.router.forwarder, address.consumers[0])
     assert (table.total().egress, len(table.routed)) == (3, 0)
+
+
+def test_credit_for_a_sender_that_is_gone_is_told_to_nobody() -> None:
+    pair = sending(credit=5)
+    pair.from_container(closed_window())
+    send(pair, 0, settled=True)
+    pair.client.connection.end_of_input()
+    pair.router.turn.touched.clear()
+    pair.from_container(more_credit())
+    pair.router.forwarder.finish_turn()
+    assert pair.client.connection not in pair.router.turn.touched
+    pair.from_container(flow(credit=9))
+    assert conditions(pair.to_container()) == [Transfer, (True, LOST), End]
+
+
+def more_credit() -> Any:
+    """A flow that gives credit, while the window is closed."""
+    return type(flow())(
+        next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100, handle=0,
+        delivery_count=0, link_credit=9, drain=True,
+    )  # fmt: skip
+
+
+def test_why_a_routed_sender_stands_still() -> None:
+    pair = sending(credit=0)
+    survey = Survey(pair.router.forwarder)
+    (link,) = pair.client.connection.local_sessions[0].local_links.values()
+    assert survey.link(link) is Reason.NO_CREDIT
