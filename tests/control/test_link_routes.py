@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 from hypothesis import given, strategies as st
 
+from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
+from router.amqp.types import Symbol
 from router.control.control import Control
 from router.core.link_routes import Rule, Way
 
 from support.examples import examples
 from support.in_memory import Client, Router
+from support.routed import Peer, sender
+from support.transcripts import On, begin
 
 
 class Controlled(Router):
@@ -116,3 +121,113 @@ def test_containers_and_routes_may_come_and_go_in_any_order(steps: list[tuple[st
             assert set(way.lanes) == set(found if each.container_id or each.connection else ())
     router.routing.configure([])
     assert len(router.forwarder.link_routes) == 0
+
+
+class Container(Peer):
+    """A container that answers what it hears, or refuses it."""
+
+    def __init__(self, router: Controlled, name: str) -> None:
+        super().__init__(router, name, role="route-container", endpoint="brokers")
+        self.attached: list[tuple[int, int]] = []
+        self.is_lost = False
+
+    def hear(self, *, refuses: bool) -> None:
+        """Answer all that has been said."""
+        while heard := self.frames():
+            for each in heard:
+                self._answer(each.channel, each.performative, refuses=refuses)
+
+    def _answer(self, channel: int, said: Any, *, refuses: bool) -> None:
+        if isinstance(said, Begin):
+            self >> On(channel, begin(remote_channel=channel))
+        elif isinstance(said, Attach):
+            count = 0 if said.role else None
+            answer = attrs.evolve(said, role=not said.role, initial_delivery_count=count)
+            if refuses:
+                self >> On(channel, attrs.evolve(answer, target=None))
+                self >> On(channel, Detach(said.handle, closed=True, error=REFUSED))
+            else:
+                self >> On(channel, answer)
+                self.attached.append((channel, said.handle))
+        elif isinstance(said, Detach):
+            if (channel, said.handle) in self.attached:
+                self.attached.remove((channel, said.handle))
+                self >> On(channel, Detach(said.handle, closed=True))
+        elif isinstance(said, End):
+            self >> On(channel, End())
+
+    def lose(self) -> None:
+        """Lose the socket."""
+        self.is_lost = True
+        self.connection.end_of_input()
+        self.router.forwarder.finish_turn()
+
+
+REFUSED = Error(condition=Symbol("amqp:not-found"))
+
+
+@given(st.lists(st.tuples(st.sampled_from("caaahhhrdxlt"), st.integers(0, 7)), max_size=60))
+@examples(60)
+def test_nothing_is_left_of_links_however_containers_come_answer_refuse_and_go(
+    steps: list[tuple[str, int]],
+) -> None:
+    router = Controlled(rule("q", None, "brokers"))
+    containers: list[Container] = []
+    clients: list[Peer] = []
+    open_handles: dict[int, set[int]] = {}
+    # by client and the router's handle: its own, which is the link's name as well
+    names: dict[tuple[int, int], int] = {}
+    routes = router.forwarder.link_routes
+    for count, (what, number) in enumerate(steps):
+        there = [each for each in containers if not each.is_lost]
+        if what == "c" and len(there) < 4:
+            containers.append(Container(router, f"c{number % 3}"))
+        elif what == "a":
+            if len(clients) < 3:
+                clients.append(Peer(router, f"client{count}"))
+                clients[-1] >> begin()
+                open_handles[len(clients) - 1] = set()
+            at = number % len(clients)
+            clients[at] >> attrs.evolve(sender("q/a", count), name=str(count))
+            open_handles[at].add(count)
+        elif what in "hr" and there:
+            there[number % len(there)].hear(refuses=what == "r")
+        elif what == "d" and clients:
+            at = number % len(clients)
+            if open_handles[at]:
+                clients[at] >> Detach(open_handles[at].pop(), closed=True)
+        elif what == "x" and there:
+            container = there[number % len(there)]
+            if container.attached:
+                channel, handle = container.attached.pop()
+                container >> On(channel, Detach(handle, closed=True, error=REFUSED))
+        elif what == "l" and there:
+            there[number % len(there)].lose()
+        elif what == "t":
+            router.turn.now += number
+        for at, client in enumerate(clients):
+            for each in client.frames():
+                said = each.performative
+                assert not isinstance(said, Close)
+                if isinstance(said, Attach):
+                    names[at, said.handle] = int(said.name)
+                elif isinstance(said, Detach):
+                    handle = names.pop((at, said.handle))
+                    if handle in open_handles[at]:
+                        open_handles[at].remove(handle)
+                        client >> Detach(handle, closed=True)
+        way = router.way("q")
+        assert way.links <= routes.links
+        live = [each.connection for each in containers if not each.is_lost]
+        assert set(way.lanes) == set(live)
+    for container in containers:
+        if not container.is_lost:
+            container.lose()
+    assert routes.links == 0
+    assert len(router.table.routed) == 0
+    assert len(router.forwarder.routed) == 0
+    assert not router.way("q").is_active
+    for client in clients:
+        client.connection.end_of_input()
+    assert len(router.forwarder.link_names) == 0
+    assert routes._links_of == {}
