@@ -258,7 +258,8 @@ class _Tables:
         for way in through_broker.WAYS[1:]:
             heads += [way.name, f"as a part, ≥ {through_broker.GOAL}", "router, µs a message"]
         title = "**To a queue of ActiveMQ Artemis and from it, thousands of messages a second**"
-        return f"{title}\n\n" + _table(heads, rows) if rows else ""
+        note = "The broker, the router and the load share the machine's processors."
+        return f"{title}\n\n{_table(heads, rows)}\n\n{note}" if rows else ""
 
     def failures(self) -> str:
         rows = [*self.result["summary"], *self.result["memory"]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench import generator, measure, report, systems
+from bench import generator, measure, report, systems, through_broker
 from bench.scenarios import SCENARIOS, Scenario
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
@@ -124,6 +124,21 @@ def test_what_spoils_a_number_is_said() -> None:
     assert "(50.0% lost)" in text
     assert "- compiled, 100 B, credit 100: exit 2: detach" in text
     assert "| compiled | 1.0 | 2.00 | – | – | – |" in text
+
+
+def test_containers_are_judged_beside_clients_and_brokers_beside_themselves() -> None:
+    plain = next(s for s in SCENARIOS if s.name == "100 B, credit 1000")
+    routed = next(s for s in SCENARIOS if s.beside == plain.name)
+    result = _result()
+    result["summary"].append(_row("compiled", routed, 2.2))
+    result["broker"] = [
+        {"system": "compiled", "load": "small", "way": way.name, "rate": rate, "cpu_us": 1.5}
+        for way, rate in zip(through_broker.WAYS, (50_000.0, 48_000.0, 40_000.0), strict=True)
+    ]
+    text = report.markdown(result)
+    assert f"| {routed.name} | ≤ 1.3 | 1.16 met | – |" in text
+    broker = "| compiled: small | 50.0 | 48.0 | 0.96 met | 1.50 | 40.0 | 0.80 missed | 1.50 |"
+    assert broker in text
 
 
 def test_only_the_section_between_the_markers_is_written(tmp_path: Path) -> None:

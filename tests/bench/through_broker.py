@@ -23,7 +23,7 @@ from support.brokers import UNPACKED
 # As its own script starts it, with a heap that takes what waits here.
 MACHINE = ("-XX:+UseG1GC", "-XX:+UseStringDeduplication", "-Xms512M", "-Xmx1G")
 # How often each way is taken before it counts: the broker's code is compiled while it runs.
-WARMING_RUNS = 2
+WARMING_RUNS = 4
 GOAL = 0.9
 
 CONFIG = """
