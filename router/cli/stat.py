@@ -142,8 +142,8 @@ def stat(
 ) -> None:
     """Show a running router: its general state, or the VIEWs that are named.
 
-    A view is named by word or by option: general, connections, links, nodes, edges, addresses,
-    memory, auto-links, link-routes, vhosts, policy, logs.
+    A view is named by word or by option: general, connections, connectors, links, nodes, edges,
+    addresses, memory, auto-links, link-routes, exchanges, vhosts, policy, logs.
 
     Exits with 0 when it was shown, 1 when the router said no, and 3 when there was no connection
     or no answer.
