@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Literal, get_args
 
 import attrs
 
 from router.config import kinds
+from router.config.containers import CONTAINER, ENTITY_NAME, name_at
 from router.config.setting import checked, setting
 
 AutoLinkDirection = Literal["in", "out"]
 
-_LONGEST_NAME: Final = 512
-
 
 def _name_from_address(self: AutoLinkSettings) -> str:
     name = f"autoLink/{self.direction}/{self.address}"
-    container = self.connection if self.container_id is None else self.container_id
     # one address may be on several brokers
-    return name if container is None else f"{name}/{container}"
+    return name_at(name, self.container_id, self.connection)
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -48,7 +46,7 @@ class AutoLinkSettings:
     container_id: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.text(_LONGEST_NAME),
+            CONTAINER,
             "The container-id of the container to attach to, as it sends it in open. Each of its "
             "connections with the role route-container gets a link.",
             default="none; without it and without connection no link is attached",
@@ -57,7 +55,7 @@ class AutoLinkSettings:
     connection: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.text(_LONGEST_NAME),
+            CONTAINER,
             "The name of the listener or connector that leads to the container, in place of a "
             "containerId. Its role is route-container.",
             default="none",
@@ -92,7 +90,7 @@ class AutoLinkSettings:
     name: str = attrs.field(
         default=attrs.Factory(_name_from_address, takes_self=True),
         metadata=setting(
-            kinds.text(4 * _LONGEST_NAME),
+            ENTITY_NAME,
             "The entity's name in management, and a part of the link's name.",
             default="autoLink/direction/address, and /containerId or /connection",
         ),

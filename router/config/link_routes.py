@@ -7,22 +7,21 @@ from typing import Any, Final, Literal, get_args
 import attrs
 
 from router.config import kinds
+from router.config.containers import CONTAINER, ENTITY_NAME, name_at
 from router.config.setting import checked, setting
 
 LinkDirection = Literal["in", "out"]
 LinkDistribution = Literal["linkBalanced"]
 
 _ONE_IS_NEEDED: Final = "none; one of prefix and pattern is needed"
-_LONGEST_NAME: Final = 512
 _EXTERNAL_PREFIX: Final = kinds.text(kinds.LONGEST_ADDRESS)
 
 
 def _name_from_address(self: LinkRouteSettings) -> str:
     text = self.pattern if self.prefix is None else self.prefix
     name = f"linkRoute/{self.direction}/{text}"
-    container = self.connection if self.container_id is None else self.container_id
     # several may share one pattern, each with a container of its own
-    return name if container is None else f"{name}/{container}"
+    return name_at(name, self.container_id, self.connection)
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -61,7 +60,7 @@ class LinkRouteSettings:
     container_id: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.text(_LONGEST_NAME),
+            CONTAINER,
             "The container-id of the containers to forward to, as they send it in open.",
             default="none; without it and without connection no link gets anywhere",
         ),
@@ -69,7 +68,7 @@ class LinkRouteSettings:
     connection: str | None = attrs.field(
         default=None,
         metadata=setting(
-            kinds.text(_LONGEST_NAME),
+            CONTAINER,
             "The name of the listener or connector that leads to the containers to forward to, in "
             "place of a containerId. Its role is route-container.",
             default="none",
@@ -78,7 +77,7 @@ class LinkRouteSettings:
     name: str = attrs.field(
         default=attrs.Factory(_name_from_address, takes_self=True),
         metadata=setting(
-            kinds.text(4 * _LONGEST_NAME),
+            ENTITY_NAME,
             "The entity's name in management.",
             default="linkRoute/direction/prefix-or-pattern, and /containerId or /connection",
         ),

@@ -24,6 +24,7 @@ class LinkRouteState:
         return list(dict.fromkeys(ids))
 
 
+# nobody asks for its rule
 _NONE: Final = Way(rule=None)  # type: ignore[arg-type]
 
 

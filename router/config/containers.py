@@ -1,0 +1,19 @@
+"""How auto-links and link routes call containers, and are called after them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.config import kinds
+
+LONGEST_NAME: Final = 512
+# a container-id, or the name of a listener or connector
+CONTAINER: Final = kinds.text(LONGEST_NAME)
+# what an entity is called, which may be made of several others' names
+ENTITY_NAME: Final = kinds.text(4 * LONGEST_NAME)
+
+
+def name_at(name: str, container_id: str | None, connection: str | None) -> str:
+    """A name, with what leads to the container behind it: others may differ only in that."""
+    container = connection if container_id is None else container_id
+    return name if container is None else f"{name}/{container}"

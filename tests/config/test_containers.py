@@ -1,0 +1,22 @@
+"""What auto-links and link routes are called after their containers."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.containers import name_at
+
+
+@pytest.mark.parametrize(
+    ("container_id", "connection", "name"),
+    [
+        (None, None, "autoLink/in/q"),
+        ("artemis", None, "autoLink/in/q/artemis"),
+        (None, "west", "autoLink/in/q/west"),
+        ("artemis", "west", "autoLink/in/q/artemis"),
+    ],
+)
+def test_the_container_comes_last(
+    container_id: str | None, connection: str | None, name: str
+) -> None:
+    assert name_at("autoLink/in/q", container_id, connection) == name
