@@ -11,8 +11,11 @@ from contextlib import contextmanager
 import pytest
 
 from support.artemis import Artemis
-from support.brokers import Broker, ExampleBroker
+from support.brokers import Broker, ExampleBroker, until_connected
+from support.configuring import LISTENER, both_ways
+from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rabbitmq import RabbitMQ
+from support.routers import StartRouter
 
 
 @contextmanager
@@ -75,3 +78,18 @@ def durable_broker(request: pytest.FixtureRequest) -> Broker:
     """Each of those that keep what they have accepted."""
     found: Broker = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture
+def client(
+    routers: StartRouter, proton: ProtonPeers, artemis: Broker, address: str
+) -> ProtonConnection:
+    """A client of a router that has the test's address, and all transactions, at Artemis."""
+    router = routers(
+        LISTENER
+        + artemis.connector()
+        + both_ways("linkRoute", prefix=address, connection="artemis")
+        + both_ways("linkRoute", prefix="$coordinator", connection="artemis")
+    )
+    until_connected(proton, router)
+    return proton.connect(router.url())

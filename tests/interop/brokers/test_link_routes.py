@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from proton import Message
 from proton.reactor import Copy, Selector
 
-from support.brokers import Broker, until_connected
-from support.configuring import LISTENER, both_ways
 from support.proton_peers import ProtonConnection, ProtonPeers, release
-from support.routers import StartRouter
-
-
-@pytest.fixture
-def client(
-    routers: StartRouter, proton: ProtonPeers, artemis: Broker, address: str
-) -> ProtonConnection:
-    """A client of a router that has the test's address, and all transactions, at the broker."""
-    router = routers(
-        LISTENER
-        + artemis.connector()
-        + both_ways("linkRoute", prefix=address, connection="artemis")
-        + both_ways("linkRoute", prefix="$coordinator", connection="artemis")
-    )
-    until_connected(proton, router)
-    return proton.connect(router.url())
 
 
 def coloured(body: str, colour: str) -> Message:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from proton import Message
 
 from router.amqp.constants import Descriptor
 
-from support.brokers import Broker, until_connected
-from support.configuring import LISTENER, both_ways
+from support.brokers import Broker
 from support.proton_peers import ProtonConnection, ProtonPeers
-from support.routers import StartRouter
 from support.transacting import Transacting
-
-
-@pytest.fixture
-def client(
-    routers: StartRouter, proton: ProtonPeers, artemis: Broker, address: str
-) -> ProtonConnection:
-    """A client of a router that has the test's address, and all transactions, at the broker."""
-    router = routers(
-        LISTENER
-        + artemis.connector()
-        + both_ways("linkRoute", prefix=address, connection="artemis")
-        + both_ways("linkRoute", prefix="$coordinator", connection="artemis")
-    )
-    until_connected(proton, router)
-    return proton.connect(router.url())
 
 
 def test_messages_are_there_when_a_transaction_is_committed(
