@@ -82,6 +82,7 @@ class Node(Changing):
             largest,
             LinkNames(router.link_stealing),
             router.terminus_timeout_limit_seconds,
+            self.container_id,
         )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()

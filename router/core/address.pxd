@@ -21,6 +21,7 @@ cdef class Address:
     cdef public Py_ssize_t rotation
     cdef public bint is_moving
     cdef public unsigned long long egress_mark
+    cdef public Py_ssize_t sided
     cdef public Ties ties
     cdef public Counters heir
     cdef public bint credit_due
@@ -45,6 +46,8 @@ cdef class Producer:
     cdef public long long low_mark
     cdef public long long waiting
     cdef public bint is_fallback
+    cdef public int side
+    cdef public int tree
 
 @cython.final
 cdef class Consumer:
@@ -52,4 +55,7 @@ cdef class Consumer:
     cdef public Address address
     cdef public WaitingQueue waiting
     cdef public bint shows_passage
+    cdef public int side
+    cdef public int tree
+    cdef public long long cost
     cdef public object resuming

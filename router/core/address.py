@@ -20,6 +20,17 @@ UNAVAILABLE = 3
 # between the two ends of a link that is routed: what the one sends the other gets, and nobody else
 ROUTED = 4
 
+# Where in a network of routers an end of a link is. What comes from one side goes to the others:
+# not back to the edge that it came from, nor from one router of the network to the next but along
+# a way that is made for it. Each edge that is connected here is a side of its own, from
+# `FIRST_EDGE` on.
+HERE = 0
+MESH = 1
+FIRST_EDGE = 2
+# of a tree of the network (`tree`): none, and the one whose root is this router
+NO_TREE = -1
+OWN_TREE = 0
+
 # Where on its way through an address a message is: 0 as a rule, more behind a waypoint, up to
 # `LAST_PHASE`; those who take what nobody else does are at `FALLBACK`, which is as far behind 0 as
 # the letter F is (Dispatch's annotation has it so).
@@ -64,6 +75,8 @@ class Address:
         # something came for it in this turn, and how many had left before that (`Forwarder.sent`)
         self.is_moving = False
         self.egress_mark = 0
+        # how many of its producers and consumers are on another side than `HERE`
+        self.sided = 0
         # the other addresses that have to do with it; None for nearly all
         self.ties: Ties | None = None
         # what has taken over its counters, once it is no more in use
@@ -113,6 +126,9 @@ class Producer:
         self.waiting = 0
         # what it sends is never for those who take what is left
         self.is_fallback = False
+        # where in a network it is, and the tree of routers along which a multicast comes by it
+        self.side = HERE
+        self.tree = OWN_TREE
 
 
 class Consumer:
@@ -128,5 +144,10 @@ class Consumer:
         self.waiting = WaitingQueue() if address.treatment == MULTICAST else address.waiting
         # messages leave with the router's own annotations
         self.shows_passage = False
+        # where in a network it is; the tree of routers along which a multicast leaves by it; and
+        # how far away those are who receive, as the sum of the costs of the way there
+        self.side = HERE
+        self.tree = NO_TREE
+        self.cost = 0
         # what its link resumes (`resuming`); until that is done it gets nothing else
         self.resuming: Any = None

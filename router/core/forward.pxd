@@ -20,6 +20,7 @@ cdef class Forwarder(Spreader):
     cdef public object suspended
     cdef public object link_routes
     cdef public object routed
+    cdef public object reach
     cdef public object exchanges
     cdef public list dying_nodes
     cdef public list idle_sessions

@@ -33,6 +33,7 @@ from router.core.exchanges import Exchanges
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.link_routes import LinkRoutes
+from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
 from router.core.routed_links import Routed
 from router.core.spreading import Spreader
@@ -57,6 +58,7 @@ class Forwarder(Spreader):
         limit_bytes: int,
         link_names: LinkNames | None = None,
         terminus_limit_s: int = 0,
+        router_id: str = "",
     ) -> None:
         super().__init__(Redelivery(turn, limit_bytes), Backlog(turn, limit_bytes))
         self.table = table
@@ -64,6 +66,7 @@ class Forwarder(Spreader):
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
         self.link_routes = LinkRoutes(table, turn)
         self.routed = Routed()
+        self.reach = Reach(router_id)
         self.exchanges = Exchanges(table, self)
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []

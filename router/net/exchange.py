@@ -167,10 +167,11 @@ class Exchange(Hub):
         largest_frame_bytes: int,
         link_names: LinkNames | None = None,
         terminus_limit_s: int = 0,
+        router_id: str = "",
     ) -> None:
         super().__init__(largest_frame_bytes)
         self.forwarder = Forwarder(
-            table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s
+            table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s, router_id
         )
         self.table = table
         self.tallies: list[Tally] = []

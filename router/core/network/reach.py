@@ -1,0 +1,168 @@
+"""What a router knows of its network: who can be reached, by which neighbour, and who wants what.
+
+The routing protocol (`router.control.network`) writes it, and the core reads it: the two meet here
+and nowhere else. What is wanted here, at this router, goes the other way: the core notes it and
+the protocol tells the others. None of this is read once a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+# What the first letter of a key says; behind that of a mobile address comes its phase.
+MOBILE = "M"
+# link routes: of links that peers send on (in) or receive on (out), by prefix or by pattern
+IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
+# an edge router, by its id
+EDGE = "H"
+# in the place of the phase: who takes what nobody else does
+FALLBACK_PHASE = "F"
+
+
+def mobile_key(name: str, phase: str = "0") -> str:
+    """By what routers tell each other of an address."""
+    return f"{MOBILE}{phase}{name}"
+
+
+@attrs.frozen
+class Interest:
+    """That an address is received from at a router.
+
+    `treatment` is the address's there, one of `address.CLOSEST` and the like; `shows`: whether
+    somebody there is shown where messages have been.
+    """
+
+    treatment: int
+    shows: bool = False
+
+
+@attrs.frozen
+class Path:
+    """How to get to a router: by which neighbour, and the sum of the costs of the whole way."""
+
+    via: str
+    cost: int
+
+
+@attrs.frozen
+class Branch:
+    """What lies behind one child in a tree: `digest` tells two trees apart, `routers` are all that
+    are in it, the child among them.
+    """
+
+    child: str
+    digest: bytes
+    routers: frozenset[str]
+
+
+@attrs.frozen
+class Tree:
+    """The cheapest ways from one router to all others, as far as this router has a part in it.
+
+    `digest` is that of what lies from here on, which is what `parent` knows this router's branch
+    by; the root has no parent.
+    """
+
+    root: str
+    parent: str | None
+    digest: bytes
+    branches: tuple[Branch, ...]
+
+
+class Reach:
+    """The network as the router `me` sees it; alone there is nobody else."""
+
+    def __init__(self, me: str) -> None:
+        self.me = me
+        # the connections to neighbours, by their ids: those by which messages go
+        self.neighbours: dict[str, Any] = {}
+        # to every router that can be reached
+        self.paths: Mapping[str, Path] = {}
+        # by key, the routers that can be reached where somebody receives
+        self.wanted: dict[str, dict[str, Interest]] = {}
+        # what is received from here, which the others are to know
+        self.here: dict[str, Interest] = {}
+        # the keys of `here` that have changed since the protocol took them
+        self.changed_here: set[str] = set()
+        # who acts on changes: of paths and neighbours, and of what is wanted, by key
+        self.on_paths: list[Callable[[], None]] = []
+        self.on_wanted: list[Callable[[str], None]] = []
+        # has the protocol take what has changed here, in this turn
+        self.on_here: Callable[[], None] = lambda: None
+        self._tree_of: Callable[[str], Tree | None] = lambda _: None
+
+    # What the protocol says.
+
+    def set_paths(
+        self,
+        neighbours: Mapping[str, Any],
+        paths: Mapping[str, Path],
+        tree_of: Callable[[str], Tree | None],
+    ) -> None:
+        """From now on these are the neighbours, and the ways to all others; `tree_of` gives the
+        tree of a root, or None where nothing comes from there.
+        """
+        self.neighbours = dict(neighbours)
+        self.paths = paths
+        self._tree_of = tree_of
+        for watcher in self.on_paths:
+            watcher()
+
+    def set_wanted(self, router: str, key: str, interest: Interest | None) -> None:
+        """Somebody receives at a router that can be reached, or with None nobody does any more."""
+        routers = self.wanted.get(key)
+        if interest is not None:
+            if routers is None:
+                routers = self.wanted[key] = {}
+            routers[router] = interest
+        elif routers is not None and routers.pop(router, None) is not None:
+            if not routers:
+                del self.wanted[key]
+        else:
+            return
+        for watcher in self.on_wanted:
+            watcher(key)
+
+    # What the core asks.
+
+    def path(self, router: str) -> Path | None:
+        """How to get to a router, or None where there is no way."""
+        return self.paths.get(router)
+
+    def connection(self, neighbour: str) -> Any | None:
+        """The connection by which messages go to a neighbour."""
+        return self.neighbours.get(neighbour)
+
+    def tree(self, root: str) -> Tree | None:
+        """The tree along which what is sent to many comes from a router, or goes from here."""
+        return self._tree_of(root)
+
+    def places(self, key: str) -> list[tuple[int, str, Interest]]:
+        """Where else somebody receives: cost, router and interest, the nearest first."""
+        found = []
+        for router, interest in self.wanted.get(key, {}).items():
+            path = self.paths.get(router)
+            if path is not None:
+                found.append((path.cost, router, interest))
+        return sorted(found, key=lambda place: place[:2])
+
+    # What the core says.
+
+    def want(self, key: str, interest: Interest | None) -> None:
+        """Somebody receives here, on these terms; or with None nobody does any more."""
+        if self.here.get(key) == interest:
+            return
+        if interest is None:
+            del self.here[key]
+        else:
+            self.here[key] = interest
+        self.changed_here.add(key)
+        self.on_here()
+
+    def take_changed_here(self) -> Iterable[tuple[str, Interest | None]]:
+        """What has changed here since this was asked last; None for what is wanted no more."""
+        changed, self.changed_here = self.changed_here, set()
+        return [(key, self.here.get(key)) for key in sorted(changed)]

@@ -1,0 +1,74 @@
+"""What a router knows of its network, and who hears of a change."""
+
+from __future__ import annotations
+
+from router.core.address import BALANCED, MULTICAST
+from router.core.network.reach import Interest, Path, Reach, Tree, mobile_key
+
+ORDERS = mobile_key("orders")
+BALANCED_THERE = Interest(BALANCED)
+
+
+def reach_of(*routers: str) -> Reach:
+    """A network in which each router after the first is one further away, by the second."""
+    reach = Reach("A")
+    paths = {router: Path(routers[0], cost) for cost, router in enumerate(routers, 1)}
+    reach.set_paths({routers[0]: object()}, paths, lambda _: None)
+    return reach
+
+
+def test_keys_are_those_of_dispatch() -> None:
+    assert mobile_key("orders") == "M0orders"
+    assert mobile_key("orders", "F") == "MForders"
+
+
+def test_the_nearest_place_comes_first_and_those_out_of_reach_not_at_all() -> None:
+    reach = reach_of("B", "C")
+    for router in ("C", "D", "B"):
+        reach.set_wanted(router, ORDERS, BALANCED_THERE)
+    assert reach.places(ORDERS) == [(1, "B", BALANCED_THERE), (2, "C", BALANCED_THERE)]
+    assert reach.places("M0other") == []
+
+
+def test_what_is_wanted_no_more_is_forgotten() -> None:
+    reach = reach_of("B")
+    heard: list[str] = []
+    reach.on_wanted.append(heard.append)
+    reach.set_wanted("B", ORDERS, None)
+    assert heard == []
+    reach.set_wanted("B", ORDERS, BALANCED_THERE)
+    reach.set_wanted("B", ORDERS, None)
+    assert heard == [ORDERS, ORDERS]
+    assert reach.wanted == {}
+
+
+def test_whoever_acts_on_paths_hears_of_new_ones() -> None:
+    reach = reach_of("B")
+    heard: list[str] = []
+    reach.on_paths.append(lambda: heard.append("paths"))
+    connection = object()
+    tree = Tree("C", "C", b"digest", ())
+    reach.set_paths({"C": connection}, {"C": Path("C", 3)}, {"C": tree}.get)
+    assert heard == ["paths"]
+    assert reach.path("B") is None
+    assert reach.path("C") == Path("C", 3)
+    assert (reach.connection("B"), reach.connection("C")) == (None, connection)
+    assert reach.tree("C") is tree
+    assert reach.tree("A") is None
+
+
+def test_the_others_are_told_once_what_is_wanted_here() -> None:
+    reach = reach_of("B")
+    told: list[str] = []
+    reach.on_here = lambda: told.append("changed")
+    reach.want(ORDERS, BALANCED_THERE)
+    reach.want(ORDERS, BALANCED_THERE)
+    assert told == ["changed"]
+    reach.want(ORDERS, Interest(MULTICAST, shows=True))
+    reach.want("M0gone", BALANCED_THERE)
+    reach.want("M0gone", None)
+    assert list(reach.take_changed_here()) == [
+        ("M0gone", None),
+        (ORDERS, Interest(MULTICAST, shows=True)),
+    ]
+    assert list(reach.take_changed_here()) == []
