@@ -12,11 +12,7 @@ import trio
 from router.changing import Changing
 from router.config.model import Configuration, ListenerSettings
 from router.config.saved import Base, Keeper
-from router.control.control import Control
 from router.core.address import UNAVAILABLE
-from router.core.link_names import LinkNames
-from router.core.table import AddressTable
-from router.core.treating import Treating
 from router.endpoints import Endpoints, Listening, Prepared
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
@@ -25,22 +21,19 @@ from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
-from router.net.endpoints import (
-    configured_auto_links,
-    configured_exchanges,
-    configured_link_routes,
-    configured_redirects,
-    configured_rules,
-)
-from router.net.exchange import Exchange
 from router.net.listeners import run_guarded
 from router.net.own import own_connection
 from router.net.shutdown import close_all
+from router.parts import Parts
 
 log = structlog.get_logger("router")
 
 # A dynamic address is a capability: who knows it may use it. 120 bits cannot be guessed.
 DYNAMIC_NAME_BYTES = 15
+
+
+def _make_token() -> str:
+    return secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
 
 
 class Node(Changing):
@@ -62,54 +55,24 @@ class Node(Changing):
     ) -> None:
         super().__init__(base or Base(configuration), keeper, configuration, revision)
         self.journal = journal or Journal()
-        router = configuration.router
-        self.container_id = router.id or socket.gethostname()
-        self.table = AddressTable(
-            configured_rules(configuration.addresses),
-            router.default_distribution,
-            self._dynamic_name,
-            configured_redirects(configuration.redirects),
-        )
+        parts = Parts(configuration, _make_token)
+        self.container_id = parts.container_id
+        self.table = parts.table
+        self.exchange = parts.exchange
+        self.control = parts.control
+        self.treating = parts.treating
         self.table.add_own_node(*node_names(self.container_id))
-        frame_sizes = [
-            *(listener.max_frame_size for listener in configuration.listeners),
-            *(connector.max_frame_size for connector in configuration.connectors),
-        ]
-        largest = max(frame_sizes, default=0)
-        self.exchange = Exchange(
-            self.table,
-            router.memory_limit_bytes,
-            largest,
-            LinkNames(router.link_stealing),
-            router.terminus_timeout_limit_seconds,
-            self.container_id,
-        )
-        if router.honour_absolute_expiry_time:
-            self.exchange.honour_absolute_expiry()
         traces = self.exchange.traces
         traces.log = self.journal.log_frame
         traces.log_all(self.journal.logs_frames())
         self.journal.watchers.append(lambda _: traces.log_all(self.journal.logs_frames()))
-        self.exchange.forwarder.exchanges.configure(*configured_exchanges(configuration))
-        self.control = Control(self.exchange.forwarder)
-        self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
-        self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
-        self.exchange.auto_links = self.control.auto_links
-        self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
-        self.exchange.listeners.append(self.control.event_received)
-        self.exchange.clocks.append(self.control.look)
         self.readiness = Readiness()
         self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
         self.exposition.collector.log_lines = self.journal.lines_by_level
         self.exposition.collector.accounts["log"] = self.journal.recent.characters
-        self.treating = Treating(self.exchange.forwarder)
         self.exchange.chores.append(lambda _: self.treat_addresses())
         self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
         self.readiness.watch(self._needed_connector)
-
-    def _dynamic_name(self, maker: str) -> str:
-        token = secrets.token_urlsafe(DYNAMIC_NAME_BYTES)
-        return f"amqp:/_topo/0/{self.container_id}/temp.{token}.{maker}"
 
     async def run(
         self,
@@ -180,7 +143,7 @@ class Node(Changing):
             control=self.control,
         )
         # nobody can guess whose links these are, and so nobody can steal them
-        agent_id = f"{self.container_id}.{secrets.token_urlsafe(DYNAMIC_NAME_BYTES)}"
+        agent_id = f"{self.container_id}.{_make_token()}"
         own.start_soon(view.streams.run)
         await own.start(Agent(view, dial, agent_id).run)
         self.readiness.watch(self._lost_agent)

@@ -47,9 +47,10 @@ STUCK_S = 5.0
 class Hub:
     """What all connections of one process share, be it a router or a client."""
 
-    def __init__(self, largest_frame_bytes: int) -> None:
+    def __init__(self, largest_frame_bytes: int, clock: Callable[[], float] | None = None) -> None:
+        self.clock = time.monotonic if clock is None else clock
         self.turn = Turn()
-        self.turn.now = time.monotonic()
+        self.turn.now = self.clock()
         self.buffer = memoryview(b"")
         self.provide_for(largest_frame_bytes)
         self.pumps: dict[int, Pump] = {}
@@ -97,7 +98,7 @@ class Hub:
 
     def begin_turn(self) -> None:
         """Something happens: what time is it?"""
-        self.turn.now = time.monotonic()
+        self.turn.now = self.clock()
 
     def finish_turn(self) -> None:
         """Send each connection that has something to say."""
@@ -116,12 +117,13 @@ class Hub:
 
     async def watch_clock(self) -> None:
         """Look at every connection's clocks, for ever."""
-        self._last_look = time.monotonic()
+        self._last_look = self.clock()
         while True:
             await trio.sleep(self.until_next_look_s())
-            self._look_at_clock()
+            self.look_at_clock()
 
-    def _look_at_clock(self) -> None:
+    def look_at_clock(self) -> None:
+        """Look at every connection's clocks, and at whatever else is due."""
         self.begin_turn()
         self._last_look = self.turn.now
         self.expire()
@@ -168,8 +170,10 @@ class Exchange(Hub):
         link_names: LinkNames | None = None,
         terminus_limit_s: int = 0,
         router_id: str = "",
+        *,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        super().__init__(largest_frame_bytes)
+        super().__init__(largest_frame_bytes, clock)
         self.forwarder = Forwarder(
             table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s, router_id
         )
@@ -251,7 +255,7 @@ class Exchange(Hub):
         """Send each connection that has something to say; how long that took is counted."""
         super().finish_turn()
         if self.forwarder.moving:
-            self.forwarder.sent(time.monotonic())
+            self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:
         """Until a message that waits expires, or as long as ever.
@@ -260,7 +264,7 @@ class Exchange(Hub):
         """
         expiry = self.forwarder.backlog.next_expiry
         if expiry:
-            return min(self._tick_s, max(0.0, expiry - time.monotonic()))
+            return min(self._tick_s, max(0.0, expiry - self.clock()))
         return self._tick_s
 
     def honour_absolute_expiry(self, honours: bool = True) -> None:

@@ -44,9 +44,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "settings": _DATA_PLANE | {"config", "control", "logs", "metrics", "net"},
     "changing": _DATA_PLANE
     | {"config", "control", "endpoints", "logs", "management", "metrics", "net", "settings"},
+    # What a router is made of before it has sockets, and many of them at once without any.
+    "parts": _DATA_PLANE | {"config", "control", "net"},
+    "simulation": _DATA_PLANE | {"client", "config", "control", "net", "parts"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "endpoints", "logs", "management", "metrics", "net", "plugin"}
-    | {"changing"},
+    | {"changing", "parts"},
     "cli": _DATA_PLANE
     | {
         "build",
@@ -61,6 +64,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "net",
         "node",
         "plugin",
+        "simulation",
     },
     "__main__": frozenset({"cli"}),
     "": frozenset(),  # router/__init__.py: importing any module must not import the others

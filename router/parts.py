@@ -1,0 +1,76 @@
+"""What a router is made of, without sockets, tasks or management: its tables, its exchange, and
+what decides where addresses lead.
+
+`node` gives these parts sockets and the real clock; a simulation gives them neither.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from router.config.model import Configuration
+from router.control.control import Control
+from router.core.link_names import LinkNames
+from router.core.table import AddressTable
+from router.core.treating import Treating
+from router.net.endpoints import (
+    configured_auto_links,
+    configured_exchanges,
+    configured_link_routes,
+    configured_redirects,
+    configured_rules,
+)
+from router.net.exchange import Exchange
+
+
+class Parts:
+    """The parts of a router with this configuration.
+
+    `clock` gives seconds that never go back; without one it is the system's. `make_token` gives
+    texts that are never the same twice; a dynamic address is made of one, and who knows it may use
+    it.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        make_token: Callable[[], str],
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        router = configuration.router
+        self.container_id = router.id or socket.gethostname()
+        self._make_token = make_token
+        self.table = AddressTable(
+            configured_rules(configuration.addresses),
+            router.default_distribution,
+            self._dynamic_name,
+            configured_redirects(configuration.redirects),
+        )
+        frame_sizes = [
+            *(listener.max_frame_size for listener in configuration.listeners),
+            *(connector.max_frame_size for connector in configuration.connectors),
+        ]
+        self.exchange = Exchange(
+            self.table,
+            router.memory_limit_bytes,
+            max(frame_sizes, default=0),
+            LinkNames(router.link_stealing),
+            router.terminus_timeout_limit_seconds,
+            self.container_id,
+            clock=clock,
+        )
+        if router.honour_absolute_expiry_time:
+            self.exchange.honour_absolute_expiry()
+        self.exchange.forwarder.exchanges.configure(*configured_exchanges(configuration))
+        self.control = Control(self.exchange.forwarder)
+        self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
+        self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
+        self.exchange.auto_links = self.control.auto_links
+        self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
+        self.exchange.listeners.append(self.control.event_received)
+        self.exchange.clocks.append(self.control.look)
+        self.treating = Treating(self.exchange.forwarder)
+
+    def _dynamic_name(self, maker: str) -> str:
+        return f"amqp:/_topo/0/{self.container_id}/temp.{self._make_token()}.{maker}"
