@@ -1,0 +1,186 @@
+"""What an edge router and its interior tell each other on their control link, and its encoding.
+
+Each message is an AMQP list: a symbol that says what it is, and its fields. A list may have more
+fields behind those that are known here, and a message of another kind is passed over, so that a
+later version can say more to an earlier one. What else cannot be understood raises `AmqpError`.
+None of this is part of the routing protocol: interior routers do not tell each other of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.decode import decode_value
+from router.amqp.encode import encode_value
+from router.amqp.types import Symbol, UByte, ULong
+from router.errors import AmqpError
+
+T = TypeVar("T")
+
+# So many octets of keys are in one message at most, unless a single key is longer.
+PART_BYTES: Final = 16 * 1024
+# What a message may have of octets, and a key of characters, in all.
+LONGEST_BYTES: Final = 256 * 1024
+LONGEST_KEY: Final = 64 * 1024
+
+
+@attrs.frozen
+class UplinkUse:
+    """The edge says whether this connection is an active uplink or stands by."""
+
+    is_active: bool
+
+
+@attrs.frozen
+class Beat:
+    """A sign of life, with a number that grows; the peer answers nothing."""
+
+    number: int
+
+
+@attrs.frozen
+class Watch:
+    """The edge wants to hear of these addresses whether anybody receives, and of those no more."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Place:
+    """Whether somebody beyond the edge receives from an address, and how it is treated there.
+
+    `treatment` is one of `router.core.address.CLOSEST` and the like.
+    """
+
+    key: str
+    is_reached: bool
+    treatment: int
+
+
+@attrs.frozen
+class Reached:
+    """The interior says how things stand with addresses that are watched."""
+
+    places: tuple[Place, ...]
+
+
+Message = UplinkUse | Beat | Watch | Reached
+
+_USE: Final = Symbol("USE")
+_BEAT: Final = Symbol("BEAT")
+_WATCH: Final = Symbol("WATCH")
+_REACHED: Final = Symbol("REACHED")
+
+
+def encode_message(message: Message) -> bytes:
+    """The octets of a message's body, which is one value."""
+    return encode_value(_fields(message))
+
+
+def _fields(message: Message) -> list[Any]:
+    match message:
+        case UplinkUse():
+            return [_USE, message.is_active]
+        case Beat():
+            return [_BEAT, ULong(message.number)]
+        case Watch():
+            return [_WATCH, list(message.added), list(message.removed)]
+        case Reached():
+            return [
+                _REACHED,
+                [[each.key, each.is_reached, UByte(each.treatment)] for each in message.places],
+            ]
+
+
+def decode_message(octets: bytes) -> Message | None:
+    """The message, or None for one of a kind that is not known here.
+
+    Raises `AmqpError` for what is none, or has other fields than it should.
+    """
+    if len(octets) > LONGEST_BYTES:
+        raise _malformed(f"{len(octets)} octets; {LONGEST_BYTES} are allowed")
+    value, end = decode_value(octets)
+    if end != len(octets):
+        raise _malformed("something stands behind it")
+    return read_message(value)
+
+
+def read_message(value: object) -> Message | None:
+    """As `decode_message`, for a value that is decoded."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], Symbol):
+        raise _malformed("it is no list that begins with a symbol")
+    kind, fields = value[0], value[1:]
+    match kind:
+        case "USE":
+            return UplinkUse(_field(fields, 0, bool))
+        case "BEAT":
+            return Beat(int(_field(fields, 0, ULong)))
+        case "WATCH":
+            return Watch(_keys(fields, 0), _keys(fields, 1))
+        case "REACHED":
+            return Reached(tuple(_place(each) for each in _field(fields, 0, list)))
+    return None
+
+
+def _field(fields: list[Any], at: int, kind: type[T]) -> T:
+    value = fields[at] if at < len(fields) else None
+    if not isinstance(value, kind):
+        raise _malformed(f"field {at + 1} is no {kind.__name__.lower()}")
+    return value
+
+
+def _key(fields: list[Any], at: int) -> str:
+    key = _field(fields, at, str)
+    if isinstance(key, Symbol) or not key or len(key) > LONGEST_KEY:
+        raise _malformed("a key is no string, or empty, or too long")
+    return key
+
+
+def _keys(fields: list[Any], at: int) -> tuple[str, ...]:
+    keys = _field(fields, at, list)
+    return tuple(_key(keys, each) for each in range(len(keys)))
+
+
+def _place(value: object) -> Place:
+    if not isinstance(value, list):
+        raise _malformed("a place is no list")
+    return Place(_key(value, 0), _field(value, 1, bool), int(_field(value, 2, UByte)))
+
+
+def _malformed(why: str) -> AmqpError:
+    return AmqpError(Condition.DECODE_ERROR, f"a control message of an edge: {why}")
+
+
+def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
+    """Messages, none of which is too long, that say of keys whether they are watched from now on.
+
+    Their order is kept from message to message; of one key only the last word counts.
+    """
+    for part in _parts(dict(changes).items()):
+        added = tuple(key for key, is_watched in part if is_watched)
+        yield Watch(added, tuple(key for key, is_watched in part if not is_watched))
+
+
+def reached(places: Iterable[Place]) -> Iterator[Reached]:
+    """Messages, none of which is too long, that say how things stand."""
+    for part in _parts((each.key, each) for each in places):
+        yield Reached(tuple(place for _, place in part))
+
+
+def _parts(items: Iterable[tuple[str, T]]) -> Iterator[list[tuple[str, T]]]:
+    part: list[tuple[str, T]] = []
+    size = 0
+    for key, item in items:
+        # what an entry takes beside its key
+        size += len(key.encode()) + 16
+        if part and size > PART_BYTES:
+            yield part
+            part, size = [], len(key.encode()) + 16
+        part.append((key, item))
+    if part:
+        yield part

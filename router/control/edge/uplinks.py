@@ -1,0 +1,116 @@
+"""Which of an edge router's connections to interior routers are used, and why.
+
+As many as are wanted are active; the others are open and stand by. An uplink that is active stays
+so as long as it is there: to go back to another one would cost those their credit who send over
+it. In the place of one that is lost comes the first that stands by, in the order of the
+configuration. Two connections to the same interior are never active both: nothing would be won.
+Pure: connections come and go by numbers, and who uses them is told by `take`.
+(docs/decisions/0065-uplinks.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import attrs
+
+
+class Used(NamedTuple):
+    """A connection is an active uplink from now on, or is so no more but stands by."""
+
+    connection: int
+    is_active: bool
+
+
+@attrs.define
+class Uplink:
+    """One connection: by which connector it came, and to whom it leads.
+
+    `reason` says for people why it is active or not; `since` is when that began, in seconds.
+    """
+
+    connection: int
+    connector: str
+    router: str
+    since: float
+    is_active: bool = False
+    reason: str = ""
+
+
+class Uplinks:
+    """All uplinks of an edge router; at most `wanted` of them are active.
+
+    `order` are the names of its connectors, the preferred one first.
+    """
+
+    def __init__(self, order: Iterable[str] = (), wanted: int = 1) -> None:
+        # by the number of their connections, in the order in which they came
+        self.links: dict[int, Uplink] = {}
+        self.wanted = wanted
+        self._places: dict[str, int] = {}
+        self._changes: list[Used] = []
+        # how often an active one was lost
+        self.losses = 0
+        self.configure(order, wanted, 0.0)
+
+    def configure(self, order: Iterable[str], wanted: int, now: float) -> None:
+        """From now on so many are wanted, and this is the order; who is active stays it, unless
+        there are too many.
+        """
+        self._places = {name: place for place, name in enumerate(order)}
+        self.wanted = wanted
+        for uplink in self.active()[wanted:]:
+            self._become(uplink, False, now)
+        self._choose(now)
+
+    def came(self, connection: int, connector: str, router: str, now: float) -> None:
+        """A connection to an interior is open and can be used."""
+        self.links[connection] = Uplink(connection, connector, router, now)
+        self._choose(now)
+
+    def left(self, connection: int, now: float) -> None:
+        """A connection is over."""
+        uplink = self.links.pop(connection, None)
+        if uplink is None:
+            return
+        self.losses += uplink.is_active
+        self._choose(now)
+
+    def take(self) -> list[Used]:
+        """What has changed since this was asked last, those first that are active no more."""
+        changes, self._changes = self._changes, []
+        return sorted(changes, key=lambda change: change.is_active)
+
+    def active(self) -> list[Uplink]:
+        """Those that are used, the first of which is where all that is to go one way goes."""
+        used = [uplink for uplink in self.links.values() if uplink.is_active]
+        return sorted(used, key=lambda uplink: (uplink.since, self._rank(uplink)))
+
+    def _rank(self, uplink: Uplink) -> tuple[int, int]:
+        place = self._places.get(uplink.connector, len(self._places))
+        return place, uplink.connection
+
+    def _choose(self, now: float) -> None:
+        ranked = sorted(self.links.values(), key=self._rank)
+        routers = {uplink.router: uplink for uplink in ranked if uplink.is_active}
+        for uplink in ranked:
+            if not uplink.is_active and len(routers) < self.wanted and uplink.router not in routers:
+                routers[uplink.router] = uplink
+                self._become(uplink, True, now)
+        for uplink in ranked:
+            uplink.reason = self._reason(uplink, routers)
+
+    def _become(self, uplink: Uplink, is_active: bool, now: float) -> None:
+        uplink.is_active = is_active
+        uplink.since = now
+        self._changes.append(Used(uplink.connection, is_active))
+
+    def _reason(self, uplink: Uplink, routers: dict[str, Uplink]) -> str:
+        if uplink.is_active:
+            return "in use" if self.wanted == 1 else f"in use, of {self.wanted} that are wanted"
+        other = routers.get(uplink.router)
+        if other is not None:
+            return f"stands by: {other.connector} leads to {uplink.router} as well"
+        names = ", ".join(each.connector for each in self.active())
+        return f"stands by for {names}"

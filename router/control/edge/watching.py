@@ -1,0 +1,193 @@
+"""What an interior router tells its edges: of which addresses they watch somebody receives beyond.
+
+An edge watches the addresses that it has senders for, and sends up only what is received somewhere.
+For each of them, "somewhere" is everywhere but at that very edge: another edge here, this router's
+own receivers, other routers. What has changed within a turn is told at its end, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from router.amqp.constants import Condition
+from router.control.edge.messages import Message, Place, Watch, reached
+from router.core import ties
+from router.core.address import FALLBACK, LAST_PHASE, Address
+from router.core.network.reach import EDGE, FALLBACK_PHASE, MOBILE, mobile_key
+from router.errors import AmqpError
+
+# An edge that watches more takes what is beyond for reached, and finds out by credit.
+MOST_WATCHED: Final = 200_000
+# How names begin that say where they are: at a router of this area, or at an edge.
+TOPOLOGICAL: Final = "_topo/0/"
+AT_AN_EDGE: Final = "_edge/"
+
+
+def key_of_address(address: Address) -> str:
+    """The key by which routers tell each other of an address in use."""
+    phase = FALLBACK_PHASE if address.phase == FALLBACK else str(address.phase)
+    return mobile_key(address.name, phase)
+
+
+def split_key(key: str) -> tuple[str, int]:
+    """The name and the phase that the key of an address means.
+
+    Raises `AmqpError` for a key that is none of an address.
+    """
+    phase = key[1:2]
+    if key[:1] == MOBILE and len(key) > 2:
+        if phase == FALLBACK_PHASE:
+            return key[2:], FALLBACK
+        if phase.isascii() and phase.isdigit() and int(phase) <= LAST_PHASE:
+            return key[2:], int(phase)
+    raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of an address")
+
+
+class Watcher:
+    """One edge, as far as it watches: `side` is that of its links; `tell` sends it a message."""
+
+    def __init__(self, side: int, tell: Callable[[Message], None]) -> None:
+        self.side = side
+        self.tell = tell
+        # what it watches, and what it has been told of that
+        self.told: dict[str, tuple[bool, int] | None] = {}
+        # what it is to be told at the end of the turn, if that has changed
+        self.due: dict[str, None] = {}
+
+
+class Watching:
+    """All that is watched at one interior router."""
+
+    def __init__(self, forwarder: Any) -> None:
+        self.forwarder = forwarder
+        self.by_key: dict[str, dict[Watcher, None]] = {}
+        # of these, those whose names say where they are
+        self._placed: dict[str, None] = {}
+        self._due: dict[Watcher, None] = {}
+        forwarder.reach.on_wanted.append(self.key_changed)
+        forwarder.reach.on_paths.append(self.paths_changed)
+
+    # What edges say.
+
+    def received(self, watcher: Watcher, message: Watch) -> None:
+        """An edge watches other addresses; of each that it names anew it will hear.
+
+        Raises `AmqpError` for a key that means no address, and where there are too many.
+        """
+        for key in message.removed:
+            self._remove(watcher, key)
+        for key in message.added:
+            split_key(key)
+            if key not in watcher.told and len(watcher.told) >= MOST_WATCHED:
+                reason = f"more than {MOST_WATCHED} addresses are watched"
+                raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+            watcher.told[key] = None
+            self.by_key.setdefault(key, {})[watcher] = None
+            if _is_placed(key):
+                self._placed[key] = None
+            self._note(watcher, key)
+
+    def left(self, watcher: Watcher) -> None:
+        """An edge is gone, or uses another uplink."""
+        for key in list(watcher.told):
+            self._remove(watcher, key)
+        self._due.pop(watcher, None)
+
+    def _remove(self, watcher: Watcher, key: str) -> None:
+        if watcher.told.pop(key, False) is False:
+            return
+        watcher.due.pop(key, None)
+        watchers = self.by_key[key]
+        del watchers[watcher]
+        if not watchers:
+            del self.by_key[key]
+            self._placed.pop(key, None)
+
+    # What changes.
+
+    def address_changed(self, address: Address) -> None:
+        """Somebody has come to receive from an address here, or has left it."""
+        if self.by_key:
+            self.key_changed(key_of_address(address))
+            if address.phase == FALLBACK:
+                # its primary has somewhere to go, or nowhere any more
+                self.key_changed(mobile_key(address.name))
+
+    def key_changed(self, key: str) -> None:
+        """Somebody has come to receive somewhere, or has left."""
+        if key.startswith(EDGE):
+            self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/"))
+            return
+        for watcher in self.by_key.get(key, ()):
+            self._note(watcher, key)
+
+    def paths_changed(self) -> None:
+        """Routers have come, or can be reached no more."""
+        self._note_all(MOBILE)
+
+    def _note_all(self, start: str) -> None:
+        """Look again at all whose names say where they are and begin like this."""
+        for key in self._placed:
+            if key.startswith(start):
+                for watcher in self.by_key[key]:
+                    self._note(watcher, key)
+
+    def _note(self, watcher: Watcher, key: str) -> None:
+        watcher.due[key] = None
+        self._due[watcher] = None
+
+    # What they are told.
+
+    def tell(self) -> None:
+        """At the end of a turn: tell each edge what has changed for it."""
+        if not self._due:
+            return
+        due, self._due = self._due, {}
+        for watcher in due:
+            changed = []
+            keys, watcher.due = watcher.due, {}
+            for key in keys:
+                now = self.place_of(key, watcher.side)
+                if watcher.told[key] != now:
+                    watcher.told[key] = now
+                    changed.append(Place(key, *now))
+            for message in reached(changed):
+                watcher.tell(message)
+
+    def place_of(self, key: str, side: int) -> tuple[bool, int]:
+        """Whether somebody receives who is not on that side, and how the address is treated."""
+        name, phase = split_key(key)
+        table = self.forwarder.table
+        address = table.in_use(table.own_name(name), phase)
+        treatment = table.treatment(name) if address is None else address.treatment
+        if address is not None and self._is_received_here(address, side):
+            return True, treatment
+        keys = [key]
+        rule = table.rule_of(name)
+        if phase == 0 and rule is not None and rule.fallback:
+            keys.append(mobile_key(name, FALLBACK_PHASE))
+        for each in keys:
+            places = self.forwarder.reach.places(each)
+            if places:
+                return True, treatment if address is not None else places[0][2].treatment
+        return self._is_there(name, side), treatment
+
+    def _is_received_here(self, address: Address, side: int) -> bool:
+        places = [address] if address.ties is None else ties.places(address)
+        return any(consumer.side != side for place in places for consumer in place.consumers)
+
+    def _is_there(self, name: str, side: int) -> bool:
+        """Whether the router or the edge can be reached that a name says it is at."""
+        reach = self.forwarder.reach
+        if name.startswith(TOPOLOGICAL):
+            router = name[len(TOPOLOGICAL) :].partition("/")[0]
+            return reach.path(router) is not None
+        if name.startswith(AT_AN_EDGE):
+            edge = EDGE + name[len(AT_AN_EDGE) :].partition("/")[0]
+            return edge in reach.here or bool(reach.places(edge))
+        return False
+
+
+def _is_placed(key: str) -> bool:
+    return key.startswith((TOPOLOGICAL, AT_AN_EDGE), 2)

@@ -1,0 +1,113 @@
+"""What an edge and its interior tell each other: every message, and what is none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.amqp.encode import encode_value
+from router.amqp.types import Symbol, UByte, ULong
+from router.control.edge.messages import (
+    LONGEST_BYTES,
+    PART_BYTES,
+    Beat,
+    Message,
+    Place,
+    Reached,
+    UplinkUse,
+    Watch,
+    decode_message,
+    encode_message,
+    reached,
+    watches,
+)
+from router.errors import AmqpError
+
+KEYS = st.text(min_size=1, max_size=40)
+PLACES = st.builds(Place, KEYS, st.booleans(), st.integers(0, 255))
+MESSAGES: st.SearchStrategy[Message] = st.one_of(
+    st.builds(UplinkUse, st.booleans()),
+    st.builds(Beat, st.integers(0, 2**64 - 1)),
+    st.builds(Watch, st.lists(KEYS).map(tuple), st.lists(KEYS).map(tuple)),
+    st.builds(Reached, st.lists(PLACES).map(tuple)),
+)
+
+
+@given(MESSAGES)
+def test_what_is_written_is_read_again(message: Message) -> None:
+    assert decode_message(encode_message(message)) == message
+
+
+@given(MESSAGES)
+def test_what_is_cut_off_is_refused(message: Message) -> None:
+    octets = encode_message(message)
+    for end in range(len(octets)):
+        with pytest.raises(AmqpError):
+            decode_message(octets[:end])
+    with pytest.raises(AmqpError):
+        decode_message(octets + b"\x40")
+
+
+@given(st.binary(max_size=60))
+def test_whatever_comes_only_one_error_leaves(octets: bytes) -> None:
+    try:
+        decode_message(octets)
+    except AmqpError:
+        pass
+
+
+def test_further_fields_and_other_messages_are_passed_over() -> None:
+    later = [Symbol("USE"), True, "as of the next version"]
+    assert decode_message(encode_value(later)) == UplinkUse(is_active=True)
+    assert decode_message(encode_value([Symbol("SLEEP"), 5])) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        "USE",
+        ["USE", True],
+        [Symbol("USE")],
+        [Symbol("USE"), 1],
+        [Symbol("BEAT"), "1"],
+        [Symbol("WATCH"), ["M0a"]],
+        [Symbol("WATCH"), ["M0a"], [Symbol("M0b")]],
+        [Symbol("WATCH"), [""], []],
+        [Symbol("WATCH"), {}, []],
+        [Symbol("REACHED"), [["M0a", True]]],
+        [Symbol("REACHED"), ["M0a", True, UByte(0)]],
+        [Symbol("REACHED"), [["M0a", UByte(1), UByte(0)]]],
+    ],
+)
+def test_other_fields_are_refused(value: object) -> None:
+    with pytest.raises(AmqpError):
+        decode_message(encode_value(value))
+
+
+def test_a_message_has_an_end() -> None:
+    octets = encode_value([Symbol("BEAT"), ULong(1), b"\0" * LONGEST_BYTES])
+    with pytest.raises(AmqpError, match="octets"):
+        decode_message(octets)
+
+
+@given(st.lists(st.tuples(KEYS, st.booleans())))
+def test_what_is_watched_is_said_in_parts(changes: list[tuple[str, bool]]) -> None:
+    told: dict[str, bool] = {}
+    for message in watches(changes):
+        told.update(dict.fromkeys(message.added, True))
+        told.update(dict.fromkeys(message.removed, False))
+    assert told == dict(changes)
+
+
+def test_no_part_is_too_long() -> None:
+    keys = [f"M0{'x' * 200}{number}" for number in range(2000)]
+    parts = [encode_message(each) for each in watches((key, True) for key in keys)]
+    assert len(parts) > 20
+    assert max(map(len, parts)) <= PART_BYTES + 64
+    answers = [encode_message(each) for each in reached(Place(key, True, 1) for key in keys)]
+    assert max(map(len, answers)) <= PART_BYTES + 64
+    # one that is longer than a part goes alone
+    long = "M0" + "y" * (2 * PART_BYTES)
+    assert [each.added for each in watches([("M0a", True), (long, True)])] == [("M0a",), (long,)]

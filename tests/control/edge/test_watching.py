@@ -1,0 +1,160 @@
+"""What edges are told of the addresses that they watch: whether anybody beyond receives."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.control.edge import watching
+from router.control.edge.messages import Message, Place, Reached, Watch
+from router.control.edge.watching import Watcher, Watching, key_of_address, split_key
+from router.core.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
+from router.core.network.reach import Interest, Path
+from router.errors import AmqpError
+
+from support.in_memory import Router
+
+
+class Interior:
+    """A router, and what its edges are told."""
+
+    def __init__(self, *rules: tuple[object, ...]) -> None:
+        self.router = Router(rules)
+        self.reach = self.router.forwarder.reach
+        self.watching = Watching(self.router.forwarder)
+        self.client = self.router.client()
+
+    def edge(self, number: int = 0) -> tuple[Watcher, list[Message]]:
+        told: list[Message] = []
+        return Watcher(FIRST_EDGE + number, told.append), told
+
+    def changed(self, name: str, phase: int = 0) -> None:
+        address = self.router.table.in_use(name, phase)
+        self.watching.address_changed(address or Address(name, BALANCED, phase=phase))
+        self.watching.tell()
+
+    def watch(self, watcher: Watcher, *keys: str) -> None:
+        self.watching.received(watcher, Watch(keys))
+        self.watching.tell()
+
+
+def places(told: list[Message]) -> list[Place]:
+    """What has been told since this was asked last."""
+    found = [place for message in told if isinstance(message, Reached) for place in message.places]
+    told.clear()
+    return found
+
+
+def test_nobody_is_there_until_somebody_is() -> None:
+    interior = Interior()
+    edge, told = interior.edge()
+    interior.watch(edge, "M0q")
+    assert places(told) == [Place("M0q", False, BALANCED)]
+    receiver = interior.client.receiver("q")
+    interior.changed("q")
+    assert places(told) == [Place("M0q", True, BALANCED)]
+    interior.client.receiver("q")
+    interior.changed("q")
+    assert places(told) == []
+    receiver.detach()
+    interior.changed("q")
+    assert places(told) == []
+
+
+def test_who_watches_does_not_hear_of_its_own_receivers() -> None:
+    interior = Interior()
+    edge, told = interior.edge(0)
+    other, other_told = interior.edge(1)
+    interior.client.receiver("q")
+    address = interior.router.table.in_use("q")
+    assert address is not None
+    address.consumers[0].side = edge.side
+    interior.watch(edge, "M0q")
+    interior.watch(other, "M0q")
+    assert places(told) == [Place("M0q", False, BALANCED)]
+    assert places(other_told) == [Place("M0q", True, BALANCED)]
+
+
+def test_other_routers_count_with_how_they_treat_the_address() -> None:
+    interior = Interior()
+    edge, told = interior.edge()
+    interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
+    interior.watch(edge, "M0m")
+    told.clear()
+    interior.reach.set_wanted("B", "M0m", Interest(MULTICAST))
+    interior.watching.tell()
+    assert places(told) == [Place("M0m", True, MULTICAST)]
+    interior.reach.set_wanted("B", "M0m", None)
+    interior.watching.tell()
+    assert places(told) == [Place("M0m", False, BALANCED)]
+
+
+def test_what_is_watched_no_more_is_not_told_of() -> None:
+    interior = Interior()
+    edge, told = interior.edge()
+    interior.watch(edge, "M0q", "M0r")
+    interior.watching.received(edge, Watch((), ("M0q", "M0unknown")))
+    told.clear()
+    interior.client.receiver("q")
+    interior.changed("q")
+    assert places(told) == []
+    interior.watching.left(edge)
+    assert interior.watching.by_key == {}
+
+
+def test_who_names_a_key_anew_hears_of_it_anew() -> None:
+    interior = Interior()
+    edge, told = interior.edge()
+    interior.watch(edge, "M0q")
+    interior.watch(edge, "M0q")
+    assert places(told) == [Place("M0q", False, BALANCED)] * 2
+
+
+def test_an_address_with_a_fallback_is_reached_by_it() -> None:
+    interior = Interior((False, "q", "balanced", True, None, 0, 0, True))
+    edge, told = interior.edge()
+    interior.watch(edge, "M0q", "MFq")
+    told.clear()
+    interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
+    interior.reach.set_wanted("B", "MFq", Interest(BALANCED))
+    interior.changed("q", FALLBACK)
+    assert places(told) == [Place("MFq", True, BALANCED), Place("M0q", True, BALANCED)]
+
+
+def test_names_that_say_where_they_are() -> None:
+    interior = Interior()
+    edge, told = interior.edge()
+    interior.watch(edge, "M0_topo/0/B/temp.1", "M0_edge/E2/temp.1", "M0_edge/E2")
+    assert [place.is_reached for place in places(told)] == [False, False, False]
+    interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
+    interior.watching.tell()
+    assert places(told) == [Place("M0_topo/0/B/temp.1", True, BALANCED)]
+    interior.reach.set_wanted("B", "HE2", Interest(CLOSEST))
+    interior.watching.tell()
+    assert [place.is_reached for place in places(told)] == [True]
+    interior.reach.set_paths({}, {}, lambda _: None)
+    interior.watching.tell()
+    assert [place.is_reached for place in places(told)] == [False, False]
+
+
+@pytest.mark.parametrize("key", ["", "M", "M0", "Hedge", "Mxq", "M²q", "q"])
+def test_what_is_no_key_of_an_address_is_refused(key: str) -> None:
+    interior = Interior()
+    edge, _ = interior.edge()
+    with pytest.raises(AmqpError):
+        interior.watching.received(edge, Watch((key,)))
+
+
+def test_so_many_are_watched_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "MOST_WATCHED", 2)
+    interior = Interior()
+    edge, _ = interior.edge()
+    interior.watch(edge, "M0a", "M0b")
+    interior.watch(edge, "M0a")
+    with pytest.raises(AmqpError, match="more than 2"):
+        interior.watch(edge, "M0c")
+
+
+@pytest.mark.parametrize("phase", [0, 3, FALLBACK])
+def test_a_key_says_what_an_address_is(phase: int) -> None:
+    address = Address("orders", CLOSEST, phase=phase)
+    assert split_key(key_of_address(address)) == ("orders", phase)
