@@ -26,7 +26,7 @@ from router.net.exchange import Exchange
 from router.net.listeners import AmqpListener, close_sockets, open_listeners, read_users
 
 # What of a connector needs another connection: where it leads to, and who the router is there.
-_OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
+_OF_CONNECTION = ("host", "port", "role", "cost", "sasl_username", "sasl_mechanisms")
 
 
 @attrs.frozen

@@ -22,6 +22,7 @@ from router.config.kinds import address_tokens
 from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.config.network_checks import NETWORK_CHECKS
 from router.config.redirects import RedirectSettings
 from router.config.users import load_users
 
@@ -388,4 +389,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *AUTO_LINK_CHECKS,
     *CONTAINER_CHECKS,
     *EXCHANGE_CHECKS,
+    *NETWORK_CHECKS,
 )

@@ -15,7 +15,11 @@ from router.config.model import Configuration
 def _containers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     endpoints: tuple[Any, ...] = (*configuration.listeners, *configuration.connectors)
     # where a listener or connector is named that is there, it has to be one to containers
-    to_clients = {each.name for each in endpoints if each.role == "normal"}
+    others = {
+        each.name: "clients" if each.role == "normal" else "other routers"
+        for each in endpoints
+        if each.role != "route-container"
+    }
     users: tuple[tuple[str, tuple[Any, ...]], ...] = (
         ("autoLink", configuration.auto_links),
         ("linkRoute", configuration.link_routes),
@@ -31,10 +35,10 @@ def _containers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[
                     shown=True,
                     concerns=((entity, index, "containerId"), here),
                 )
-            if one.connection in to_clients:
+            if one.connection in others:
                 yield Finding(
                     here,
-                    "leads to clients, not to a container",
+                    f"leads to {others[one.connection]}, not to a container",
                     'give that listener or connector role = "route-container"',
                     shown=True,
                 )

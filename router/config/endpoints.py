@@ -11,7 +11,7 @@ from router.config import kinds
 from router.config.open_properties import open_properties
 from router.config.setting import setting
 
-Role = Literal["normal", "route-container"]
+Role = Literal["normal", "route-container", "inter-router", "edge"]
 StripAnnotations = Literal["in", "out", "both", "no"]
 Management = Literal["none", "read", "trusted", "change"]
 
@@ -25,8 +25,18 @@ ROLE: Final[Role] = attrs.field(
     default="normal",
     metadata=setting(
         kinds.choice(get_args(Role)),
-        "What the peer is: a client (normal), or a container such as a broker that this router "
-        "attaches links to (route-container).",
+        "What the peer is: a client (normal), a container such as a broker that this router "
+        "attaches links to (route-container), another interior router (inter-router), or, of an "
+        "interior router's listener, an edge router, and of an edge router's connector, the "
+        "interior router that it belongs to (edge).",
+    ),
+)
+COST: Final[int] = attrs.field(
+    default=1,
+    metadata=setting(
+        kinds.cost(),
+        "With the role inter-router: what the way over such a connection costs, beside others; "
+        "the larger of what its two ends say counts. Messages take the cheapest way.",
     ),
 )
 MAX_FRAME_SIZE: Final[int] = attrs.field(

@@ -20,6 +20,9 @@ from router.config.secret import Secret
 AMQP_PORT: Final = 5672
 LONGEST_ADDRESS: Final = 255
 LONGEST_HOST: Final = 255
+# the router looks at its clock about that often
+SHORTEST_PERIOD_S: Final = 0.25
+HIGHEST_COST: Final = 1_000_000
 
 
 class Refused(ValueError):
@@ -68,6 +71,34 @@ def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
         return value
 
     return Kind(words, read, unit)
+
+
+def cost() -> Kind:
+    """Return the kind of costs of the way to another router; those of many add up to less than
+    2**31.
+    """
+    words = f"a cost from 1 to {HIGHEST_COST}"
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= HIGHEST_COST:
+            raise Refused(words)
+        return value
+
+    return Kind(words, read)
+
+
+def period(high: int) -> Kind:
+    """Return the kind of times after which something is done again and again, in seconds."""
+    words = f"a number of seconds from {SHORTEST_PERIOD_S} to {high}"
+
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise Refused(words)
+        if not SHORTEST_PERIOD_S <= value <= high:
+            raise Refused(words)
+        return float(value)
+
+    return Kind(words, read, "seconds")
 
 
 def phase() -> Kind:

@@ -18,6 +18,7 @@ from router.config import kinds
 from router.config.auto_links import AutoLinkSettings
 from router.config.endpoints import (
     CONNECTION_BUFFER_BYTES,
+    COST,
     ENABLE_PROTOCOL_TRACE,
     IDLE_TIMEOUT_SECONDS,
     LINK_CAPACITY,
@@ -92,6 +93,7 @@ class ListenerSettings:
         ),
     )
     role: Role = ROLE
+    cost: int = COST
     sasl_mechanisms: tuple[Mechanism, ...] = attrs.field(
         default=("ANONYMOUS",),
         metadata=setting(_MECHANISMS, "The SASL mechanisms to offer, in this order."),
@@ -178,6 +180,7 @@ class ConnectorSettings:
         ),
     )
     role: Role = ROLE
+    cost: int = COST
     sasl_username: str | None = attrs.field(
         default=None,
         metadata=setting(kinds.text(255), "The user to be, for PLAIN.", default="none"),

@@ -21,7 +21,7 @@ RESERVED_KEYS: Final = (
     "scheme",
     "hostname",
 )
-RESERVED_PREFIXES: Final = ("qd.", "x-opt-qd.")
+RESERVED_PREFIXES: Final = ("qd.", "x-opt-qd.", "trioute.")
 # AMQP 1.0 part 1 has no wider integers than 64 bits, and TOML promises no more either.
 SMALLEST_LONG: Final = -(2**63)
 LARGEST_LONG: Final = 2**63 - 1

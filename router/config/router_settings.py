@@ -9,13 +9,14 @@ import attrs
 from router.config import kinds
 from router.config.setting import checked, setting
 
-Mode = Literal["standalone"]
+Mode = Literal["standalone", "interior", "edge"]
 Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
 LinkStealing = Literal["same-user", "any", "never", "off"]
 
 MIB: Final = 2**20
 DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
 LONGEST_TERMINUS_TIMEOUT_S: Final = 86400
+LONGEST_PERIOD_S: Final = 3600
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -35,7 +36,34 @@ class RouterSettings:
         default="standalone",
         metadata=setting(
             kinds.choice(get_args(Mode)),
-            "Whether the router works alone (standalone) or together with others.",
+            "Whether the router works alone (standalone), is one of the routers that a network "
+            "is made of (interior), or belongs to a network without forwarding anything between "
+            "others (edge). An interior router has listeners and connectors with the role "
+            "inter-router, and listeners with the role edge; an edge router has connectors with "
+            "the role edge.",
+        ),
+    )
+    hello_interval_seconds: float = attrs.field(
+        default=1.0,
+        metadata=setting(
+            kinds.period(LONGEST_PERIOD_S),
+            "How often an interior router says to its neighbours that it is there.",
+        ),
+    )
+    hello_max_age_seconds: float = attrs.field(
+        default=3.0,
+        metadata=setting(
+            kinds.period(LONGEST_PERIOD_S),
+            "For how long a neighbour may say nothing before its connection is closed, as that of "
+            "a router that is not there any more; more than helloIntervalSeconds.",
+        ),
+    )
+    ra_interval_seconds: float = attrs.field(
+        default=30.0,
+        metadata=setting(
+            kinds.period(LONGEST_PERIOD_S),
+            "How often an interior router says to its neighbours what it knows of the network when "
+            "nothing changes, so that they ask for what they have missed.",
         ),
     )
     metadata: str | None = attrs.field(

@@ -176,6 +176,9 @@ def settings_attributes(entity: Entity) -> Iterator[Attribute]:
 def wire_kind(field: attrs.Attribute[Any]) -> str:
     """Dispatch's word for what `wire_value` makes of a setting."""
     declared = str(field.type)
+    if "Literal" in declared and "tuple" not in declared:
+        # whatever its words are made of
+        return "string"
     if field.name == "port" or "tuple" in declared:
         return "string"
     if "Mapping" in declared:

@@ -111,6 +111,7 @@ def test_every_other_entity_is_summed_up_by_what_is_said_of_it() -> None:
 CONF = """\
 router {
     mode: interior
+    timestampFormat: %H
 }
 listener {
     port: 0
@@ -125,9 +126,9 @@ def test_a_file_of_dispatch_is_reported_on(tmp_path: Path) -> None:
     refused = CliRunner().invoke(check, [str(file)])
     assert refused.exit_code == 1
     mistake, title, mode, *_ = refused.output.splitlines()
-    assert mistake.startswith(f"{file}:6: listener[0].requireSsl: true is not supported")
+    assert mistake.startswith(f"{file}:7: listener[0].requireSsl: true is not supported")
     assert title == "not supported; the router starts without it:"
-    assert mode.startswith(f'  {file}:2: router.mode "interior"')
+    assert mode.startswith(f"  {file}:3: router.timestampFormat")
     accepted = CliRunner().invoke(check, [str(file), "--weaker-security"])
     assert accepted.exit_code == 0
     assert accepted.output.splitlines()[0].startswith(

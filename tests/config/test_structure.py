@@ -79,7 +79,7 @@ def test_what_is_near_to_nothing_is_told_what_there_is() -> None:
 
 def test_everything_is_found_at_once() -> None:
     data = {
-        "router": {"id": "", "mode": "interior"},
+        "router": {"id": "", "mode": "inner"},
         "listener": [{"port": -1, "x": 1, "y": 2}, {}, {"role": 1}],
         "log": 1,
         "lisener": [],

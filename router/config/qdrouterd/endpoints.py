@@ -1,6 +1,6 @@
 """Listeners and connectors of Dispatch's: what cannot be said attribute by attribute.
 
-What somebody has to prove, roles that are for other routers, and listeners for HTTP.
+What somebody has to prove, and listeners for HTTP.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 from router.config.checks import HTTP_ATTRIBUTES
 from router.config.kinds import Refused
 from router.config.mistakes import format_path
+from router.config.network_checks import INTER_ROUTER
 from router.config.qdrouterd.table import Table
 from router.config.setting import Setting
 
@@ -23,9 +24,7 @@ _GUARDS: Final = ("sslProfile", "requireSsl")
 
 def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
     """Make the values of a listener or connector such that it can be had, or leave it out."""
-    _fit_role(table, fields, remark)
-    if table.left_out:
-        return
+    _fit_cost(table, remark)
     if table.name == "listener":
         if table.values.get("socketAddressFamily") == "IPv6" and "host" not in table.values:
             table.data["host"] = table.values["host"] = "::"
@@ -42,14 +41,10 @@ def fit_endpoint(table: Table, fields: Mapping[str, Setting], remark: Remarks) -
         _fit_login(table, fields, remark)
 
 
-def _fit_role(table: Table, fields: Mapping[str, Setting], remark: Remarks) -> None:
-    role = table.values.get("role")
-    if role is None or _takes(fields, "role", role):
-        return
-    table.left_out = True
-    what = "it is not listened on" if table.name == "listener" else "nothing is connected to"
-    text = f"other routers cannot be connected with; {what}"
-    remark("missing", table.line_of("role"), f"{format_path(table.place)}.role", text, role)
+def _fit_cost(table: Table, remark: Remarks) -> None:
+    if table.values.get("role") != INTER_ROUTER and table.values.pop("cost", 1) != 1:
+        text = "has no effect but between interior routers"
+        remark("ignored", table.line_of("cost"), f"{format_path(table.place)}.cost", text)
 
 
 def _fit_http(table: Table, remark: Remarks) -> None:

@@ -48,7 +48,7 @@ class Entity:
     repeated: bool = True
 
 
-NETWORK: Final = "it is for a network of routers, and this one works alone"
+_BY_NEIGHBOURS: Final = "neighbours tell each other at once what changes"
 _NAME: Final = Attribute(fate="harmless", meaning="nothing goes by this name here")
 _ROLES: Final = ("normal", "inter-router", "route-container", "edge")
 _FAMILIES: Final = ("IPv4", "IPv6")
@@ -81,7 +81,7 @@ _ENDPOINT: Final[Mapping[str, Attribute]] = {
         meaning="the addresses of all families that the host has are tried",
     ),
     "role": Attribute(_ROLES, "normal"),
-    "cost": Attribute("integer", 1, "harmless", NETWORK),
+    "cost": Attribute("integer", 1),
     "sslProfile": Attribute(fate="guard", meaning=_WITHOUT_TLS),
     "saslMechanisms": Attribute(),
     "maxFrameSize": Attribute("integer", 16384),
@@ -107,13 +107,19 @@ ENTITIES: Final[Mapping[str, Entity]] = {
             "name": _NAME,
             "id": Attribute(old="routerId"),
             "mode": Attribute(("standalone", "interior", "edge"), "standalone"),
-            "area": Attribute(default="0", fate="harmless", meaning=NETWORK),
-            "helloIntervalSeconds": Attribute("integer", 1, "harmless", NETWORK, "helloInterval"),
-            "helloMaxAgeSeconds": Attribute("integer", 3, "harmless", NETWORK, "helloMaxAge"),
-            "raIntervalSeconds": Attribute("integer", 30, "harmless", NETWORK, "raInterval"),
-            "raIntervalFluxSeconds": Attribute("integer", 4, "harmless", NETWORK, "raIntervalFlux"),
+            "area": Attribute(default="0", fate="harmless", meaning="there is one area"),
+            "helloIntervalSeconds": Attribute("integer", 1, old="helloInterval"),
+            "helloMaxAgeSeconds": Attribute("integer", 3, old="helloMaxAge"),
+            "raIntervalSeconds": Attribute("integer", 30, old="raInterval"),
+            "raIntervalFluxSeconds": Attribute(
+                "integer", 4, "harmless", _BY_NEIGHBOURS, "raIntervalFlux"
+            ),
             "remoteLsMaxAgeSeconds": Attribute(
-                "integer", 60, "harmless", NETWORK, "remoteLsMaxAge"
+                "integer",
+                60,
+                "harmless",
+                "routers that no way leads to are out at once",
+                "remoteLsMaxAge",
             ),
             "workerThreads": Attribute("integer", 4, "harmless", "one thread does all the work"),
             "debugDumpFile": Attribute(

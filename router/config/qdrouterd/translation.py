@@ -40,16 +40,6 @@ _RIGHT: Final[Mapping[str, tuple[int, int, int, int]]] = {
 }
 # Names of ports, but for amqp, which our own file takes too.
 _SERVICES: Final = {"amqps": 5671}
-# The roles that no router of a mode may have an endpoint of, in Dispatch as here.
-_NOWHERE: Final = {
-    ("standalone", "inter-router"),
-    ("standalone", "edge"),
-    ("edge", "inter-router"),
-}
-# What is run in place of what this router does not have yet, and what that means.
-_INSTEAD: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
-    ("router", "mode"): ("standalone", "this router works alone, and knows no other routers"),
-}
 
 
 @attrs.define
@@ -74,8 +64,6 @@ def translate(document: Document, source: str) -> Translation:
     translator = _Translator(source)
     translator.made.mistakes.extend(document.mistakes)
     for section in document.sections:
-        if section.name == "router" and "mode" in section.given:
-            translator.mode = str(section.given["mode"].value)
         if section.name == "policy" and "enableVhostPolicy" in section.given:
             asked = section.given["enableVhostPolicy"].value
             translator.asks_for_policy = str(asked).lower() in ("yes", "true", "on")
@@ -95,7 +83,6 @@ class _Translator:
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
         self.asks_for_policy = False
-        self.mode = "standalone"
 
     def section(self, written: Section) -> None:
         name = _name(written.name)
@@ -198,9 +185,6 @@ class _Translator:
         kept = self.single.get(table.name, table)
         fields = _fields(ours)
         if table.name in ("listener", "connector"):
-            if (self.mode, table.values.get("role")) in _NOWHERE:
-                problem = f"is not for a router whose mode is {self.mode}"
-                self.mistake(table.line_of("role"), _path(table, "role"), problem)
             fit_endpoint(table, fields, self.remark)
             if table.left_out:
                 return
@@ -261,13 +245,8 @@ class _Translator:
         try:
             table.data[key] = file_form(setting.kind, value)
         except Refused as refused:
-            instead = _INSTEAD.get((table.name, key))
-            if instead is None:
-                shown = None if setting.kind.secret else value
-                self.refused(table.given.get(key), path, refused, shown)
-            else:
-                table.data[key] = instead[0]
-                self.remark("missing", line, path, instead[1], value)
+            shown = None if setting.kind.secret else value
+            self.refused(table.given.get(key), path, refused, shown)
 
     def without(self, table: Table, key: str, value: Any, attribute: facts.Attribute) -> None:
         """An attribute that this router does not have, if it says anything."""

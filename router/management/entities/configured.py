@@ -85,7 +85,7 @@ LISTENER: Final = _type(
     "listener",
     _place("listener"),
     _name,
-    *("cost", "sslProfile", "saslPlugin", "requireEncryption", "requireSsl"),
+    *("sslProfile", "saslPlugin", "requireEncryption", "requireSsl"),
     *("trustedCertsFile", "multiTenant", "websockets", "httpRootDir"),
     *("messageLoggingComponents", "policyVhost"),
 )
@@ -96,7 +96,7 @@ CONNECTOR: Final = _type(
     "connector",
     _place("connector"),
     _name,
-    *("cost", "sslProfile", "verifyHostname", "messageLoggingComponents", "policyVhost"),
+    *("sslProfile", "verifyHostname", "messageLoggingComponents", "policyVhost"),
     live=CONNECTOR_STATE,
 )
 

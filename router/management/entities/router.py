@@ -168,7 +168,6 @@ ROUTER: Final = EntityType(
         ),
     ),
     absent=(
-        *("helloIntervalSeconds", "helloMaxAgeSeconds", "raIntervalSeconds"),
         *("raIntervalFluxSeconds", "remoteLsMaxAgeSeconds", "debugDumpFile", "saslConfigDir"),
         *("saslConfigName", "timestampsInUTC", "timestampFormat"),
         "allowUnsettledMulticast",

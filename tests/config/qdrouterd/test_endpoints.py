@@ -83,10 +83,21 @@ def test_flags_that_keep_a_listener_secure_are_guarded(key: str) -> None:
     assert endpoint("listener", f"{key}: no")[1] == []
 
 
-@pytest.mark.parametrize("role", ["inter-router", "edge"])
 @pytest.mark.parametrize("name", ["listener", "connector"])
-def test_other_routers_are_left_out(name: str, role: str) -> None:
-    assert endpoint(name, f"role: {role}", "sslProfile: x") == (None, [("missing", "role")])
+def test_other_routers_are_connected_with(name: str) -> None:
+    table, found = endpoint(name, "role: inter-router", "cost: 5")
+    assert table is not None
+    assert (table["role"], table["cost"]) == ("inter-router", 5)
+    assert found == []
+
+
+@pytest.mark.parametrize("role", ["normal", "route-container", "edge"])
+def test_what_is_no_way_to_another_interior_router_costs_nothing(role: str) -> None:
+    table, found = endpoint("listener", f"role: {role}", "cost: 5")
+    assert table is not None
+    assert "cost" not in table
+    assert found == [("ignored", "cost")]
+    assert endpoint("listener", f"role: {role}", "cost: 1")[1] == []
 
 
 def test_http_keeps_what_it_has() -> None:

@@ -63,16 +63,29 @@ def test_an_empty_file_is_a_router() -> None:
 
 
 def test_mistakes_have_the_place_in_the_file() -> None:
-    mode, edge = "router {\nmode: interior\n}\n", "listener {\nrole: edge\n}\n"
-    text = f"{mode}{edge}listener {{\n}}\nlistener {{\nport: 5672\n}}\n"
+    mode = "router {\nmode: interior\n}\n"
+    left_out = "connector {\nsaslMechanisms: EXTERNAL\n}\n"
+    text = f"{mode}{left_out}listener {{\n}}\nlistener {{\nport: 5672\n}}\n"
     with pytest.raises(NotMoved) as refused:
         moved(text)
     (mistake,) = refused.value.mistakes
     assert str(mistake) == (
-        "f:10: listener[2].port: 5672 is taken: listener[1] listens on 0.0.0.0:5672 too; "
+        "f:10: listener[1].port: 5672 is taken: listener[0] listens on 0.0.0.0:5672 too; "
         "give another port or another host"
     )
-    assert [remark.line for remark in refused.value.report.of("missing")] == [2, 5]
+    assert [remark.line for remark in refused.value.report.of("missing")] == [5]
+
+
+@pytest.mark.parametrize(
+    ("mode", "role"), [("standalone", "edge"), ("edge", "inter-router"), ("interior", "edge")]
+)
+def test_roles_that_a_mode_does_not_have(mode: str, role: str) -> None:
+    with pytest.raises(NotMoved) as refused:
+        moved(f"connector {{\nrole: {role}\n}}\nrouter {{\nmode: {mode}\n}}\n")
+    (mistake,) = refused.value.mistakes
+    assert str(mistake).startswith(
+        f'f:2: connector[0].role: "{role}" is not for a router whose mode is {mode}; '
+    )
 
 
 def test_less_security_has_to_be_asked_for() -> None:

@@ -81,10 +81,11 @@ def test_defaults_are_said_once() -> None:
             ["workerThreads: 8"],
             ["f:2: router.workerThreads 8: one thread does all the work"],
         ),
+        ("router", ["mode: interior", "helloMaxAgeSeconds: 5", "remoteLsMaxAgeSeconds: 60"], []),
         (
             "router",
-            ["mode: interior"],
-            ['f:2: router.mode "interior": this router works alone, and knows no other routers'],
+            ["raIntervalFluxSeconds: 8"],
+            ["f:2: router.raIntervalFluxSeconds 8: neighbours tell each other at once"],
         ),
         (
             "router",
@@ -212,18 +213,6 @@ def test_vhosts_count_where_policy_is_asked_for() -> None:
         assert {each.sort for each in made.remarks if each.line == 1} == {sort}
 
 
-@pytest.mark.parametrize(
-    ("mode", "role", "mistakes"),
-    [("standalone", "edge", 1), ("edge", "inter-router", 1), ("interior", "inter-router", 0)],
-)
-def test_roles_that_a_mode_does_not_have(mode: str, role: str, mistakes: int) -> None:
-    text = f"connector {{\nrole: {role}\n}}\nrouter {{\nmode: {mode}\n}}\n"
-    found = translated(text).mistakes
-    assert [str(each) for each in found] == [
-        f"f:2: connector[0].role: is not for a router whose mode is {mode}"
-    ] * mistakes
-
-
 def test_a_port_by_name() -> None:
     assert one("listener", "port: amqps").data["listener"][0]["port"] == 5671
 
@@ -236,7 +225,7 @@ def test_nothing_of_our_log_is_taken_for_a_module() -> None:
 
 
 def test_entities_that_are_left_out_keep_their_number() -> None:
-    text = "router {\nmode: interior\n}\nlistener {\nrole: edge\n}\nlistener {\nport: 1\n}"
-    made = translated(text)
+    nothing = "listener {\nhttp: yes\nmetrics: no\nhealthz: no\n}\n"
+    made = translated(f"{nothing}listener {{\nport: 1\n}}")
     assert len(made.data["listener"]) == 1
     assert made.places["listener", 0] == ("listener", 1)

@@ -1,0 +1,92 @@
+"""What of a network of routers cannot be meant: roles that a router of this mode has not, costs of
+what is no way to another router.
+
+As in `router.config.checks`, which asks for these as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from router.config.mistakes import Finding
+from router.config.model import Configuration
+
+INTER_ROUTER: Final = "inter-router"
+EDGE: Final = "edge"
+# Which listeners and connectors of these roles there may be, by the router's mode.
+_MODES: Final[Mapping[tuple[str, str], str]] = {
+    ("listener", INTER_ROUTER): "interior",
+    ("connector", INTER_ROUTER): "interior",
+    ("listener", EDGE): "interior",
+    ("connector", EDGE): "edge",
+}
+
+
+def _endpoints(configuration: Configuration) -> Iterator[tuple[str, int, Any]]:
+    for index, listener in enumerate(configuration.listeners):
+        if not listener.http:
+            yield "listener", index, listener
+    for index, connector in enumerate(configuration.connectors):
+        yield "connector", index, connector
+
+
+def _roles(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    mode = configuration.router.mode
+    for entity, index, endpoint in _endpoints(configuration):
+        needed = _MODES.get((entity, endpoint.role))
+        if needed is None or needed == mode:
+            continue
+        if mode == "standalone":
+            advice = f'give the router mode = "{needed}", or this {entity} another role'
+        else:
+            others = [role for (of, role), its in _MODES.items() if of == entity and its == mode]
+            allowed = ", ".join(["normal", "route-container", *others])
+            advice = f"a {entity} of such a router is {allowed}"
+        yield Finding(
+            (entity, index, "role"),
+            f"is not for a router whose mode is {mode}",
+            advice,
+            shown=True,
+            concerns=(("router", "mode"),),
+        )
+
+
+def _costs(configuration: Configuration, data: Mapping[str, Any]) -> Iterator[Finding]:
+    for entity, index, endpoint in _endpoints(configuration):
+        # what a file of Dispatch's says of all of them alike is no mistake
+        if endpoint.role != INTER_ROUTER and data[entity][index].get("cost", 1) != 1:
+            yield Finding(
+                (entity, index, "cost"),
+                f"has no effect on a {entity} that is not for other interior routers",
+                'take it out, or give role = "inter-router"',
+                shown=True,
+                concerns=((entity, index, "role"),),
+            )
+
+
+def _intervals(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    router = configuration.router
+    if router.hello_max_age_seconds <= router.hello_interval_seconds:
+        yield Finding(
+            ("router", "helloMaxAgeSeconds"),
+            f"is not more than helloIntervalSeconds, {router.hello_interval_seconds:g}",
+            "give at least twice as much, so that one lost moment is not the end of a neighbour",
+            shown=True,
+            concerns=(("router", "helloIntervalSeconds"),),
+        )
+
+
+def _ids(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    router = configuration.router
+    if router.mode != "standalone" and router.id is not None and "/" in router.id:
+        yield Finding(
+            ("router", "id"),
+            "has a / in it, and is a part of addresses that lead to this router",
+            "give an id without one",
+            shown=True,
+            concerns=(("router", "mode"),),
+        )
+
+
+NETWORK_CHECKS: Final = (_roles, _costs, _intervals, _ids)
