@@ -21,7 +21,7 @@ from router.engine.events import (
     LinkDetached,
     LinkRefused,
 )
-from router.engine.link import UNLIMITED, IncomingLink, Link, OutgoingLink
+from router.engine.link import LENIENCE, UNLIMITED, IncomingLink, Link, OutgoingLink
 from router.engine.states import (
     Act,
     LinkState,
@@ -38,6 +38,8 @@ def attach(session: Any, frame: Attach) -> Link:
     link.attach = attrs.evolve(frame, handle=handle)
     if isinstance(link, OutgoingLink):
         link.delivery_count = link.initial_count = int(frame.initial_delivery_count or 0)
+    elif isinstance(link, IncomingLink):
+        link.lenience = LENIENCE
     write(session, link.attach)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link

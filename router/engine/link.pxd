@@ -53,6 +53,7 @@ cdef class IncomingLink(Link):
     cdef public unsigned long long max_message_size
     cdef public bint settles_second
     cdef public unsigned long long overdraft
+    cdef public unsigned int lenience
     cdef public long long told_available
     cdef public unsigned int told_at
 

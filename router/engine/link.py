@@ -20,6 +20,10 @@ ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
 # what a receiver takes that names no max-message-size
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
+# How many deliveries beyond its credit the peer of a link that we attached may send, counted anew
+# each time that some is granted: a broker's queue can be ahead of what its session reckons credit
+# from. They wait like any other, within the session's window; this only ends who heeds none.
+LENIENCE = 65536
 # Deliveries that take longer than this are counted, for each link, in seconds (Dispatch's).
 DELAY_S = 1.0
 LONG_S = 10.0
@@ -121,14 +125,17 @@ class IncomingLink(Link):
         self.max_message_size = 0
         # rcv-settle-mode second: the peer settles before we do
         self.settles_second = False
-        # credit that was taken back, which the peer may have used before it knew
+        # how many may come beyond the credit, such as for credit that was taken back, and that the
+        # peer may have used before it knew
         self.overdraft = 0
+        # what that is at least, each time that the peer is granted credit
+        self.lenience = 0
         # how many messages the sender last said that it has waiting, and its delivery-count then
         self.told_available = 0
         self.told_at = 0
 
     def overdraws(self) -> bool:
-        """Whether a delivery without credit may have had some when it was sent."""
+        """Whether a delivery without credit is taken all the same; it has one credit then."""
         if self.overdraft == 0:
             return False
         self.overdraft -= 1

@@ -368,9 +368,14 @@ class Session:
     # What is due at the end of the turn.
 
     def grant(self, link: IncomingLink, credit: int, drain: bool) -> None:
-        """Let the peer send `credit` more messages from here on; a flow tells it."""
+        """Let the peer send `credit` more messages from here on; a flow tells it.
+
+        How many more are put up with is the link's `lenience`.
+        """
         link.credit = credit
         link.drain = drain
+        if link.overdraft < link.lenience:
+            link.overdraft = link.lenience
         self.note_link(link)
 
     def note_link(self, link: Any) -> None:

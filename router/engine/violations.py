@@ -97,11 +97,11 @@ def settles_first() -> AmqpError:
 def check_errant(link: Any) -> None:
     """Raise if a new delivery comes on a link that was detached for an error (section 2.6.5).
 
-    As many as it had credit for may have been under way before the peer could know of the error.
+    As many as could come without an error may have been under way before the peer could know of it.
     """
     if link.state != LinkState.DISCARDING:
         return
-    if link.credit == 0:
+    if link.credit == 0 and not link.overdraws():
         raise errant(link.name)
     link.credit -= 1
 

@@ -11,11 +11,16 @@ from router.amqp.types import Symbol
 from router.core.auto_links import phase_of
 from router.core.table import AddressRule
 
-from support.containers import Container, ControlledRouter, plan
+from support.containers import Container, ControlledRouter, Node, plan
 
 THREE = tuple(Symbol(kind.NAME) for kind in (Accepted, Rejected, Released))
 # name, waypoint phases: ingress, egress
 WAYPOINT = (True, "q", "balanced", True, None, 0, 1)
+
+
+def link(container: Container, node: Node) -> Any:
+    """The router's end of a link."""
+    return container.connection.local_sessions[node.channel].links.find(0)
 
 
 def test_what_is_sent_goes_out_to_the_container() -> None:
@@ -64,11 +69,38 @@ def test_without_receivers_it_is_told_to_stop_and_not_to_drain() -> None:
         node.send(b"late")
     assert set(map(str, node.sent.values())) == {str(Released())}
     assert not node.is_gone()
-    # one that goes on is wrong
+    # one that goes on is wrong, once it has gone on for long
+    link(container, node).overdraft = 1
     node.send(b"more")
+    assert not node.is_gone()
+    node.send(b"and more")
     assert node.is_gone()
     assert node.detached.error is not None
     assert node.detached.error.condition == "amqp:link:transfer-limit-exceeded"
+
+
+def test_what_a_container_sends_beyond_its_credit_waits_for_receivers() -> None:
+    router = ControlledRouter()
+    container = Container(router)
+    router.configure(plan("q", receives=True))
+    [node] = container.attached("q")
+    client = router.client()
+    receiver = client.receiver("q", credit=2)
+    # its queue was ahead of what its session had counted, as RabbitMQ's are
+    for number in range(5):
+        node.send(b"%d" % number)
+    assert len(receiver.received) == 2
+    assert not node.is_gone()
+    told = len(node.flows)
+    receiver.grant(2)
+    assert len(receiver.received) == 4
+    # that was for what had come already
+    assert len(node.flows) == told
+    receiver.grant(4)
+    assert [receiver.take() for _ in range(5)] == [b"0", b"1", b"2", b"3", b"4"]
+    assert (node.flows[-1].link_credit, node.flows[-1].delivery_count) == (3, 5)
+    client.dispose([*range(5)])
+    assert node.sent == dict.fromkeys(range(5), Accepted())
 
 
 def test_credit_is_given_again_when_somebody_receives() -> None:

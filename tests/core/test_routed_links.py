@@ -416,6 +416,20 @@ def test_credit_that_is_taken_back_may_have_been_used() -> None:
     pair.client << like(Detach)
 
 
+def test_what_a_container_sends_beyond_the_credit_waits_for_credit() -> None:
+    pair = receiving(credit=2)
+    for number in range(4):
+        pair.from_container(Transfer(0, number, b"%d" % number, 7), b"x")
+    pair.client << like(Transfer, delivery_id=0) << like(Transfer, delivery_id=1) << NOTHING
+    pair.container << NOTHING
+    pair.client >> flow(credit=1, count=2)
+    pair.client << like(Transfer, delivery_id=2) << NOTHING
+    # one of the five is for what waits
+    pair.client >> flow(credit=5, count=3)
+    pair.client << like(Transfer, delivery_id=3) << NOTHING
+    pair.container << On(pair.channel, like(Flow, delivery_count=4, link_credit=4)) << NOTHING
+
+
 def test_a_drain_is_the_senders_to_end() -> None:
     pair = receiving(credit=5)
     pair.client >> flow(credit=5, drain=True)

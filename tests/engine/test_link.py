@@ -30,3 +30,14 @@ def test_a_link_that_is_dropped_keeps_nobody_alive() -> None:
     link.drop()
     assert link.owner is None
     assert link.current is None
+
+
+def test_who_may_go_beyond_the_credit() -> None:
+    link = IncomingLink(None, "name", 0)
+    # nobody, to begin with
+    assert link.lenience == 0
+    assert not link.overdraws()
+    link.overdraft = 1
+    assert link.overdraws()
+    assert (link.credit, link.overdraft) == (1, 0)
+    assert not link.overdraws()

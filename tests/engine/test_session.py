@@ -22,11 +22,14 @@ from router.amqp.performatives import (
     Open,
     Rejected,
     Released,
+    Source,
+    Target,
     Transfer,
 )
 from router.amqp.types import Symbol
 from router.engine import attaching
 from router.engine.delivery import Delivery
+from router.engine.link import LENIENCE
 from router.errors import AmqpError
 
 from support.examples import examples
@@ -133,6 +136,42 @@ def test_a_transfer_without_credit_costs_the_link_only() -> None:
     assert talk.recorder.told("transfer")[-1] == (2, True, False)
 
 
+def attached_by_us(credit: int) -> tuple[Talk, Any]:
+    """A link that we attached to a peer, who may send so many on its handle 0."""
+    talk = begun()
+    frame = Attach("ours", 0, True, source=Source("q"), target=Target())
+    link = attaching.attach(session_of(talk), frame)
+    talk >> attach_sender(0, name="ours")
+    session_of(talk).grant(link, credit, False)
+    return talk.skip(), link
+
+
+def test_a_broker_that_goes_beyond_its_credit_keeps_the_link_that_we_attached() -> None:
+    talk, link = attached_by_us(2)
+    for number in range(5):
+        talk >> message(number) << NOTHING
+    assert [about[0] for about in talk.recorder.told("transfer")] == [0, 1, 2, 3, 4]
+    assert (link.credit, link.delivery_count) == (0, 5)
+    # what it is told next counts from all that came
+    session_of(talk).grant(link, 1, False)
+    talk << like(Flow, delivery_count=5, link_credit=1)
+
+
+def test_how_far_beyond_its_credit_is_too_far() -> None:
+    talk, link = attached_by_us(1)
+    assert link.overdraft == LENIENCE
+    link.overdraft = 1
+    # what is granted anew may be exceeded anew; less is, where more had been taken back
+    session_of(talk).grant(link, 0, False)
+    assert link.overdraft == LENIENCE
+    link.overdraft = LENIENCE + 1
+    session_of(talk).grant(link, 0, False)
+    assert link.overdraft == LENIENCE + 1
+    link.overdraft = 2
+    talk.skip() >> message(0) >> message(1) << NOTHING >> message(2)
+    talk << failed(Detach, "amqp:link:transfer-limit-exceeded")
+
+
 @pytest.mark.spec("2.6.5-3")
 def test_who_goes_on_with_a_link_after_its_error_loses_the_session() -> None:
     talk = granted(2)
@@ -140,6 +179,14 @@ def test_who_goes_on_with_a_link_after_its_error_loses_the_session() -> None:
     talk << Detach
     # as much as there was credit for may have been sent before the peer knew; its ids are used up
     talk >> message(0, more=True) >> On(0, Transfer(0), b"") >> message(1) << NOTHING
+    talk >> message(2) << failed(End, "amqp:session:errant-link")
+
+
+def test_what_was_beyond_the_credit_may_have_been_sent_before_the_peer_knew_of_an_error() -> None:
+    talk, link = attached_by_us(1)
+    link.overdraft = 1
+    attaching.detach(link, True, AmqpError("amqp:not-allowed", ""))
+    talk << Detach >> message(0) >> message(1) << NOTHING
     talk >> message(2) << failed(End, "amqp:session:errant-link")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from proton import Message
 
+from support.broker_loads import Consumer, Ledger, Producer, Traffic
 from support.brokers import Broker, until_connected
 from support.configuring import LISTENER, both_ways, entity
 from support.proton_peers import ProtonPeers, modify
@@ -70,3 +71,21 @@ def test_an_outcome_that_the_broker_does_not_know_costs_no_message(
     again.accept()
     assert client.sender("orders").outcome(Message("y", durable=True)).outcome == "accepted"
     assert receiver.get(3)[2].body == "y"
+
+
+@pytest.mark.parametrize("credit", [10, 100])
+def test_what_it_sends_beyond_its_credit_costs_no_link(
+    rabbit_router: RouterProcess, proton: ProtonPeers, rabbitmq: Broker, address: str, credit: int
+) -> None:
+    # its queue sends more than was granted when credit is renewed while deliveries are under way
+    queue = f"rabbit{rabbitmq.make_queue(proton, address)}"
+    ledger = Ledger()
+    client = proton.connect(rabbit_router.url())
+    producer = Producer(ledger, client, queue, 2000)
+    proton.until(producer.step, "all was accepted")
+    consumer = Consumer(ledger, client, queue, credit)
+    proton.until(Traffic(ledger, [producer], [consumer]).step, "all has arrived")
+    ledger.check(["accepted"])
+    # one link all the time, and each message once
+    assert consumer.attached == 1
+    assert len(ledger.order) == consumer.count == 2000
