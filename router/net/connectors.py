@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import structlog
@@ -44,14 +44,15 @@ REFUSAL_S = 5.0
 MOST_LOGGED: Final = 5
 
 
-def delays() -> Iterator[float]:
+def delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterator[float]:
     """How long to wait before each further attempt: doubling, up to a limit, with full jitter.
 
-    Jitter keeps a hundred routers from knocking in step at a broker that comes back.
+    Jitter keeps a hundred routers from knocking in step at a broker that comes back; `uniform`
+    gives a number between two.
     """
     longest = FIRST_DELAY_S
     while True:
-        yield random.uniform(longest / 2, longest)
+        yield uniform(longest / 2, longest)
         longest = min(LONGEST_DELAY_S, longest * 2)
 
 

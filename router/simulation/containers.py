@@ -1,0 +1,317 @@
+"""Containers attached to simulated routers: the client that the commands use, without a socket.
+
+A container connects to its router and, whenever the connection is lost, connects again and attaches
+its links anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from router.amqp.constants import ReceiverSettleMode, Role, SenderSettleMode
+from router.amqp.performatives import Attach, Source, Target
+from router.client.sender import Sender
+from router.config.model import ListenerSettings
+from router.engine import attaching, beginning, events
+from router.engine.connection import Connection
+from router.engine.handler import Handler
+from router.engine.settings import ConnectionSettings
+from router.net.connectors import delays
+from router.net.endpoints import listener_settings
+from router.net.exchange import Hub
+from router.simulation.agenda import Agenda
+from router.simulation.host import Host
+from router.simulation.joints import Distance, without_sasl
+from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
+from router.simulation.wires import End, Wire
+
+# How it is let in: as a client, and without heartbeats, which would say nothing here.
+LISTENER = ListenerSettings(host="clients", idle_timeout_seconds=0)
+MAX_FRAME_SIZE = 16384
+WINDOW_FRAMES = 1024
+
+
+class _Hub(Hub):
+    """A container's own turns; whatever its callers say outside of one leaves with the next."""
+
+    def __init__(self, agenda: Agenda, buffer: memoryview) -> None:
+        super().__init__(0, agenda.clock)
+        self.buffer = buffer
+
+    def provide_for(self, largest_frame_bytes: int) -> None:
+        """It reads into a buffer that is there already."""
+
+
+class Container:
+    """One container, with one connection to its router at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        host: Host,
+        agenda: Agenda,
+        distance: Distance,
+        chance: Random,
+        buffer: memoryview,
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.agenda = agenda
+        self.distance = distance
+        self.chance = chance
+        self.senders: list[SenderPlan] = []
+        self.receivers: list[ReceiverPlan] = []
+        self.session: Any = None
+        # who wants to know that the links are attached anew, or that the connection is lost
+        self.on_connected: list[Callable[[], None]] = []
+        self.on_lost: list[Callable[[], None]] = []
+        self._hub = _Hub(agenda, buffer)
+        self._end: End | None = None
+        self._engine: Connection | None = None
+        self._waits: Iterator[float] = delays(chance.uniform)
+        self._links = 0
+        self._is_due = False
+        self._draining: list[Sender] = []
+        self._is_wanted = False
+        # the session of this connection has begun, and may be over
+        self._had_session = False
+
+    # Where it is.
+
+    @property
+    def runs(self) -> bool:
+        """It never stands still."""
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no session to attach links to."""
+        return self.session is None
+
+    def is_connected(self) -> bool:
+        """Whether there is a session to attach links to."""
+        return self.session is not None
+
+    # Its links.
+
+    def add_sender(self, plan: SenderPlan) -> SenderPlan:
+        """Have a sender from now on."""
+        self.senders.append(plan)
+        if self.session is not None:
+            self._attach_sender(plan)
+        return plan
+
+    def add_receiver(self, plan: ReceiverPlan) -> ReceiverPlan:
+        """Have a receiver from now on."""
+        self.receivers.append(plan)
+        if self.session is not None:
+            self._attach_receiver(plan)
+        return plan
+
+    def remove_receiver(self, plan: ReceiverPlan) -> None:
+        """Detach a receiver, for good."""
+        self.receivers.remove(plan)
+        if plan.live is not None:
+            plan.live.close()
+
+    # Its connection.
+
+    def start(self) -> None:
+        """Connect, and stay connected."""
+        if not self._is_wanted:
+            self._is_wanted = True
+            self._dial()
+
+    def close(self) -> None:
+        """Close the connection in order, and do not connect again."""
+        self._is_wanted = False
+        if self._engine is not None and self._engine.is_open():
+            self._hub.begin_turn()
+            self._engine.close(None)
+            self._hub.finish_turn()
+
+    def lose(self) -> None:
+        """Lose the connection without a word; it is made again."""
+        if self._end is not None and not self._end.is_over:
+            self._end.close()
+
+    def _dial(self) -> None:
+        if not self._is_wanted or (self._end is not None and not self._end.is_over):
+            return
+        if not self.host.is_alive:
+            self.agenda.after(next(self._waits), self._dial)
+            return
+        host, exchange = self.host, self.host.exchange
+        wire = Wire(self.agenda, self.distance.delay_s, self.distance.jitter_s, self.chance)
+        ours = ConnectionSettings(
+            container_id=self.name,
+            hostname=host.name,
+            max_frame_size=MAX_FRAME_SIZE,
+            window_limit=WINDOW_FRAMES,
+            idle_timeout_s=0,
+            handshake_timeout_s=0,
+            sasl_mechanisms=(),
+            offered_capabilities=(),
+        )
+        self._had_session = False
+        self._engine = Connection(ours, _Upward(self), self._hub.turn, host.name, True)
+        here = End(self._hub, self._engine, self)
+        accepts = without_sasl(listener_settings(host.name, LISTENER))
+        theirs = Connection(accepts, exchange.forwarder, exchange.turn, self.name, False)
+        there = End(exchange, theirs, host, exchange.add_tally(LISTENER.name, "in", LISTENER.role))
+        host.enter(there)
+        wire.fasten(here, there)
+        here.ended = self._ended
+        self._end = here
+        here.start()
+
+    def _ended(self) -> None:
+        self.session = None
+        for hear in self.on_lost:
+            hear()
+        if self._is_wanted:
+            self.agenda.after(next(self._waits), self._dial)
+
+    def _begun(self, session: Any) -> None:
+        self.session = session
+        self._had_session = True
+        self._waits = delays(self.chance.uniform)
+        for receiver in self.receivers:
+            self._attach_receiver(receiver)
+        for sender in self.senders:
+            self._attach_sender(sender)
+        for hear in self.on_connected:
+            hear()
+
+    def _attach_sender(self, plan: SenderPlan) -> None:
+        plan.live = sender = SimulatedSender(self, plan)
+        mode = SenderSettleMode.SETTLED if plan.presettled else SenderSettleMode.UNSETTLED
+        frame = Attach(
+            name=self._link_name(),
+            handle=0,
+            role=Role.SENDER,
+            snd_settle_mode=mode,
+            rcv_settle_mode=ReceiverSettleMode.FIRST,
+            source=Source(address=self.name),
+            target=Target(address=plan.address),
+            initial_delivery_count=0,
+        )
+        sender.link = attaching.attach(self.session, frame)
+        sender.link.owner = sender
+        self.note()
+
+    def _attach_receiver(self, plan: ReceiverPlan) -> None:
+        plan.live = receiver = SimulatedReceiver(self, plan)
+        frame = Attach(
+            name=self._link_name(),
+            handle=0,
+            role=Role.RECEIVER,
+            snd_settle_mode=SenderSettleMode.MIXED,
+            rcv_settle_mode=ReceiverSettleMode.FIRST,
+            source=Source(address=plan.address),
+            target=Target(address=self.name),
+        )
+        receiver.link = attaching.attach(self.session, frame)
+        receiver.link.owner = receiver
+        self.note()
+
+    def _link_name(self) -> str:
+        self._links += 1
+        return f"{self.name}-{self._links}"
+
+    # What its senders and receivers ask of it.
+
+    def note(self) -> None:
+        """Something is to be sent, once whatever happens now is over."""
+        if not self._is_due:
+            self._is_due = True
+            self.agenda.after(0, self._flush)
+
+    def drain(self, sender: Sender) -> None:
+        """A receiver drains this sender."""
+        self._draining.append(sender)
+        self.note()
+
+    def _flush(self) -> None:
+        self._is_due = False
+        if self._engine is None:
+            return
+        self._hub.begin_turn()
+        while self._draining:
+            self._draining.pop().drained()
+        if self.session is None and self._had_session and self._engine.is_open():
+            # without its session the connection is of no use
+            self._engine.close(None)
+        self._hub.finish_turn()
+
+    def event_received(self, event: Any) -> None:
+        """Act on what rarely happens."""
+        if isinstance(event, events.LinkAttached):
+            event.link.owner.attached()
+        elif isinstance(event, events.LinkDetached):
+            if event.link.owner is not None:
+                event.link.owner.detached(event)
+                self._detached(event.link.owner)
+        elif isinstance(event, events.ConnectionOpened):
+            beginning.begin(self._engine)
+        elif isinstance(event, events.SessionBegun):
+            self._begun(event.session)
+        elif isinstance(event, events.SessionEnded):
+            self.session = None
+            self.note()
+        elif isinstance(event, events.ConnectionClosed):
+            self.session = None
+
+    def _detached(self, link: Any) -> None:
+        """The router has detached a link: it is attached anew after a moment."""
+        plan = link.plan
+        if self.session is None or plan.live is not link:
+            return
+        attach: Any = self._attach_sender if plan in self.senders else self._attach_receiver
+        if plan in self.senders or plan in self.receivers:
+            session = self.session
+
+            def again() -> None:
+                if self.session is session:
+                    attach(plan)
+
+            self.agenda.after(next(self._waits), again)
+
+    def room_made(self) -> None:
+        """There is room in the socket or in the session's window."""
+        if self.session is None:
+            return
+        for link in list(self.session.local_links.values()):
+            if isinstance(link.owner, Sender):
+                link.owner.room_made()
+
+
+class _Upward(Handler):
+    """The engine's calls, each passed on to the sender or receiver that it is for."""
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+
+    def transfer_received(self, delivery: Any, frame: Any) -> None:
+        delivery.incoming.owner.transfer_received(delivery, frame)
+
+    def transfer_aborted(self, delivery: Any) -> None:
+        delivery.incoming.owner.transfer_aborted(delivery)
+
+    def outcome_received(self, delivery: Any, frame: Any) -> None:
+        delivery.outgoing.owner.outcome_received(delivery, frame)
+
+    def credit_received(self, link: Any) -> None:
+        link.owner.credit_received()
+
+    def flow_received(self, link: Any) -> None:
+        link.owner.flow_received()
+
+    def room_made(self, connection: Any) -> None:
+        self.container.room_made()
+
+    def event_received(self, connection: Any, event: Any) -> None:
+        connection.owner.event_received(event)
+        self.container.event_received(event)

@@ -1,0 +1,167 @@
+"""One router of a simulation: the very parts that a running one has, without sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+import attrs
+
+from router.config.model import Configuration
+from router.net.exchange import READ_BYTES, Exchange
+from router.net.shutdown import close_in_order
+from router.parts import Parts
+from router.simulation.wires import End
+
+if TYPE_CHECKING:
+    from router.control.control import Control
+    from router.core.forward import Forwarder
+    from router.core.network.reach import Reach
+    from router.simulation.agenda import Agenda
+
+# For what leaves with the last turn of a router that stops in order.
+FAREWELL_S = 1.0
+LARGEST_FRAME_BYTES = 2**20
+TOKEN_BITS = 120
+
+
+def shared_buffer() -> memoryview:
+    """One buffer to read into, for all that never read at once."""
+    return memoryview(bytearray(READ_BYTES + LARGEST_FRAME_BYTES))
+
+
+class Host:
+    """A router that can be killed and started again, or stand still for a while.
+
+    While it is alive, `parts` are those of its present life; `born` hears of each life's parts
+    before anything happens in it.
+    """
+
+    def __init__(
+        self, name: str, configuration: Configuration, agenda: Agenda, seed: str, buffer: memoryview
+    ) -> None:
+        router = attrs.evolve(configuration.router, id=name)
+        self.name = name
+        self.configuration = attrs.evolve(configuration, router=router)
+        self.agenda = agenda
+        self.chance = Random(f"{seed}/{name}")
+        self._buffer = buffer
+        self._parts: Parts | None = None
+        self.is_paused = False
+        # how often it was started
+        self.lives = 0
+        self.ends: list[End] = []
+        self.born: list[Callable[[Host], None]] = []
+        self._life = object()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process is there."""
+        return self._parts is not None
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process is there and does anything."""
+        return self._parts is not None and not self.is_paused
+
+    @property
+    def parts(self) -> Parts:
+        """What it is made of; it has to be alive."""
+        assert self._parts is not None, f"{self.name} is not alive"
+        return self._parts
+
+    @property
+    def exchange(self) -> Exchange:
+        """Where its connections meet."""
+        return self.parts.exchange
+
+    @property
+    def forwarder(self) -> Forwarder:
+        """Its core."""
+        return self.exchange.forwarder
+
+    @property
+    def reach(self) -> Reach:
+        """What it knows of its network."""
+        return self.forwarder.reach
+
+    @property
+    def control(self) -> Control:
+        """What decides where its addresses lead."""
+        return self.parts.control
+
+    def start(self) -> None:
+        """Begin a life; what it knew before is forgotten."""
+        if self.is_alive:
+            return
+        self.lives += 1
+        self.is_paused = False
+        self._parts = parts = self._make_parts()
+        parts.exchange.buffer = self._buffer
+        self._life = life = object()
+        for hear in self.born:
+            hear(self)
+        # routers that start at once need not look at their clocks in step
+        first = self.chance.uniform(0, parts.exchange.until_next_look_s())
+        self.agenda.after(first, lambda: self._look(life))
+
+    def _make_parts(self) -> Parts:
+        return Parts(
+            self.configuration,
+            lambda: f"{self.chance.getrandbits(TOKEN_BITS):x}",
+            self.agenda.clock,
+        )
+
+    def _look(self, life: object) -> None:
+        if life is not self._life or self.is_paused:
+            return
+        exchange = self.exchange
+        exchange.look_at_clock()
+        self.agenda.after(exchange.until_next_look_s(), lambda: self._look(life))
+
+    def enter(self, end: End) -> None:
+        """A connection of this life."""
+        self.ends = [each for each in self.ends if not each.is_over]
+        self.ends.append(end)
+
+    def turn(self, act: Callable[[], None]) -> None:
+        """Have something done in a turn of its own."""
+        self.exchange.begin_turn()
+        act()
+        self.exchange.finish_turn()
+
+    def kill(self) -> None:
+        """End this life, as kill -9 does: nothing is said, and the peers' systems notice."""
+        if self._parts is None:
+            return
+        self._life = object()
+        self.is_paused = False
+        ends, self.ends = self.ends, []
+        for end in ends:
+            end.vanish()
+        self._parts = None
+
+    def stop(self, why: str = "the router is shutting down") -> None:
+        """End this life in order, with a word to each peer."""
+        exchange = self.exchange
+        exchange.begin_turn()
+        exchange.forwarder.suspended.end_all(exchange.forwarder)
+        close_in_order(exchange, list(exchange.pumps.values()), why)
+        life = self._life
+        self.agenda.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
+
+    def pause(self) -> None:
+        """Stand still, as SIGSTOP has it: connections stay, and nothing is read."""
+        self.is_paused = True
+
+    def resume(self) -> None:
+        """Go on where it stood still; what has come meanwhile is read now."""
+        if not self.is_alive or not self.is_paused:
+            return
+        self.is_paused = False
+        for end in list(self.ends):
+            end.work()
+        if self.is_alive:
+            self._life = life = object()
+            self._look(life)

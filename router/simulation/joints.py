@@ -1,0 +1,172 @@
+"""A connector and a listener that it reaches, and the connection between them: made again whenever
+it is lost, at the pace at which a running router's connector does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import attrs
+
+from router.config.model import ConnectorSettings, ListenerSettings
+from router.engine.connection import Connection
+from router.engine.settings import ConnectionSettings
+from router.net.connectors import STEADY_S, delays
+from router.net.dialling import CONNECT_TIMEOUT_S
+from router.net.endpoints import connector_settings, endpoint_name, listener_settings
+from router.simulation.agenda import Agenda
+from router.simulation.host import Host
+from router.simulation.wires import End, Wire
+
+# When a system sends again what should make a connection, reckoned from the first time.
+KNOCKS_S = (1.0, 3.0, 7.0)
+
+
+@attrs.frozen
+class Distance:
+    """How far two ends are from each other: what is sent takes `delay_s`, and up to `jitter_s` more
+    by chance.
+    """
+
+    delay_s: float = 0.001
+    jitter_s: float = 0.0
+
+
+class Joint:
+    """Keeps `dialler` connected to `acceptor`."""
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        dialler: Host,
+        acceptor: Host,
+        connector: ConnectorSettings,
+        listener: ListenerSettings,
+        distance: Distance,
+        chance: Random,
+    ) -> None:
+        self.agenda = agenda
+        self.dialler = dialler
+        self.acceptor = acceptor
+        self.connector = connector
+        self.listener = listener
+        self.distance = distance
+        self.chance = chance
+        # whether what the dialler sends gets through, and what the acceptor does
+        self.is_cut = [False, False]
+        self.wire: Wire | None = None
+        self.ends: tuple[End, End] | None = None
+        self._attempt = object()
+        self._waits: Iterator[float] = delays(chance.uniform)
+        dialler.born.append(lambda _: self._begin())
+
+    def is_up(self) -> bool:
+        """Whether both ends have a connection that is open and gets everything through."""
+        ends = self.ends
+        return ends is not None and all(e.is_open and not e.is_over for e in ends) and self.is_clear
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether what is sent gets through, both ways."""
+        return not any(self.is_cut)
+
+    def _begin(self) -> None:
+        """The dialler has started."""
+        self._waits = delays(self.chance.uniform)
+        self._attempt = attempt = object()
+        self.agenda.after(0, lambda: self._knock(attempt, self.agenda.now, 0))
+
+    def _knock(self, attempt: object, began: float, knocks: int) -> None:
+        """Ask for a connection, and once more where no answer comes."""
+        if attempt is not self._attempt or not self.dialler.is_alive:
+            return
+        if self.is_clear:
+            self.agenda.after(2 * self.distance.delay_s, lambda: self._connect(attempt))
+            return
+        if knocks == len(KNOCKS_S):
+            self.agenda.at(began + CONNECT_TIMEOUT_S, lambda: self._retry(attempt))
+        else:
+            next_at = began + KNOCKS_S[knocks]
+            self.agenda.at(next_at, lambda: self._knock(attempt, began, knocks + 1))
+
+    def _connect(self, attempt: object) -> None:
+        if attempt is not self._attempt or not self.dialler.is_alive:
+            return
+        if not self.acceptor.is_alive:
+            self._retry(attempt)
+            return
+        began = self.agenda.now
+        wire = Wire(self.agenda, self.distance.delay_s, self.distance.jitter_s, self.chance)
+        here, there = self._make_ends()
+        wire.fasten(here, there)
+        self.wire, self.ends = wire, (here, there)
+        for way, is_cut in zip(wire.ways, self.is_cut, strict=True):
+            way.is_cut = is_cut
+        here.ended = lambda: self._lost(attempt, here, began)
+        here.start()
+        there.start()
+
+    def _make_ends(self) -> tuple[End, End]:
+        connector, listener = self.connector, self.listener
+        dialler, acceptor = self.dialler, self.acceptor
+        place = endpoint_name(acceptor.name, connector.port)
+        dials = connector_settings(dialler.name, connector, acceptor.name)
+        accepts = listener_settings(acceptor.name, listener)
+        ends = []
+        for host, settings, name, is_client in (
+            (dialler, dials, place, True),
+            (acceptor, accepts, endpoint_name(dialler.name, connector.port), False),
+        ):
+            exchange = host.exchange
+            connection = Connection(
+                without_sasl(settings), exchange.forwarder, exchange.turn, name, is_client
+            )
+            direction = "out" if is_client else "in"
+            tally = exchange.add_tally(settings.endpoint, direction, settings.role)
+            end = End(exchange, connection, host, tally)
+            host.enter(end)
+            ends.append(end)
+        return ends[0], ends[1]
+
+    def _lost(self, attempt: object, end: End, began: float) -> None:
+        if end.is_open and self.agenda.now - began >= STEADY_S:
+            self._waits = delays(self.chance.uniform)
+        self._retry(attempt)
+
+    def _retry(self, attempt: object) -> None:
+        if attempt is not self._attempt or not self.dialler.is_alive:
+            return
+        self._attempt = following = object()
+        delay_s = next(self._waits)
+        self.agenda.after(delay_s, lambda: self._knock(following, self.agenda.now, 0))
+
+    def cut(self, *, towards_acceptor: bool = True, towards_dialler: bool = True) -> None:
+        """Let nothing through any more, one way or both; nobody is told."""
+        self.is_cut[0] |= towards_acceptor
+        self.is_cut[1] |= towards_dialler
+        self._obey()
+
+    def heal(self) -> None:
+        """Let everything through again; what was held up arrives now."""
+        self.is_cut = [False, False]
+        self._obey()
+
+    def reset(self) -> None:
+        """Lose the connection, with what is under way."""
+        if self.wire is not None:
+            self.wire.reset()
+
+    def _obey(self) -> None:
+        if self.wire is None:
+            return
+        for way, is_cut in zip(self.wire.ways, self.is_cut, strict=True):
+            if is_cut:
+                way.cut()
+            elif way.is_cut:
+                way.heal()
+
+
+def without_sasl(settings: ConnectionSettings) -> ConnectionSettings:
+    """The same, without SASL: who is who is known."""
+    return attrs.evolve(settings, sasl_mechanisms=(), sasl_required=False)

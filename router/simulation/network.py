@@ -1,0 +1,153 @@
+"""A network in memory: routers, what joins them, and the containers attached to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.simulation.agenda import Agenda
+from router.simulation.containers import Container
+from router.simulation.host import Host, shared_buffer
+from router.simulation.joints import Distance, Joint
+
+NEAR = Distance()
+# a container beside its router
+BESIDE = Distance(0.0001)
+ALONE = Configuration()
+
+
+class Network:
+    """Everything that is simulated; what happens by chance is the same for the same seed.
+
+    network = Network(seed=1)
+    a, b = network.add("a"), network.add("b")
+    network.join("a", "b")
+    network.start()
+    network.run(5)
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.agenda = Agenda()
+        self.hosts: dict[str, Host] = {}
+        self.joints: dict[tuple[str, str], Joint] = {}
+        self.containers: dict[str, Container] = {}
+        self._buffer = shared_buffer()
+
+    def chance(self, purpose: str) -> Random:
+        """Dice of their own for each purpose, so that one does not disturb another."""
+        return Random(f"{self.seed}/{purpose}")
+
+    # Making it.
+
+    def add(self, name: str, configuration: Configuration = ALONE) -> Host:
+        """A router with this configuration, but for its id, which is its name. It is not started
+        yet.
+        """
+        host = Host(name, configuration, self.agenda, str(self.seed), self._buffer)
+        self.hosts[name] = host
+        return host
+
+    def join(
+        self,
+        dialler: str,
+        acceptor: str,
+        distance: Distance = NEAR,
+        connector: ConnectorSettings | None = None,
+        listener: ListenerSettings | None = None,
+    ) -> Joint:
+        """Have one router connect to another, as this connector and this listener say; they need
+        not be among those of the routers' configurations.
+        """
+        joint = Joint(
+            self.agenda,
+            self.hosts[dialler],
+            self.hosts[acceptor],
+            connector or ConnectorSettings(host=acceptor),
+            listener or ListenerSettings(host=acceptor),
+            distance,
+            self.chance(f"{dialler}-{acceptor}"),
+        )
+        self.joints[dialler, acceptor] = joint
+        return joint
+
+    def container(self, name: str, router: str, distance: Distance = BESIDE) -> Container:
+        """A container that connects to a router and stays connected as well as it can."""
+        container = Container(
+            name, self.hosts[router], self.agenda, distance, self.chance(name), self._buffer
+        )
+        self.containers[name] = container
+        return container
+
+    # Having it run.
+
+    def start(self) -> None:
+        """Start every router that is not alive, and then every container."""
+        for host in self.hosts.values():
+            host.start()
+        for container in self.containers.values():
+            container.start()
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        self.agenda.run(self.agenda.now + seconds)
+
+    def run_until(self, is_reached: Callable[[], bool], limit_s: float = 60.0) -> bool:
+        """Let time pass until something is so; returns whether it is, before the time is up."""
+        return self.agenda.run_until(is_reached, limit_s)
+
+    # What happens to it.
+
+    def between(self, one: str, other: str) -> list[Joint]:
+        """What joins two routers, whoever of them dials."""
+        pairs = ((one, other), (other, one))
+        return [self.joints[pair] for pair in pairs if pair in self.joints]
+
+    def cut(self, one: str, other: str, *, one_way: bool = False) -> None:
+        """Let nothing through between two routers; with `one_way`, nothing from `one` to `other`.
+
+        Connections stay, until somebody gives them up.
+        """
+        for joint in self.between(one, other):
+            dials = joint.dialler.name == one
+            joint.cut(
+                towards_acceptor=dials or not one_way, towards_dialler=not dials or not one_way
+            )
+
+    def heal(self, one: str, other: str) -> None:
+        """Let everything through again between two routers."""
+        for joint in self.between(one, other):
+            joint.heal()
+
+    def reset(self, one: str, other: str) -> None:
+        """Lose the connection between two routers; it is made again."""
+        for joint in self.between(one, other):
+            joint.reset()
+
+    def restart(self, name: str) -> None:
+        """Kill a router, unless it is dead, and start it again."""
+        host = self.hosts[name]
+        host.kill()
+        host.start()
+
+    def partition(self, part: set[str], *, is_whole: bool = False) -> None:
+        """Cut a part of the routers off the rest, or with `is_whole` let everything through
+        between them again.
+        """
+        for (one, other), joint in self.joints.items():
+            if (one in part) != (other in part):
+                if is_whole:
+                    joint.heal()
+                else:
+                    joint.cut()
+
+    # What there really is.
+
+    def live_joints(self) -> list[Joint]:
+        """The connections between routers that are alive, awake and in touch."""
+        return [
+            each
+            for each in self.joints.values()
+            if each.is_up() and each.dialler.runs and each.acceptor.runs
+        ]

@@ -1,0 +1,328 @@
+"""A connection without a socket: two ends, and octets that take their time between them.
+
+What is carried arrives whole and in order, as over TCP: a wire that is cut delivers nothing and
+loses nothing, and goes on when it is healed. A wire that is reset loses what is under way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol
+
+from router.engine import events
+from router.engine.connection import Connection
+from router.net.exchange import READ_BYTES, Hub
+from router.net.tally import Tally
+from router.simulation.agenda import Agenda
+
+# How much the buffers of two sockets hold for each way, while the peer does not read.
+CAPACITY_BYTES = 1024 * 1024
+# How long an end that has said its last word keeps trying to get it out.
+LINGER_S = 2.0
+
+
+class Site(Protocol):
+    """Where an end is: while it stands still, nothing is read there."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether anything is done there now."""
+
+
+class Way:
+    """One direction of a wire, towards `end`."""
+
+    def __init__(self, agenda: Agenda, delay_s: float, jitter_s: float, chance: Random) -> None:
+        self.agenda = agenda
+        self.delay_s = delay_s
+        self.jitter_s = jitter_s
+        self.chance = chance
+        self.end: End | None = None
+        self.is_cut = False
+        # octets that were sent and that nobody has read
+        self.under_way = 0
+        self._arrived_last = 0.0
+        # what has arrived where the wire is cut, None for the end of it all
+        self._held: list[bytes | None] = []
+        self._is_over = False
+
+    def carry(self, octets: bytes | None) -> None:
+        """Let octets arrive after a while, or with None the end of them."""
+        if octets is not None:
+            self.under_way += len(octets)
+        delay_s = self.delay_s
+        if self.jitter_s:
+            delay_s += self.chance.uniform(0, self.jitter_s)
+        when = max(self._arrived_last, self.agenda.now + delay_s)
+        self._arrived_last = when
+        self.agenda.at(when, lambda: self._arrive(octets))
+
+    def _arrive(self, octets: bytes | None) -> None:
+        if self._is_over:
+            return
+        if self.is_cut:
+            self._held.append(octets)
+        elif self.end is not None:
+            self.end.arrived(octets)
+
+    def cut(self) -> None:
+        """From now on nothing arrives."""
+        self.is_cut = True
+
+    def heal(self) -> None:
+        """What was held up arrives now."""
+        self.is_cut = False
+        held, self._held = self._held, []
+        for octets in held:
+            self._arrive(octets)
+
+    def drop(self) -> None:
+        """Nothing arrives any more, ever."""
+        self._is_over = True
+        self._held.clear()
+
+
+class Wire:
+    """Two ways between two ends."""
+
+    def __init__(
+        self, agenda: Agenda, delay_s: float, jitter_s: float = 0.0, chance: Random | None = None
+    ) -> None:
+        self.agenda = agenda
+        dice = chance or Random(0)
+        self.ways = (Way(agenda, delay_s, jitter_s, dice), Way(agenda, delay_s, jitter_s, dice))
+
+    def fasten(self, first: End, second: End) -> None:
+        """Fasten the ends; from now on each hears the other."""
+        for end, other, incoming, outgoing in (
+            (first, second, self.ways[1], self.ways[0]),
+            (second, first, self.ways[0], self.ways[1]),
+        ):
+            incoming.end = end
+            end.fasten(incoming, outgoing, other)
+
+    def reset(self) -> None:
+        """Lose the connection, with all that is under way; both ends notice at once."""
+        ends = [way.end for way in self.ways]
+        for way in self.ways:
+            way.drop()
+        for end in ends:
+            if end is not None:
+                end.lose()
+
+
+class End:
+    """One end of a wire: the owner of an engine's connection, as a pump is that has a socket."""
+
+    def __init__(
+        self, hub: Hub, connection: Connection, site: Site, tally: Tally | None = None
+    ) -> None:
+        self.exchange = hub
+        self.connection = connection
+        self.site = site
+        self.tally = tally
+        # what a hub counts its connections by takes whatever carries one
+        pump: Any = self
+        self.number = hub.enter(pump)
+        self.tap: Any = None
+        self.logs_frames: bool | None = None
+        # who wants to know of what happens on it, and of its end
+        self.observer: Callable[[object], None] | None = None
+        self.ended: Callable[[], None] | None = None
+        self.is_open = False
+        self.is_over = False
+        self._incoming: Way | None = None
+        self._outgoing: Way | None = None
+        self.other: End | None = None
+        self._inbox: deque[bytes | None] = deque()
+        self._is_blocked = False
+        connection.owner = self
+
+    def fasten(self, incoming: Way, outgoing: Way, other: End) -> None:
+        """From now on it can send and receive."""
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self.other = other
+
+    def start(self) -> None:
+        """Begin to speak, where it is the one that dialled."""
+        self.exchange.begin_turn()
+        if self.connection.is_client:
+            self.connection.start()
+        self.exchange.finish_turn()
+
+    # Octets in.
+
+    def arrived(self, octets: bytes | None) -> None:
+        """Octets have come, or with None the end of them; they are read as soon as can be."""
+        self._inbox.append(octets)
+        self.work()
+
+    def work(self) -> None:
+        """Read what has come, if there is somebody to read it, and send what there was no room
+        for.
+        """
+        if self._is_blocked:
+            self._write()
+        while self._inbox and self.site.runs and not self.is_over and not self._has_to_wait():
+            octets = self._inbox.popleft()
+            if octets is None:
+                self.close()
+            else:
+                self._read(octets)
+
+    def _has_to_wait(self) -> bool:
+        return self.connection.paused or self._unsent_beyond(1)
+
+    def _unsent_beyond(self, part: int) -> bool:
+        limit = self.connection.settings.unsent_limit_bytes
+        return bool(limit) and self.connection.outbox.output.size() * part > limit
+
+    def _read(self, octets: bytes) -> None:
+        connection, hub = self.connection, self.exchange
+        assert self._incoming is not None
+        self._incoming.under_way -= len(octets)
+        kept = connection.prepare(hub.buffer)
+        end = kept + len(octets)
+        hub.buffer[kept:end] = octets
+        hub.begin_turn()
+        if self.tap is not None:
+            self.tap.received(hub.buffer[kept:end])
+        connection.receive(hub.buffer, end)
+        if self.tap is not None:
+            self.tap.turned()
+        hub.finish_turn()
+        while connection.is_behind and not self.is_over:
+            hub.begin_turn()
+            connection.resume()
+            hub.finish_turn()
+        if self.other is not None:
+            self.other.room_made()
+
+    # Octets out.
+
+    def send(self) -> None:
+        """Send what the turn left in the output, as far as there is room."""
+        self.connection.write_due()
+        self._try_send()
+        if self.connection.finished and not self.is_over:
+            self._soon(self._finish)
+
+    def _try_send(self) -> None:
+        connection, way = self.connection, self._outgoing
+        output = connection.outbox.output
+        while output.begin != output.end and way is not None:
+            room = min(CAPACITY_BYTES - way.under_way, READ_BYTES)
+            self._is_blocked = room <= 0
+            if self._is_blocked:
+                return
+            octets = bytes(output.waiting()[:room])
+            way.carry(octets)
+            if self.tap is not None:
+                self.tap.sent(octets)
+            connection.sent(len(octets))
+
+    def room_made(self) -> None:
+        """The peer has read something: there may be room again."""
+        if self._is_blocked and not self.is_over:
+            self._soon(self._write)
+
+    def _write(self) -> None:
+        if not self._is_blocked or self.is_over or not self.site.runs:
+            return
+        self._is_blocked = False
+        self.exchange.begin_turn()
+        self._try_send()
+        if not self._unsent_beyond(2):
+            self.read_again()
+        self.exchange.finish_turn()
+        if self.connection.finished and not self._is_blocked:
+            self._soon(self._finish)
+
+    def _finish(self) -> None:
+        """All has been said: close, now or when it has left."""
+        if self._is_blocked:
+            assert self._outgoing is not None
+            self._outgoing.agenda.after(LINGER_S, self.close)
+        else:
+            self.close()
+
+    def _soon(self, act: Callable[[], None]) -> None:
+        assert self._outgoing is not None
+        self._outgoing.agenda.after(0, act)
+
+    # The end.
+
+    def lose(self) -> None:
+        """The connection is gone, which is noticed as soon as anything is done here."""
+        self._inbox.clear()
+        self.arrived(None)
+
+    def close(self) -> None:
+        """Close this end and resolve what the connection carried; the peer hears of it in time."""
+        if self.is_over:
+            return
+        connection, hub = self.connection, self.exchange
+        self._leave()
+        hub.begin_turn()
+        connection.end_of_input()
+        connection.owner = _GONE
+        connection.failing = None
+        hub.finish_turn()
+        connection.outbox.connection = None
+        if self.ended is not None:
+            self.ended()
+
+    def vanish(self) -> None:
+        """The process that had this end is no more; its system tells the peer."""
+        if not self.is_over:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.is_over = True
+        self._inbox.clear()
+        if self._incoming is not None:
+            self._incoming.drop()
+        if self._outgoing is not None:
+            self._outgoing.carry(None)
+        self.exchange.leave(self.number)
+
+    # What a pump does beside.
+
+    def tick(self) -> None:
+        """Look at the connection's clocks."""
+        self.connection.tick()
+
+    def read_again(self) -> None:
+        """What held reading back is over."""
+        if self._inbox:
+            self._soon(self.work)
+
+    def event_received(self, event: object) -> None:
+        """Count what happens, and tell whoever wants to know."""
+        if self.tally is not None:
+            self.tally.count(event)
+        if isinstance(event, events.ConnectionOpened):
+            self.is_open = True
+            pump: Any = self
+            self.exchange.look(pump)
+        if self.observer is not None:
+            self.observer(event)
+
+
+class _Gone:
+    """Stands in for the end of a connection that is over."""
+
+    def send(self) -> None:
+        """Nothing can be sent any more."""
+
+    def read_again(self) -> None:
+        """Nothing will be read any more."""
+
+    def event_received(self, event: object) -> None:
+        """Nobody is left to hear of it."""
+
+
+_GONE = _Gone()

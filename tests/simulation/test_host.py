@@ -1,0 +1,86 @@
+"""A simulated router: each life has parts of its own, and chance of its own seed."""
+
+from __future__ import annotations
+
+from router.config.load import parse_configuration
+from router.simulation.agenda import Agenda
+from router.simulation.host import Host, shared_buffer
+
+CONFIGURATION = """
+[[address]]
+prefix = "news"
+distribution = "multicast"
+"""
+
+
+def host(name: str = "a", seed: str = "1") -> Host:
+    """A router that is not alive yet."""
+    return Host(
+        name, parse_configuration(CONFIGURATION, source="a test"), Agenda(), seed, shared_buffer()
+    )
+
+
+def test_a_host_is_configured_as_a_router_and_named_as_the_host() -> None:
+    made = host()
+    made.start()
+
+    assert made.parts.container_id == "a"
+    assert made.reach.me == "a"
+    assert made.control.forwarder is made.forwarder
+    assert made.parts.table.treatment("news.today") != made.parts.table.treatment("other")
+
+
+def test_each_life_has_parts_of_its_own_and_who_listens_hears_of_each() -> None:
+    made = host()
+    heard = []
+    made.born.append(lambda each: heard.append(each.parts))
+    made.start()
+    made.start()
+    made.kill()
+    assert not made.runs
+    made.kill()
+    made.start()
+
+    assert len(heard) == 2
+    assert heard[0] is not heard[1]
+    assert made.lives == 2
+
+
+def test_clocks_are_looked_at_while_it_runs() -> None:
+    made = host()
+    made.start()
+    looks: list[float] = []
+    made.exchange.clocks.append(looks.append)
+    agenda = made.agenda
+    agenda.run(agenda.now + 10)
+    assert 38 <= len(looks) <= 41
+
+    made.pause()
+    agenda.run(agenda.now + 10)
+    assert len(looks) <= 41
+    made.resume()
+    made.resume()
+    agenda.run(agenda.now + 10)
+    assert 76 <= len(looks) <= 83
+
+
+def test_names_of_dynamic_nodes_are_the_same_for_the_same_seed_and_never_twice() -> None:
+    def names(seed: str) -> list[str]:
+        made = host(seed=seed)
+        made.start()
+        return [made.parts.table.enter_dynamic("c", "l")[0] for _ in range(3)]
+
+    assert names("1") == names("1")
+    assert len({*names("1"), *names("2")}) == 6
+
+
+def test_a_turn_is_taken_at_the_time_that_it_is() -> None:
+    made = host()
+    made.start()
+    agenda = made.agenda
+    agenda.run(agenda.now + 0.1)
+    times: list[float] = []
+
+    made.turn(lambda: times.append(made.exchange.turn.now))
+
+    assert times == [agenda.now]
