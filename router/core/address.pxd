@@ -59,3 +59,5 @@ cdef class Consumer:
     cdef public int tree
     cdef public long long cost
     cdef public object resuming
+
+cpdef bint spreads_to(Consumer consumer, Producer producer) except -1

@@ -151,3 +151,13 @@ class Consumer:
         self.cost = 0
         # what its link resumes (`resuming`); until that is done it gets nothing else
         self.resuming: Any = None
+
+
+def spreads_to(consumer: Consumer, producer: Producer) -> bool:
+    """Whether what a sender gives to all who receive from its address is for this consumer too.
+
+    Between routers it goes along one tree, which is that of the router where it came in.
+    """
+    if consumer.side == MESH:
+        return consumer.tree >= 0 and consumer.tree == producer.tree
+    return consumer.side == HERE or consumer.side != producer.side

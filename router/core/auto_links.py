@@ -97,9 +97,8 @@ class AutoLink(OwnLink):
             producer = Producer(link, address, settings.link_capacity)
             producer.is_fallback = self.plan.is_fallback
             link.session.vocabulary = vocabulary_of(source)
-            address.producers.append(producer)
+            linking.hang(forwarder, producer)
             link.owner = self.end = producer
-            forwarder.note_credit(address, producer)
         else:
             consumer = Consumer(link, address)
             consumer.shows_passage = settings.shows_annotations

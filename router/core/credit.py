@@ -8,12 +8,15 @@ it. That window ahead, one message a sender, is what may wait in the router.
 
 from __future__ import annotations
 
-from router.core.address import Address, Producer
+from router.core.address import Address, Consumer, Producer
 from router.engine import serial
 from router.engine.link import IncomingLink
 
 MULTICAST = 2
 ROUTED = 4
+HERE = 0
+MESH = 1
+OWN_TREE = 0
 # A sender whose deliveries are not settled gets no further credit beyond this many of them.
 UNSETTLED_LIMIT = 65536
 
@@ -27,19 +30,28 @@ def backing(address: Address) -> int:
     total = 0
     slowest = -1
     for consumer in address.consumers:
-        link = consumer.link
-        session = link.session
-        credit = link.credit
-        if session.outbox.congested and credit > 1:
-            # One message ahead: it may be another link that fills the socket all the time.
-            credit = 1
+        credit = taken_by(consumer)
         total += credit
+        if address.sided and consumer.side == MESH and consumer.tree != OWN_TREE:
+            # what is sent from elsewhere, if this is a multicast
+            continue
         left = max(0, credit - consumer.waiting.count)
         if slowest < 0 or left < slowest:
             slowest = left
     if address.treatment == MULTICAST:
         return max(0, slowest)
     return total - address.waiting.count
+
+
+def taken_by(consumer: Consumer) -> int:
+    """How many more deliveries one receiver can take, those included that wait for it."""
+    link = consumer.link
+    session = link.session
+    credit = link.credit
+    if session.outbox.congested and credit > 1:
+        # One message ahead: it may be another link that fills the socket all the time.
+        credit = 1
+    return credit
 
 
 def has_too_much_unsettled(link: IncomingLink) -> bool:
@@ -56,6 +68,9 @@ def replenish(address: Address) -> None:
     if address.treatment == ROUTED:
         pass_on(address)
         return
+    if address.sided and address.treatment == MULTICAST:
+        replenish_spread(address)
+        return
     room = backing(address)
     if not address.consumers:
         for producer in producers:
@@ -67,6 +82,59 @@ def replenish(address: Address) -> None:
     share = max(1, room // count)
     for producer in producers:
         granted += offer(producer, share, room, room - granted)
+
+
+def replenish_spread(address: Address) -> None:
+    """Share what the receivers of a multicast can take among senders of several sides.
+
+    What one router's senders send goes along a tree of its own, whose links have to do with nobody
+    else's credit; those who receive here, or at an edge, take it from all.
+    """
+    slowest = -1
+    # the edge that all are at who are not routers, or `HERE`
+    only_side = -1
+    trees: dict[int, int] = {}
+    for consumer in address.consumers:
+        left = max(0, taken_by(consumer) - consumer.waiting.count)
+        if consumer.side == MESH:
+            if consumer.tree >= 0:
+                trees[consumer.tree] = min(left, trees.get(consumer.tree, left))
+            continue
+        if only_side != consumer.side:
+            only_side = consumer.side if only_side < 0 else HERE
+        if slowest < 0 or left < slowest:
+            slowest = left
+    granted = 0
+    held: dict[int, int] = {}
+    counts: dict[int, int] = {}
+    for producer in address.producers:
+        granted += producer.link.credit
+        held[producer.tree] = held.get(producer.tree, 0) + producer.link.credit
+        counts[producer.tree] = counts.get(producer.tree, 0) + 1
+    for producer in address.producers:
+        # none is the same as one who takes everything
+        room = slowest
+        share = left = UNSETTLED_LIMIT
+        if only_side != HERE and producer.side == only_side:
+            room = -1
+        if room >= 0:
+            share = room // len(address.producers)
+            left = room - granted
+        if producer.tree in trees:
+            beyond = trees[producer.tree]
+            share = min(share, beyond // counts[producer.tree])
+            left = min(left, beyond - held[producer.tree])
+            room = beyond if room < 0 else min(room, beyond)
+        if room < 0:
+            if producer.side == HERE:
+                take_back(producer)
+            else:
+                producer.low_mark = -1
+                stop(producer.link)
+            continue
+        given = offer(producer, max(1, share), room, left)
+        granted += given
+        held[producer.tree] += given
 
 
 def offer(producer: Producer, share: int, room: int, left: int) -> int:

@@ -24,7 +24,7 @@ from router.core import (
     suspended,
     terms,
 )
-from router.core.address import Consumer, Producer
+from router.core.address import HERE, Consumer, Producer
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -139,9 +139,19 @@ def join(forwarder: Any, consumer: Consumer) -> None:
     """From now on the consumer gets what is sent to its address."""
     address = consumer.address
     address.consumers.append(consumer)
+    address.sided += consumer.side != HERE
     address.keeps = redelivery.keeps(address)
     fallbacks.joined(forwarder, consumer)
     forwarder.note_credit(address, None)
+
+
+def hang(forwarder: Any, producer: Producer) -> None:
+    """From now on what the producer's peer sends is for its address."""
+    address = producer.address
+    if address is not None:
+        address.producers.append(producer)
+        address.sided += producer.side != HERE
+    forwarder.note_credit(address, producer)
 
 
 def go_on(forwarder: Any, consumer: Consumer) -> None:
@@ -170,8 +180,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         text, address = _enter(forwarder, link, target, is_sender=True)
     producer = Producer(link, address, capacity)
     producer.is_fallback = phases.is_fallback(target)
-    if address is not None:
-        address.producers.append(producer)
+    hang(forwarder, producer)
     link.owner = producer
     resumed = resuming.take_up(forwarder, link, holder, address)
     link.terminus = forwarder.suspended.grant(link, address, target, resumed)
@@ -200,7 +209,6 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
     if awaited:
         # transfers that resume need credit as others do, though no receiver has to take them
         link.session.grant(link, awaited, False)
-    forwarder.note_credit(producer.address, producer)
 
 
 def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tuple[str, Any]:

@@ -20,7 +20,7 @@ from router.core import (
     terms,
     verdicts,
 )
-from router.core.address import MULTICAST, Consumer, Producer
+from router.core.address import HERE, MULTICAST, Consumer, Producer
 from router.core.suspended import Terminus
 from router.core.waiting import WaitingQueue
 from router.engine.events import LinkDetached, LinkSuspended
@@ -80,9 +80,11 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
 
 def _leave(consumer: Consumer) -> None:
     address = consumer.address
-    for consumers in (address.consumers, address.resuming):
-        if consumer in consumers:
-            consumers.remove(consumer)
+    if consumer in address.consumers:
+        address.consumers.remove(consumer)
+        address.sided -= consumer.side != HERE
+    if consumer in address.resuming:
+        address.resuming.remove(consumer)
     address.keeps = redelivery.keeps(address)
 
 
@@ -132,8 +134,7 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
 def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
     link = producer.link
     session = link.session
-    if producer.address is not None:
-        producer.address.producers.remove(producer)
+    unhang(forwarder, producer)
     current = link.current
     session.connection.count_work(session.incoming.span)
     for delivery in session.incoming.of_link(link):
@@ -146,6 +147,15 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
         # what is resumed by it is not given up
         current.parent = None
         forwarder.transfer_aborted(current)
+
+
+def unhang(forwarder: Any, producer: Producer) -> None:
+    """A producer leaves its address; what it has sent stays."""
+    address = producer.address
+    if address is not None:
+        address.producers.remove(producer)
+        address.sided -= producer.side != HERE
+        forwarder.note_credit(address, None)
 
 
 def transfer_aborted(forwarder: Any, delivery: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from router.amqp.constants import Condition, Descriptor
 from router.core import parting, verdicts
-from router.core.address import MULTICAST, Address, Consumer
+from router.core.address import MULTICAST, Address, Consumer, spreads_to
 
 REJECTED = int(Descriptor.REJECTED)
 
@@ -19,7 +19,10 @@ REJECTED = int(Descriptor.REJECTED)
 def is_too_large(address: Address, delivery: Any) -> bool:
     """Whether no receiver of an address takes a delivery of this size; without receivers, it is."""
     size = delivery.size
-    return all(size > consumer.link.max_message_size for consumer in address.consumers)
+    consumers = address.consumers
+    if address.sided and address.treatment == MULTICAST and delivery.incoming.owner is not None:
+        consumers = [each for each in consumers if spreads_to(each, delivery.incoming.owner)]
+    return all(size > consumer.link.max_message_size for consumer in consumers)
 
 
 def least_busy(address: Address, delivery: Any) -> Consumer:

@@ -1,7 +1,7 @@
 cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport TransferFrame
-from router.core.address cimport Address, Consumer, Producer, Ties
+from router.core.address cimport Address, Consumer, Producer, Ties, spreads_to
 from router.core.counters cimport Counters
 from router.core.relaying cimport Relay
 from router.engine.delivery cimport Delivery
@@ -17,7 +17,9 @@ cdef class Spreader(Relay):
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose(self, Address address, unsigned long long size)
     cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
-    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
+    @cython.locals(link=IncomingLink, producer=Producer, consumer=Consumer, is_for_any=bint)
+    cdef bint _spreads(self, Address address, Delivery delivery) except -1
+    @cython.locals(incoming=IncomingLink, producer=Producer, sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
     @cython.locals(consumer=Consumer, copy=Delivery)
     cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *

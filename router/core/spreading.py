@@ -10,7 +10,7 @@ from __future__ import annotations
 from router.amqp import codes
 from router.amqp.reading import TransferFrame
 from router.core import exchanges, sizes, ties
-from router.core.address import Address, Consumer, Producer
+from router.core.address import Address, Consumer, Producer, spreads_to
 from router.core.relaying import Relay
 from router.engine.delivery import Delivery
 
@@ -51,7 +51,7 @@ class Spreader(Relay):
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
         """Give every consumer a copy; a settled message is not kept for one without room."""
-        if not address.consumers:
+        if not address.consumers or (address.sided and not self._spreads(address, delivery)):
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
@@ -60,10 +60,26 @@ class Spreader(Relay):
         self._copy_to_each(address, delivery, frame, copies)
         self._copied(address, delivery, copies)
 
+    def _spreads(self, address: Address, delivery: Delivery) -> bool:
+        """Whether a multicast is for any consumer of its address, in a network of routers."""
+        link = delivery.incoming
+        producer = link.owner
+        is_for_any = False
+        for consumer in address.consumers:
+            if spreads_to(consumer, producer):
+                is_for_any = True
+                break
+        return is_for_any
+
     def _copy_to_each(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
     ) -> None:
+        incoming = delivery.incoming
+        producer = incoming.owner
+        sided = address.sided
         for consumer in address.consumers:
+            if sided and not spreads_to(consumer, producer):
+                continue
             link = consumer.link
             if delivery.size > link.max_message_size:
                 continue

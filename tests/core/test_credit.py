@@ -9,7 +9,7 @@ from hypothesis import example, given, strategies as st
 
 from router.amqp.performatives import Attach, Source, Target
 from router.core import credit
-from router.core.address import MULTICAST
+from router.core.address import FIRST_EDGE, HERE, MESH, MULTICAST, NO_TREE, OWN_TREE
 
 from support.examples import examples
 from support.in_memory import ReceivingLink, Router, SendingLink
@@ -230,3 +230,59 @@ def test_a_flow_that_opens_the_window_and_takes_the_credit_back_does_both() -> N
     assert len(receiver.received) == 1
     receiver.grant(2)
     assert len(receiver.received) == 3
+
+
+def sided(router: Router, *sides: tuple[int, int]) -> None:
+    """Have the receivers of `q`, then its senders, be on these sides and trees; look at credit."""
+    address = router.table.in_use("q")
+    assert address is not None
+    ends: list[Any] = [*address.consumers, *address.producers]
+    for end, (side, tree) in zip(ends, sides, strict=True):
+        end.side, end.tree = side, tree
+        address.sided += side != HERE
+    router.forwarder.note_credit(address, None)
+    router.finish_turn()
+
+
+def test_what_goes_along_one_tree_has_to_do_with_no_credit_of_another() -> None:
+    router = Router(default="multicast")
+    receivers = [router.client().receiver("q") for _ in range(3)]
+    senders = [router.client().sender("q") for _ in range(4)]
+    sided(
+        router,
+        (MESH, OWN_TREE), (MESH, 5), (MESH, NO_TREE),
+        (HERE, OWN_TREE), (MESH, 5), (MESH, 5), (MESH, 6),
+    )  # fmt: skip
+    receivers[0].grant(20)
+    assert held(senders) == [20, 0, 0, 0]
+    receivers[1].grant(30)
+    assert held(senders) == [20, 15, 15, 0]
+
+
+def test_who_receives_here_takes_it_from_all_sides() -> None:
+    router = Router(default="multicast")
+    receivers = [router.client().receiver("q") for _ in range(2)]
+    senders = [router.client().sender("q") for _ in range(2)]
+    sided(router, (HERE, NO_TREE), (MESH, 5), (HERE, OWN_TREE), (MESH, 5))
+    receivers[0].grant(20)
+    assert held(senders) == [10, 0]
+    receivers[1].grant(4)
+    assert held(senders) == [10, 4]
+
+
+def test_nobody_at_an_edge_backs_what_comes_from_there_alone() -> None:
+    router = Router(default="multicast")
+    receivers = [router.client().receiver("q") for _ in range(2)]
+    sender = router.client().sender("q")
+    sided(router, (FIRST_EDGE, NO_TREE), (FIRST_EDGE, NO_TREE), (FIRST_EDGE, OWN_TREE))
+    for receiver in receivers:
+        receiver.grant(10)
+    assert sender.credit == 0
+    address = router.table.in_use("q")
+    assert address is not None
+    address.consumers[1].side = FIRST_EDGE + 1
+    receivers[1].grant(8)
+    assert sender.credit == 8
+    # it is not drained: the router there has nothing that waits
+    receivers[1].detach()
+    assert (sender.credit, sender.drain) == (0, False)

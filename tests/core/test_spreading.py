@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from router.amqp.performatives import Accepted, Rejected
-from router.core.address import MULTICAST
+from router.amqp.performatives import Accepted, Rejected, Released
+from router.core.address import FIRST_EDGE, HERE, MESH, MULTICAST, NO_TREE, OWN_TREE
 from router.core.spreading import Spreader
 from router.core.table import AddressRule
 
@@ -51,3 +53,53 @@ def test_a_copy_for_nobody_is_rejected_by_its_size() -> None:
         router.client().receiver("q", credit=10, max_message_size=50)
     sending = router.client().sender("q").send(message("x" * 200))
     assert isinstance(sending.outcome, Rejected)
+
+
+def sided(router: Router, *sides: tuple[int, int]) -> None:
+    """Have the receivers of `q`, then its senders, be on these sides and trees."""
+    address = router.table.in_use("q")
+    assert address is not None
+    ends: list[Any] = [*address.consumers, *address.producers]
+    for end, (side, tree) in zip(ends, sides, strict=True):
+        end.side, end.tree = side, tree
+        address.sided += side != HERE
+
+
+def test_a_multicast_goes_along_the_tree_by_which_it_came_and_to_all_who_are_here() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    receivers = [router.client().receiver("q", credit=10) for _ in range(5)]
+    senders = [router.client().sender("q") for _ in range(3)]
+    sided(
+        router,
+        (HERE, NO_TREE), (FIRST_EDGE, NO_TREE), (MESH, OWN_TREE), (MESH, 7), (MESH, NO_TREE),
+        (HERE, OWN_TREE), (FIRST_EDGE, OWN_TREE), (MESH, 7),
+    )  # fmt: skip
+    sendings = [sender.send(message(str(at))) for at, sender in enumerate(senders)]
+    assert [texts(each) for each in receivers] == [
+        ["0", "1", "2"],
+        ["0", "2"],
+        ["0", "1"],
+        ["2"],
+        [],
+    ]
+    for receiver in receivers:
+        receiver.settle()
+    assert [sending.outcome for sending in sendings] == [Accepted()] * 3
+
+
+def test_a_multicast_for_nobody_but_its_own_side_is_released() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    receiver = router.client().receiver("q", credit=10)
+    sender = router.client().sender("q")
+    sided(router, (FIRST_EDGE, NO_TREE), (FIRST_EDGE, OWN_TREE))
+    assert sender.send(message("echo")).outcome == Released()
+    assert receiver.received == []
+
+
+def test_the_size_that_counts_is_that_of_those_whom_it_is_for() -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    router.client().receiver("q", credit=10, max_message_size=50)
+    router.client().receiver("q", credit=10)
+    sender = router.client().sender("q")
+    sided(router, (HERE, NO_TREE), (MESH, 7), (HERE, OWN_TREE))
+    assert isinstance(sender.send(message("x" * 200)).outcome, Rejected)
