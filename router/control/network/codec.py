@@ -1,0 +1,259 @@
+"""Control messages as octets: an AMQP message whose only section is an amqp-value, a list.
+
+The list begins with the opcode, a symbol; the fields follow in the order of the message's class.
+Further items are for later versions and passed over. All else is checked: whatever comes, it is
+read in time and memory in proportion to its size, and ends in a message or in `AmqpError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import attrs
+
+from router.amqp.constants import Descriptor
+from router.amqp.decode import Buffer, decode_value
+from router.amqp.encode import encode_value
+from router.amqp.types import Array, Described, Symbol, UInt, ULong
+from router.control.network import messages as m
+from router.control.network.digests import BUCKETS
+from router.errors import AmqpError, Scope
+
+MAX_CONTROL_BYTES: Final = 1 << 20
+"""No control message is larger; nearly all are below `CHUNK_BYTES`."""
+CHUNK_BYTES: Final = 32_768
+"""About so large are the parts of what is said in several messages."""
+MAX_ID_BYTES: Final = 255
+"""How long the id of a router may be, in UTF-8."""
+MAX_KEY_BYTES: Final = 8192
+"""How long the key of an address may be, in UTF-8."""
+MAX_LINKS: Final = 16_384
+"""How many neighbours a router may have."""
+MAX_COST: Final = 2**31 - 1
+MAX_OPTIONS_BYTES: Final = 4096
+MALFORMED: Final = "trioute:malformed-control-message"
+
+
+@attrs.frozen
+class Kind:
+    """How a field is written, and read: `read` raises AmqpError, or ValueError with a reason."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _ulong(value: Any) -> int:
+    if type(value) is not ULong:
+        raise ValueError("is no ulong")
+    return int(value)
+
+
+def _boolean(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError("is no boolean")
+    return value
+
+
+def _uint(least: int, most: int) -> Kind:
+    def read(value: Any) -> int:
+        if type(value) is not UInt or not least <= value <= most:
+            raise ValueError(f"is no uint from {least} to {most}")
+        return int(value)
+
+    return Kind(UInt, read)
+
+
+def _text(most: int) -> Kind:
+    def read(value: Any) -> str:
+        if type(value) is not str or not 0 < len(value) <= len(value.encode()) <= most:
+            raise ValueError(f"is no string of 1 to {most} octets")
+        return value
+
+    return Kind(str, read)
+
+
+def _items(value: Any, kind: type) -> tuple[Any, ...]:
+    if type(value) is not Array or value.element is not kind or value.descriptors:
+        raise ValueError(f"is no array of {kind.__name__.lower()}")
+    return value.items
+
+
+def _texts(most: int) -> Kind:
+    one = _text(most)
+
+    def read(value: Any) -> tuple[str, ...]:
+        items = _items(value, str)
+        for each in items:
+            one.read(each)
+        return items
+
+    return Kind(lambda value: Array(value, str), read)
+
+
+def _read_digests(value: Any) -> tuple[int, ...]:
+    items = _items(value, ULong)
+    if len(items) != BUCKETS:
+        raise ValueError(f"has {len(items)} items, not {BUCKETS}")
+    return tuple(map(int, items))
+
+
+def _read_terms(value: Any) -> bytes:
+    if type(value) is not bytes:
+        raise ValueError("is no binary")
+    return value
+
+
+def _read_links(value: Any) -> dict[str, int]:
+    if type(value) is not dict or len(value) > MAX_LINKS:
+        raise ValueError(f"is no map of at most {MAX_LINKS} strings")
+    return {_ID.read(key): _COST.read(cost) for key, cost in value.items()}
+
+
+def _read_options(value: Any) -> dict[str, Any]:
+    if type(value) is not dict or any(type(key) is not Symbol for key in value):
+        raise ValueError("is no map with symbols as keys")
+    if value and len(encode_value(value)) > MAX_OPTIONS_BYTES:
+        raise ValueError(f"has more than {MAX_OPTIONS_BYTES} octets")
+    return value
+
+
+def _record(kind: type, *fields: Kind) -> Kind:
+    """A list with the fields of a class; further items are passed over."""
+    names = [each.name for each in attrs.fields(cast("Any", kind))]
+
+    def write(value: Any) -> list[Any]:
+        return [
+            field.write(getattr(value, name)) for name, field in zip(names, fields, strict=True)
+        ]
+
+    def read(value: Any) -> Any:
+        if type(value) is not list or len(value) < len(fields):
+            raise ValueError(f"is no list of {', '.join(names)}")
+        return kind(*_read_fields(names, fields, value))
+
+    return Kind(write, read)
+
+
+def _read_fields(names: list[str], fields: tuple[Kind, ...], values: list[Any]) -> list[Any]:
+    found = []
+    for name, field, value in zip(names, fields, values, strict=False):
+        try:
+            found.append(field.read(value))
+        except ValueError as error:
+            raise ValueError(f"{name} {error}") from None
+    return found
+
+
+def _several(one: Kind) -> Kind:
+    def read(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise ValueError("is no list")
+        return tuple([one.read(each) for each in value])
+
+    return Kind(lambda value: [one.write(each) for each in value], read)
+
+
+_ULONG: Final = Kind(ULong, _ulong)
+_BOOLEAN: Final = Kind(bool, _boolean)
+_ID: Final = _text(MAX_ID_BYTES)
+_COST: Final = _uint(1, MAX_COST)
+_COUNT: Final = _uint(0, 2**32 - 1)
+_DIGESTS: Final = Kind(lambda value: Array([ULong(each) for each in value], ULong), _read_digests)
+_LINKS: Final = Kind(lambda value: {key: UInt(cost) for key, cost in value.items()}, _read_links)
+_OPTIONS: Final = Kind(
+    lambda value: {Symbol(key): each for key, each in value.items()}, _read_options
+)
+_IDS: Final = _texts(MAX_ID_BYTES)
+_KEYS: Final = _texts(MAX_KEY_BYTES)
+_TERMS: Final = Kind(bytes, _read_terms)
+
+_STATE: Final = _record(m.LinkState, _ID, _ULONG, _ULONG, _LINKS, _ULONG, _ULONG, _OPTIONS)
+_AGED: Final = _record(m.Aged, _STATE, _COUNT)
+_ROW: Final = _record(m.Row, _ID, _ULONG, _ULONG, _ULONG, _ULONG)
+_WISH: Final = _record(m.Wish, _ID, _ULONG, _ULONG)
+
+_KINDS: Final[dict[str, tuple[type, Kind, Callable[[Any], None]]]] = {}
+
+
+def _anything(_: Any) -> None:
+    return
+
+
+def register(kind: type, *fields: Kind, check: Callable[[Any], None] = _anything) -> None:
+    """Have a class of messages written and read, by its `opcode`, its fields each as a kind.
+
+    `check` raises ValueError where the fields do not fit each other.
+    """
+    _KINDS[cast("Any", kind).opcode] = (kind, _record(kind, *fields), check)
+
+
+def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
+    if len(message.keys) != len(message.terms):
+        raise ValueError(f"{len(message.keys)} keys with {len(message.terms)} terms")
+    allowed = m.TERMS | {m.GONE} if isinstance(message, m.MobileUpdate) else m.TERMS
+    if not allowed.issuperset(message.terms):
+        raise ValueError("unknown terms")
+    if isinstance(message, m.MobileUpdate):
+        if message.base >= message.seq:
+            raise ValueError(f"a change from {message.base} to {message.seq}")
+    elif message.part >= message.parts:
+        raise ValueError(f"part {message.part} of {message.parts}")
+
+
+def _older(message: m.Withdrawal) -> None:
+    if message.winner >= message.instance:
+        raise ValueError(f"instance {message.instance} gives way to {message.winner}")
+
+
+_PART: Final = _uint(0, 2**20)
+_TABLE: Final = (_ID, _ULONG, _ULONG, _ULONG)
+
+register(m.Hello, _ID, _ULONG, _ULONG)
+register(m.Summary, _DIGESTS)
+register(m.Rows, _BOOLEAN, _several(_ROW))
+register(m.LinkStateUpdate, _several(_AGED))
+register(m.LinkStateRequest, _IDS)
+register(m.Withdrawal, _ID, _ULONG, _ULONG, check=_older)
+register(m.MobileUpdate, *_TABLE, _ULONG, _KEYS, _TERMS, check=_fit)
+register(m.MobileTable, *_TABLE, _PART, _PART, _KEYS, _TERMS, check=_fit)
+register(m.MobileRequest, _several(_WISH))
+
+_HEAD: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
+
+
+def encode_control(message: Any) -> bytes:
+    """Return the octets of a whole AMQP message that says this."""
+    _, kind, _ = _KINDS[message.opcode]
+    return _HEAD + encode_value([Symbol(message.opcode), *kind.write(message)])
+
+
+def decode_control(octets: Buffer) -> Any:
+    """Return what a whole AMQP message says.
+
+    Raises AmqpError with the scope of a connection, whatever is wrong with it.
+    """
+    if len(octets) > MAX_CONTROL_BYTES:
+        raise _malformed(f"{len(octets)} octets, more than {MAX_CONTROL_BYTES}")
+    section, end = decode_value(octets)
+    if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:
+        raise _malformed("it does not begin with an amqp-value")
+    if end != len(octets):
+        raise _malformed(f"{len(octets) - end} octets behind the amqp-value")
+    body = section.value
+    if type(body) is not list or not body or type(body[0]) is not Symbol:
+        raise _malformed("it is no list that begins with an opcode")
+    found = _KINDS.get(body[0])
+    if found is None:
+        raise _malformed(f"unknown opcode {body[0][:32]}")
+    _, kind, check = found
+    try:
+        message = kind.read(body[1:])
+        check(message)
+    except ValueError as error:
+        raise _malformed(f"{body[0]}: {error}") from None
+    return message
+
+
+def _malformed(what: str) -> AmqpError:
+    return AmqpError(MALFORMED, f"a control message is malformed: {what}", Scope.CONNECTION)

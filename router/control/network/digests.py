@@ -1,0 +1,51 @@
+"""Numbers of 64 bits that tell two tables apart.
+
+The digest of a table is the sum of those of its entries, modulo 2**64, so that it does not depend
+on their order and follows a change at the cost of that change. They find mistakes; they are no
+defence against a router that lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from router.control.network.messages import Row
+
+MASK = 2**64 - 1
+BUCKETS = 32
+"""Into how many parts all routers are divided, when neighbours compare what they know of them."""
+
+
+def _number(octets: bytes) -> int:
+    return int.from_bytes(blake2b(octets, digest_size=8).digest(), "big")
+
+
+def entry_digest(key: str, terms: int) -> int:
+    """The digest of one address: of the octet of its terms, and its key in UTF-8 behind that."""
+    return _number(bytes((terms,)) + key.encode())
+
+
+def table_digest(entries: Iterable[tuple[str, int]]) -> int:
+    """The digest of a whole table of addresses."""
+    return sum(entry_digest(key, terms) for key, terms in entries) & MASK
+
+
+def bucket_of(router: str) -> int:
+    """To which part of all routers one belongs, by its id."""
+    return _number(router.encode()) % BUCKETS
+
+
+def row_digest(row: Row) -> int:
+    """The digest of what is known of one router."""
+    numbers = (row.instance, row.seq, row.mobile_seq, row.digest)
+    return _number(b"".join(each.to_bytes(8, "big") for each in numbers) + row.router.encode())
+
+
+def summary(rows: Iterable[Row]) -> tuple[int, ...]:
+    """The digests of the parts of all routers."""
+    sums = [0] * BUCKETS
+    for row in rows:
+        bucket = bucket_of(row.router)
+        sums[bucket] = (sums[bucket] + row_digest(row)) & MASK
+    return tuple(sums)

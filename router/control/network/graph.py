@@ -1,0 +1,81 @@
+"""The cheapest ways through the network, the same wherever they are computed.
+
+A router's parent on the way from a root is, of all neighbours by which the way costs least, the
+one whose id is the smallest. Costs are at least 1, so that these parents make a tree, and it
+depends on nothing but the links of the network.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from router.core.network.reach import Path
+
+
+@attrs.frozen
+class Ways:
+    """The cheapest ways from one router to all that can be reached.
+
+    `order` has them from the nearest on, the root first; `cost` and `parent` are by id.
+    """
+
+    root: str
+    order: list[str]
+    cost: dict[str, int]
+    parent: dict[str, str]
+
+    def paths(self) -> dict[str, Path]:
+        """By which neighbour of the root the ways go."""
+        via: dict[str, str] = {}
+        found = {}
+        for router in self.order[1:]:
+            parent = self.parent[router]
+            hop = via[router] = router if parent == self.root else via[parent]
+            found[router] = Path(hop, self.cost[router])
+        return found
+
+
+class Graph:
+    """Who is a neighbour of whom; of a link that only one of its ends knows there is nothing."""
+
+    def __init__(self, links: Mapping[str, Mapping[str, int]]) -> None:
+        self.edges: dict[str, list[tuple[str, int]]] = {
+            router: list(_both_ways(router, neighbours, links))
+            for router, neighbours in links.items()
+        }
+
+    def ways_from(self, root: str) -> Ways:
+        """Dijkstra's algorithm, in O(E log V)."""
+        cost: dict[str, int] = {root: 0}
+        parent: dict[str, str] = {}
+        order: list[str] = []
+        heap: list[tuple[int, str]] = [(0, root)]
+        done: set[str] = set()
+        while heap:
+            so_far, router = heapq.heappop(heap)
+            if router in done:
+                continue
+            done.add(router)
+            order.append(router)
+            for neighbour, step in self.edges.get(router, ()):
+                through = so_far + step
+                known = cost.get(neighbour)
+                if known is None or through < known:
+                    cost[neighbour] = through
+                    parent[neighbour] = router
+                    heapq.heappush(heap, (through, neighbour))
+                elif through == known and neighbour != root and router < parent[neighbour]:
+                    parent[neighbour] = router
+        return Ways(root, order, cost, parent)
+
+
+def _both_ways(
+    router: str, neighbours: Mapping[str, int], links: Mapping[str, Mapping[str, int]]
+) -> Iterator[tuple[str, int]]:
+    for neighbour, cost in neighbours.items():
+        back = links.get(neighbour, {}).get(router)
+        if back is not None and neighbour != router:
+            yield neighbour, max(cost, back)

@@ -1,0 +1,200 @@
+"""The connections to other routers: who is there, who hears whom, and what is to be sent to them.
+
+A neighbour is who hears this router and is heard by it. Where several connections lead to one, the
+cheapest carries, of those the one with the lowest number, and the others stand by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+from router.control.network.changes import LinkFailed, Send
+from router.control.network.codec import CHUNK_BYTES
+from router.control.network.messages import (
+    Aged,
+    Hello,
+    LinkStateUpdate,
+    MobileRequest,
+    Wish,
+)
+from router.control.network.timing import Timing
+
+T = TypeVar("T")
+
+SILENT: Final = "trioute:neighbour-silent"
+OTHER_ID: Final = "trioute:other-router"
+
+
+class Link:
+    """One connection to another router."""
+
+    def __init__(
+        self, number: int, router: str, instance: int, cost: int, version: int, now: float
+    ) -> None:
+        self.number = number
+        self.router = router
+        self.instance = instance
+        self.cost = cost
+        self.version = version
+        self.heard_at = now
+        # it has spoken, and it has said that it hears this router
+        self.is_heard = False
+        self.is_up = False
+        self.carries = False
+        # what one knows the other knows too, since the connection carries
+        self.is_synced = False
+        self.rows_came = False
+        # whose links it is to be told of, and what is asked of it, at the end of the turn
+        self.states_due: dict[str, None] = {}
+        self.wishes: dict[str, Wish] = {}
+        # what it has asked for that is not here yet: since which number, by router
+        self.owed: dict[str, int] = {}
+
+
+class Links:
+    """All connections to other routers."""
+
+    def __init__(self, me: str, instance: int, timing: Timing) -> None:
+        self.me = me
+        self.instance = instance
+        self.timing = timing
+        self.by_number: dict[int, Link] = {}
+        # the connection that carries, by the neighbour's id
+        self.carriers: dict[str, Link] = {}
+        self.failed: list[LinkFailed] = []
+        self._first: list[Send] = []
+        self._then: list[Send] = []
+
+    # Who is there.
+
+    def to_router(self, router: str) -> list[Link]:
+        """The connections to one router."""
+        return [link for link in self.by_number.values() if link.router == router]
+
+    def add(self, link: Link) -> None:
+        """A connection is open: say hello."""
+        self.by_number[link.number] = link
+        self.greet(link)
+
+    def remove(self, number: int) -> Link | None:
+        """A connection is over."""
+        return self.by_number.pop(number, None)
+
+    def fail(self, link: Link, condition: str, why: str) -> None:
+        """Have a connection closed, and forget it."""
+        self.by_number.pop(link.number, None)
+        self.failed.append(LinkFailed(link.number, condition, why))
+
+    def greet(self, link: Link) -> None:
+        """Say hello."""
+        heard = link.instance if link.is_heard else 0
+        self._first.append(Send(link.number, Hello(self.me, self.instance, heard)))
+
+    def hello_received(self, link: Link, hello: Hello) -> None:
+        """It is there; and it may be the neighbour from now on, or be no neighbour any more."""
+        if (hello.router, hello.instance) != (link.router, link.instance):
+            why = f"{link.router} says hello as another router or as another instance of itself"
+            self.fail(link, OTHER_ID, why)
+            return
+        if not link.is_heard:
+            link.is_heard = True
+            self.greet(link)
+        link.is_up = hello.heard == self.instance
+
+    def drop_silent(self, now: float) -> None:
+        """Have the connections closed on which nothing has come for too long."""
+        most = self.timing.hello_max_age_s
+        for link in list(self.by_number.values()):
+            if now - link.heard_at >= most:
+                self.fail(link, SILENT, f"nothing was heard of {link.router} for {most:g} s")
+
+    def next_silence(self) -> float:
+        """When the first of them will have been silent for too long."""
+        most = self.timing.hello_max_age_s
+        return min((link.heard_at + most for link in self.by_number.values()), default=float("inf"))
+
+    def elect(self) -> tuple[list[Link], bool]:
+        """Find who carries; give those that begin to, and whether anything is different."""
+        carriers: dict[str, Link] = {}
+        for link in self.by_number.values():
+            if link.is_up:
+                best = carriers.get(link.router)
+                if best is None or (link.cost, link.number) < (best.cost, best.number):
+                    carriers[link.router] = link
+        before = self.carriers
+        self.carriers = {router: carriers[router] for router in sorted(carriers)}
+        begun = []
+        for router, link in before.items():
+            if carriers.get(router) is not link:
+                link.carries = link.is_synced = link.rows_came = False
+                link.states_due.clear()
+                link.wishes.clear()
+                link.owed.clear()
+        for link in self.carriers.values():
+            if not link.carries:
+                link.carries = True
+                begun.append(link)
+        return begun, before != self.carriers
+
+    def costs(self) -> dict[str, int]:
+        """What this router says of its links."""
+        return {router: link.cost for router, link in self.carriers.items()}
+
+    # What is sent.
+
+    def send(self, link: Link, message: Any) -> None:
+        """Send a message to one neighbour."""
+        self._then.append(Send(link.number, message))
+
+    def flood(self, message: Any, but: str | None, *, first: bool = False) -> None:
+        """Send a message to all neighbours but one; `first` before what else is sent."""
+        sends = self._first if first else self._then
+        sends.extend(
+            Send(link.number, message) for router, link in self.carriers.items() if router != but
+        )
+
+    def flood_state(self, router: str, but: str | None) -> None:
+        """Tell all neighbours but one of a router's links."""
+        for neighbour, link in self.carriers.items():
+            if neighbour != but:
+                link.states_due[router] = None
+
+    def take(self, aged: Callable[[Iterable[str]], Iterable[Aged]]) -> list[Send]:
+        """All that is to be sent; `aged` gives the links of routers as they are said now."""
+        states = []
+        asked = []
+        for link in self.carriers.values():
+            if link.states_due:
+                states += [
+                    Send(link.number, LinkStateUpdate(tuple(part)))
+                    for part in portions(aged(link.states_due), _size_of)
+                ]
+                link.states_due.clear()
+            if link.wishes:
+                asked += [
+                    Send(link.number, MobileRequest(tuple(part)))
+                    for part in portions(link.wishes.values(), lambda wish: 24 + len(wish.router))
+                ]
+                link.wishes.clear()
+        sends = [*self._first, *states, *self._then, *asked]
+        self._first, self._then = [], []
+        return [send for send in sends if send.link in self.by_number]
+
+
+def _size_of(aged: Aged) -> int:
+    return 64 + sum(8 + len(router) for router in aged.state.links)
+
+
+def portions(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Items in portions that each fit into a message, by about how many octets each has."""
+    portion: list[T] = []
+    octets = 0
+    for item in items:
+        portion.append(item)
+        octets += size_of(item)
+        if octets >= CHUNK_BYTES:
+            yield portion
+            portion, octets = [], 0
+    if portion:
+        yield portion

@@ -1,0 +1,61 @@
+"""The trees along which what is sent to many spreads, each from its root, as one router sees them.
+
+The digest of a branch is made of the ids in it and of who stands below whom: that of a router is
+BLAKE2b with 16 octets over its id and the digests of its children, in the order of their ids. So
+two routers whose digests of a branch agree see the same branch, whatever else they disagree on.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from router.control.network.graph import Graph, Ways
+from router.core.network.reach import Branch, Tree
+
+DIGEST_BYTES = 16
+
+
+class Trees:
+    """The trees of one state of the network; each is computed when it is first asked for."""
+
+    def __init__(self, me: str, graph: Graph, ways: Ways) -> None:
+        self._me = me
+        self._graph = graph
+        self._own = ways
+        self._known: dict[str, Tree | None] = {}
+
+    def tree_of(self, root: str) -> Tree | None:
+        """The part that this router has in a root's tree; None where the root cannot be reached."""
+        try:
+            return self._known[root]
+        except KeyError:
+            tree = self._known[root] = self._make(root) if root in self._own.cost else None
+            return tree
+
+    def _make(self, root: str) -> Tree | None:
+        me = self._me
+        ways = self._own if root == me else self._graph.ways_from(root)
+        children: dict[str, list[str]] = {router: [] for router in ways.order}
+        for router, parent in ways.parent.items():
+            children[parent].append(router)
+        digests: dict[str, bytes] = {}
+        for router in reversed(ways.order):
+            children[router].sort()
+            digests[router] = _digest(router, [digests[each] for each in children[router]])
+        branches = tuple(
+            Branch(child, digests[child], _all_below(child, children)) for child in children[me]
+        )
+        return Tree(root, ways.parent.get(me), digests[me], branches)
+
+
+def _digest(router: str, below: list[bytes]) -> bytes:
+    name = router.encode()
+    octets = len(name).to_bytes(4, "big") + name + b"".join(below)
+    return blake2b(octets, digest_size=DIGEST_BYTES).digest()
+
+
+def _all_below(router: str, children: dict[str, list[str]]) -> frozenset[str]:
+    found = [router]
+    for each in found:
+        found.extend(children[each])
+    return frozenset(found)

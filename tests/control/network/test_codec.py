@@ -1,0 +1,140 @@
+"""Control messages are written and read again, and whatever else comes is refused."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.amqp.encode import encode_value
+from router.amqp.types import Array, Described, Symbol, UInt, ULong
+from router.control.network import messages as m
+from router.control.network.codec import (
+    MAX_CONTROL_BYTES,
+    MAX_ID_BYTES,
+    decode_control,
+    encode_control,
+)
+from router.control.network.digests import BUCKETS
+from router.errors import AmqpError, Scope
+
+ULONGS = st.integers(0, 2**64 - 1)
+IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60)
+COSTS = st.integers(1, 2**31 - 1)
+TERMS = st.sampled_from(sorted(m.TERMS))
+
+
+@st.composite
+def updates(draw: Any) -> m.MobileUpdate:
+    """Changes of addresses."""
+    changes = draw(st.lists(st.tuples(IDS, TERMS | st.just(m.GONE)), max_size=9))
+    base = draw(st.integers(0, 2**64 - 2))
+    return m.MobileUpdate(
+        draw(IDS), draw(ULONGS), base, draw(st.integers(base + 1, 2**64 - 1)), draw(ULONGS),
+        tuple(key for key, _ in changes), bytes(terms for _, terms in changes),
+    )  # fmt: skip
+
+
+@st.composite
+def tables(draw: Any) -> m.MobileTable:
+    """Parts of tables."""
+    changes = draw(st.lists(st.tuples(IDS, TERMS), max_size=9))
+    part = draw(st.integers(0, 100))
+    return m.MobileTable(
+        draw(IDS), draw(ULONGS), draw(ULONGS), draw(ULONGS), part, part + 1,
+        tuple(key for key, _ in changes), bytes(terms for _, terms in changes),
+    )  # fmt: skip
+
+
+def several(one: Any) -> Any:
+    """A tuple of some."""
+    return st.lists(one, max_size=5).map(tuple)
+
+
+STATES = st.builds(
+    m.LinkState, IDS, ULONGS, ULONGS, st.dictionaries(IDS, COSTS, max_size=5), ULONGS, ULONGS,
+    st.dictionaries(st.sampled_from(("features", "later")), st.lists(IDS, max_size=3)),
+)  # fmt: skip
+AGED = st.builds(m.Aged, STATES, st.integers(0, 2**32 - 1))
+MESSAGES = st.one_of(
+    st.builds(m.Hello, IDS, ULONGS, ULONGS),
+    st.lists(ULONGS, min_size=BUCKETS, max_size=BUCKETS).map(lambda each: m.Summary(tuple(each))),
+    st.builds(
+        m.Rows, st.booleans(), several(st.builds(m.Row, IDS, ULONGS, ULONGS, ULONGS, ULONGS))
+    ),
+    st.builds(m.LinkStateUpdate, several(AGED)),
+    st.builds(m.LinkStateRequest, several(IDS)),
+    st.integers(0, 2**64 - 2).map(lambda winner: m.Withdrawal("A", 2**64 - 1, winner)),
+    updates(),
+    tables(),
+    st.builds(m.MobileRequest, several(st.builds(m.Wish, IDS, ULONGS, ULONGS))),
+)
+
+
+@given(MESSAGES)
+def test_what_is_written_is_read_again(message: Any) -> None:
+    assert decode_control(encode_control(message)) == message
+
+
+@given(MESSAGES, st.data())
+def test_what_is_damaged_is_refused_or_says_something_else(message: Any, data: Any) -> None:
+    octets = bytearray(encode_control(message))
+    at = data.draw(st.integers(0, len(octets) - 1))
+    octets[at] = data.draw(st.integers(0, 255))
+    for each in (bytes(octets), bytes(octets[:at])):
+        decoded = None
+        with contextlib.suppress(AmqpError):
+            decoded = decode_control(each)
+        assert decoded is None or decode_control(encode_control(decoded)) == decoded
+
+
+def said(*items: Any) -> bytes:
+    """A control message of these items."""
+    return encode_value(Described(ULong(0x77), list(items)))
+
+
+HELLO = Symbol("HELLO")
+MAU = Symbol("MAU")
+
+
+@pytest.mark.parametrize(
+    ("octets", "why"),
+    [
+        (b"\0\x53\x77\x40", "no list"),
+        (said(), "no list"),
+        (said("HELLO", "A", ULong(1), ULong(0)), "no list that begins with an opcode"),
+        (said(Symbol("SHOUT")), "unknown opcode SHOUT"),
+        (said(HELLO, "A", ULong(1)), "no list of router, instance, heard"),
+        (said(HELLO, "", ULong(1), ULong(0)), "router is no string of 1 to 255"),
+        (said(HELLO, "x" * (MAX_ID_BYTES + 1), ULong(1), ULong(0)), "router is no string"),
+        (said(HELLO, "A", UInt(1), ULong(0)), "instance is no ulong"),
+        (said(HELLO, "A", ULong(1), ULong(0)) + b"\x40", "1 octets behind"),
+        (encode_value(Described(ULong(0x75), b"")), "does not begin with an amqp-value"),
+        (said(Symbol("RA"), Array([ULong(1)], ULong)), f"has 1 items, not {BUCKETS}"),
+        (said(Symbol("LSW"), "A", ULong(1), ULong(1)), "instance 1 gives way to 1"),
+        (
+            said(MAU, "A", ULong(1), ULong(1), ULong(1), ULong(0), Array([], str), b""),
+            "a change from 1 to 1",
+        ),
+        (
+            said(MAU, "A", ULong(1), ULong(1), ULong(2), ULong(0), Array([], str), b"\0"),
+            "0 keys with 1 terms",
+        ),
+        (
+            said(MAU, "A", ULong(1), ULong(1), ULong(2), ULong(0), Array(["k"], str), b"\x0f"),
+            "unknown terms",
+        ),
+        (bytes(MAX_CONTROL_BYTES + 1), "more than"),
+    ],
+)
+def test_it_says_what_is_wrong(octets: bytes, why: str) -> None:
+    with pytest.raises(AmqpError, match=why) as caught:
+        decode_control(octets)
+    assert caught.value.scope is Scope.CONNECTION
+
+
+def test_what_later_versions_add_is_passed_over() -> None:
+    octets = said(HELLO, "A", ULong(1), ULong(0), "and more")
+    assert decode_control(octets) == m.Hello("A", 1, 0)

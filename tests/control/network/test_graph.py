@@ -1,0 +1,56 @@
+"""The cheapest ways are the cheapest, and everybody finds the same."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings, strategies as st
+
+from router.control.network.graph import Graph
+from router.core.network.reach import Path
+
+from support.routing import cheapest, random_links
+
+
+@given(st.integers(0, 2**32), st.integers(2, 30), st.integers(0, 80))
+@settings(deadline=None)
+def test_they_cost_as_little_as_can_be(seed: int, routers: int, links: int) -> None:
+    known = random_links(random.Random(seed), routers, links)
+    ways = Graph(known).ways_from("r0")
+    assert ways.cost == cheapest(known, "r0")
+    assert sorted(ways.cost.values()) == [ways.cost[router] for router in ways.order]
+    for router, parent in ways.parent.items():
+        tight = [
+            each
+            for each, cost in known[router].items()
+            if each in ways.cost and ways.cost[each] + cost == ways.cost[router]
+        ]
+        assert parent == min(tight)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 20), st.integers(0, 60))
+@settings(deadline=None)
+def test_the_order_in_which_links_are_known_makes_no_difference(
+    seed: int, routers: int, links: int
+) -> None:
+    chance = random.Random(seed)
+    known = random_links(chance, routers, links)
+    shuffled = list(known)
+    chance.shuffle(shuffled)
+    other = {router: dict(sorted(known[router].items(), reverse=True)) for router in shuffled}
+    for root in known:
+        assert Graph(known).ways_from(root).parent == Graph(other).ways_from(root).parent
+
+
+def test_a_link_counts_when_both_its_ends_know_it_at_the_larger_cost() -> None:
+    graph = Graph({"A": {"B": 1, "C": 1}, "B": {"A": 5}, "C": {}})
+    assert graph.ways_from("A").paths() == {"B": Path("B", 5)}
+
+
+def test_paths_begin_with_a_neighbour() -> None:
+    graph = Graph({"A": {"B": 1}, "B": {"A": 1, "C": 1}, "C": {"B": 1, "D": 2}, "D": {"C": 2}})
+    assert graph.ways_from("A").paths() == {
+        "B": Path("B", 1),
+        "C": Path("B", 2),
+        "D": Path("B", 4),
+    }

@@ -1,0 +1,76 @@
+"""Connections to neighbours: who is one, and which carries."""
+
+from __future__ import annotations
+
+from router.control.network.links import OTHER_ID, SILENT, Link, Links, portions
+from router.control.network.messages import Hello
+from router.control.network.timing import Timing
+
+
+def links() -> Links:
+    """Those of A."""
+    return Links("A", 1, Timing())
+
+
+def add(several: Links, number: int, cost: int, *, up: bool = True) -> Link:
+    """A connection to B."""
+    link = Link(number, "B", 2, cost, 1, 0.0)
+    several.add(link)
+    if up:
+        several.hello_received(link, Hello("B", 2, 1))
+    return link
+
+
+def greetings(several: Links) -> list[int]:
+    """Whom it says it has heard."""
+    return [send.message.heard for send in several.take(lambda _: ())]  # type: ignore[union-attr]
+
+
+def test_a_neighbour_is_who_has_heard_and_is_heard() -> None:
+    several = links()
+    link = add(several, 1, 1, up=False)
+    assert greetings(several) == [0]
+    several.hello_received(link, Hello("B", 2, 0))
+    assert greetings(several) == [2]
+    assert several.elect() == ([], False)
+    several.hello_received(link, Hello("B", 2, 1))
+    assert greetings(several) == []
+    assert several.elect() == ([link], True)
+    several.hello_received(link, Hello("B", 2, 0))
+    assert several.elect() == ([], True)
+    assert several.costs() == {}
+
+
+def test_the_cheapest_carries_and_the_others_stand_by() -> None:
+    several = links()
+    first, second, third = add(several, 1, 5), add(several, 3, 2), add(several, 2, 2)
+    assert several.elect() == ([third], True)
+    assert several.costs() == {"B": 2}
+    several.remove(2)
+    assert several.elect() == ([second], True)
+    several.remove(3)
+    assert several.elect() == ([first], True)
+    assert several.costs() == {"B": 5}
+
+
+def test_who_says_nothing_is_gone() -> None:
+    several = links()
+    add(several, 1, 1)
+    assert several.next_silence() == 3.0
+    several.drop_silent(2.9)
+    assert several.failed == []
+    several.drop_silent(3.0)
+    assert [each.condition for each in several.failed] == [SILENT]
+    assert several.by_number == {}
+    assert several.next_silence() == float("inf")
+
+
+def test_who_is_somebody_else_suddenly_is_refused() -> None:
+    several = links()
+    several.hello_received(add(several, 1, 1), Hello("C", 2, 1))
+    assert [each.condition for each in several.failed] == [OTHER_ID]
+
+
+def test_portions_hold_all_in_order() -> None:
+    assert list(portions(range(5), lambda _: 20_000)) == [[0, 1], [2, 3], [4]]
+    assert list(portions((), lambda _: 1)) == []

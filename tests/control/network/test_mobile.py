@@ -1,0 +1,64 @@
+"""The addresses of a network: who misses something asks, and what is wrong is mended."""
+
+from __future__ import annotations
+
+from router.core.network.reach import Interest
+
+from support.routing import Network
+
+
+def ring(network: Network, count: int) -> list[str]:
+    """Routers in a ring."""
+    names = [f"r{number}" for number in range(count)]
+    for name in names:
+        network.add(name)
+    for number, name in enumerate(names):
+        network.join(name, names[number - 1])
+    return names
+
+
+def test_a_table_that_is_not_right_is_mended() -> None:
+    network = Network(1)
+    ring(network, 6)
+    network.routers["r0"].want(*(f"M0{number}" for number in range(50)))
+    network.settle(5)
+    network.run(10)
+    router = network.routers["r3"]
+    table = router.protocol.mobile.tables["r0"]
+    # as if a change had been lost on its way, or made twice
+    wrong = dict(table.entries)
+    del wrong["M07"]
+    wrong["M0ghost"] = 1
+    router.protocol.mobile._note("r0", {"M07": 0xFF, "M0ghost": 1})
+    table.entries = wrong
+    table._set("M0other", 1)
+    table.digest = table.digest ^ 1
+    router.act()
+    assert network.mistakes()
+    assert network.settle(40) <= 35
+    assert router.protocol.mobile.repairs >= 1
+
+
+def test_a_change_that_is_missed_is_asked_for() -> None:
+    network = Network(2)
+    ring(network, 4)
+    network.settle(5)
+    one = network.routers["r1"]
+    one.want("M0a")
+    network.settle(5)
+    # r3 forgets a change, and hears of the next one
+    table = network.routers["r3"].protocol.mobile.tables["r1"]
+    table._set("M0a", 0xFF)
+    table.seq -= 1
+    network.routers["r3"].protocol.mobile._note("r1", {"M0a": 0xFF})
+    network.routers["r3"].act()
+    one.want("M0b")
+    assert network.settle(3) <= 1
+
+
+def test_a_key_that_is_too_long_is_kept_from_the_others() -> None:
+    network = Network(3)
+    ring(network, 3)
+    network.routers["r0"].want("M0" + "x" * 9000, "M0fine")
+    network.run(3)
+    assert network.routers["r1"].reach.wanted == {"M0fine": {"r0": Interest(1)}}

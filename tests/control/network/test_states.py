@@ -1,0 +1,48 @@
+"""What routers say of their links: the newest counts, for a while."""
+
+from __future__ import annotations
+
+from router.control.network.messages import Aged, LinkState
+from router.control.network.states import States
+from router.control.network.timing import Timing
+
+
+def state(seq: int, instance: int = 5, router: str = "A") -> Aged:
+    """What a router says."""
+    return Aged(LinkState(router, instance, seq, {"B": 1}), 1000)
+
+
+def test_the_newest_counts() -> None:
+    states = States(Timing())
+    assert states.is_news("A", 5, 1)
+    assert states.take(state(1), 10.0) is None
+    assert not states.is_news("A", 5, 1)
+    assert states.is_news("A", 5, 2)
+    assert states.is_news("A", 6, 1)
+    assert not states.is_news("A", 4, 9)
+    assert states.take(state(2), 10.0) == state(1).state
+    assert states.instance_of("A") == 5
+
+
+def test_its_age_goes_with_it() -> None:
+    states = States(Timing(max_age_s=90))
+    states.take(state(1), 10.0)
+    assert list(states.aged(["A", "B"], 12.5)) == [Aged(state(1).state, 3500)]
+    assert states.expire(98.9) == []
+    assert states.expire(99.0) == ["A"]
+    assert states.instance_of("A") is None
+    assert states.is_too_old(Aged(state(1).state, 90_000))
+    assert not states.is_too_old(state(1))
+
+
+def test_nothing_is_taken_of_what_was_withdrawn_for_a_while() -> None:
+    states = States(Timing(max_age_s=90))
+    states.take(state(1), 10.0)
+    assert states.withdraw("A", 5, 10.0)
+    assert not states.withdraw("A", 5, 11.0)
+    assert states.is_withdrawn("A", 5)
+    assert states.instance_of("A") is None
+    assert not states.is_news("A", 5, 2)
+    assert states.is_news("A", 4, 1)
+    states.expire(100.0)
+    assert states.is_news("A", 5, 2)
