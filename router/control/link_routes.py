@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from router.control.containers import Containers
-from router.core.link_routes import LinkRoutes, Rule, Way
+from router.core.link_routes import LinkRoutes
+from router.core.route_lanes import Rule, Way
 from router.engine.events import ConnectionClosed
 
 

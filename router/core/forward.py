@@ -33,6 +33,7 @@ from router.core.exchanges import Exchanges
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.link_routes import LinkRoutes
+from router.core.network.far_routes import FarRoutes
 from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
 from router.core.routed_links import Routed
@@ -67,6 +68,7 @@ class Forwarder(Spreader):
         self.link_routes = LinkRoutes(table, turn)
         self.routed = Routed()
         self.reach = Reach(router_id)
+        FarRoutes(self.reach, self.link_routes)
         self.exchanges = Exchanges(table, self)
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []

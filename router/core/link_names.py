@@ -5,6 +5,9 @@ Of ours there is one, so the peer's container-id, the name and the direction are
 attached, refused and ending links are not here: a link is entered once it is attached, and leaves
 in the moment it is lost. An empty container-id identifies nobody, so that links of such peers are
 never entered (docs/decisions/0027-link-stealing.md).
+
+Links that are forwarded to containers here are known besides by what the containers know them by,
+whichever router of the network their clients have attached them at (docs/decisions/0064).
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import attrs
+
+from router.core.route_peers import Origin
 from router.engine.link import Link, OutgoingLink
 
 # Who may steal a link: another connection of the same user, of any, of none (the new attach is
@@ -24,12 +30,25 @@ OFF = "off"
 ANONYMOUS = "anonymous"
 
 
+@attrs.frozen
+class Holding:
+    """By what containers know a link that is forwarded to them, and who has attached it; two with
+    equal names are the same to a container.
+    """
+
+    container_id: str
+    name: str
+    we_send: bool
+    origin: Origin = attrs.field(eq=False)
+
+
 class LinkNames:
     """The attached links of all peers, by name; `stealing` says who may take one over."""
 
     def __init__(self, stealing: str = SAME_USER) -> None:
         self.stealing = stealing
         self._links: dict[tuple[str, str, bool], Link] = {}
+        self._forwarded: dict[Holding, Link] = {}
         # links that were stolen, and attaches that were refused because they would have
         self.stolen = 0
         self.refused = 0
@@ -80,6 +99,35 @@ class LinkNames:
         key = key_of(link)
         if self._links.get(key) is link:
             del self._links[key]
+
+    # Links that are forwarded to containers here.
+
+    @property
+    def forwarded_count(self) -> int:
+        """How many there are."""
+        return len(self._forwarded)
+
+    def forwarded(self, holding: Holding) -> Link | None:
+        """The link that containers know by this name."""
+        return None if self.stealing == OFF else self._forwarded.get(holding)
+
+    def may_take(self, origin: Origin, holder: Origin) -> bool:
+        """Whether one client may take over from another, wherever they are."""
+        if self.stealing == SAME_USER:
+            return origin.user == holder.user and (
+                origin.user is not None or origin.key == holder.key
+            )
+        return self.stealing == ANY
+
+    def enter_forwarded(self, holding: Holding, link: Link) -> None:
+        """From now on `link` is the one that containers know so."""
+        if holding.container_id:
+            self._forwarded[holding] = link
+
+    def leave_forwarded(self, holding: Holding | None, link: Link) -> None:
+        """`link` is not forwarded any more; its name may be another's by now."""
+        if holding is not None and self._forwarded.get(holding) is link:
+            del self._forwarded[holding]
 
 
 def key_of(link: Link) -> tuple[str, str, bool]:

@@ -1,26 +1,35 @@
 """Link routes: to which container a peer's link is forwarded, by the address that it names.
 
-What a route is for is configured, or asked for by the container itself; which connections lead to
-its containers, `router.control.link_routes` says. Of several routes that match an address the most
-specific one speaks, as with treatments; several with one pattern are one route with the containers
-of all of them (docs/decisions/0048-link-routes.md). None of this runs once a message.
+What a route is for is configured, or asked for by the container itself, or told by another router
+that has a container; which connections lead to the containers here, `router.control.link_routes`
+says, and which routers to others, `network.far_routes`. Of several routes that match an address the
+most specific one speaks, as with treatments; several with one pattern are one route with the
+containers of all of them (docs/decisions/0048-link-routes.md). None of this runs once a message.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
-from router.core.patterns import PatternTree, pattern_of
-from router.core.route_peers import ASKED_ADDRESS, comes_round, coordinator_names, is_same
-from router.core.table import AddressTable, address_name, path_of
+from router.core.network.reach import Reach
+from router.core.patterns import PatternTree
+from router.core.route_lanes import FarLane, Lane, Rule, Way
+from router.core.route_peers import (
+    ASKED_ADDRESS,
+    Origin,
+    comes_round,
+    coordinator_names,
+    is_same,
+    origin_of,
+)
+from router.core.table import AddressTable, address_name
 from router.engine.link import IncomingLink
-from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
 IN = "in"
@@ -30,102 +39,20 @@ COORDINATOR = "$coordinator"
 # Dispatch's, as are the words, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
-# A container that refused a link, or ended one with an error, is asked last for so long.
-REST_S = 5.0
-
-
-class Rule(NamedTuple):
-    """One link route as somebody asked for it.
-
-    `direction` is the router's: links that peers send on (`in`) or receive on (`out`). Its
-    containers are those of `container_id`, or at the listener or connector named `connection`, or
-    the one whose `scope` it is: the connection that asked for it. The address at the container is
-    without `del_prefix`, where it begins with that, and then behind `add_prefix`.
-    """
-
-    name: str
-    direction: str
-    is_prefix: bool
-    pattern: str
-    container_id: str | None = None
-    connection: str | None = None
-    add_prefix: str = ""
-    del_prefix: str = ""
-    scope: Any = None
-
-    @property
-    def whole_pattern(self) -> str:
-        """The pattern that says the same as the prefix, if it is one."""
-        return pattern_of(self.pattern) if self.is_prefix else self.pattern
-
-    def outward(self, text: str) -> str:
-        """The address at the container of what a peer calls `text`."""
-        path = path_of(text)
-        if self.del_prefix and path.startswith(self.del_prefix) and path != self.del_prefix:
-            path = path[len(self.del_prefix) :]
-        return self.add_prefix + path
-
-    def inward(self, text: str) -> str:
-        """What a peer calls the address that is `text` at the container."""
-        if self.add_prefix and text.startswith(self.add_prefix) and text != self.add_prefix:
-            text = text[len(self.add_prefix) :]
-        return self.del_prefix + text
-
-
-@attrs.define(eq=False)
-class Lane:
-    """A connection to a container, as one link route uses it."""
-
-    connection: Any
-    links: int = 0
-    # when it was chosen last, in the order of all choices
-    chosen: int = 0
-    # when it refused a link last, or ended one with an error, by the turn's clock
-    refused_at: float = float("-inf")
-
-    @property
-    def is_open(self) -> bool:
-        """Whether links can be attached over it."""
-        return bool(self.connection.state == ConnectionState.OPENED)
-
-    def rests(self, now: float) -> bool:
-        """Whether it refused a link of late."""
-        return now - self.refused_at < REST_S
-
-
-@attrs.define(eq=False)
-class Way:
-    """A link route that there is: its rule, and its containers' connections."""
-
-    rule: Rule
-    lanes: dict[Any, Lane] = attrs.Factory(dict)
-    # links that were forwarded, and of these those that their containers refused
-    placed: int = 0
-    refused: int = 0
-    # in words, why a container refused or ended one last; empty where none has
-    last_refusal: str = ""
-    last_refusal_at: float = 0.0
-
-    @property
-    def links(self) -> int:
-        """How many links are forwarded by it now."""
-        return sum(lane.links for lane in self.lanes.values())
-
-    @property
-    def is_active(self) -> bool:
-        """Whether a container of it is there."""
-        return bool(self.lanes)
 
 
 @attrs.frozen(eq=False)
 class Placed:
     """Where a peer's link was forwarded to: `asked` is what it called the address, `sent` what the
-    container was told; both are None where there is none.
+    container, or the next router, was told; both are None where there is none. `way` is None where
+    the container is at another router.
     """
 
     route: Route
-    way: Way
-    lane: Lane
+    way: Way | None
+    lane: Lane | FarLane
+    connection: Any
+    origin: Origin
     asked: str | None
     sent: str | None
     is_coordinator: bool
@@ -138,6 +65,8 @@ class Route:
         self.pattern = pattern
         self.direction = direction
         self.ways: list[Way] = []
+        # other routers that have containers, by their ids
+        self.far: dict[str, FarLane] = {}
         self._owner = owner
 
     @property
@@ -146,27 +75,37 @@ class Route:
         return len({connection for way in self.ways for connection in way.lanes})
 
     def lanes(self) -> Iterator[tuple[Way, Lane]]:
-        """What a link could be forwarded by now."""
+        """What a link could be forwarded by now to a container that is here."""
         for way in self.ways:
             for lane in way.lanes.values():
                 if lane.is_open:
                     yield way, lane
 
-    def next_lane(self, now: float) -> tuple[Way, Lane] | None:
+    def far_lanes(self) -> Iterator[tuple[None, FarLane]]:
+        """What it could be forwarded by to a container at another router."""
+        for lane in self.far.values():
+            if lane.is_open:
+                yield None, lane
+
+    def next_lane(self, now: float) -> tuple[Way | None, Lane | FarLane] | None:
         """What the next link of a client without others would be forwarded by; None without any."""
+        candidates: list[tuple[Way | None, Lane | FarLane]] = [*self.lanes(), *self.far_lanes()]
         return min(
-            self.lanes(),
-            key=lambda each: (each[1].rests(now), each[1].links, each[1].chosen),
+            candidates,
+            key=lambda each: (each[1].rests(now), each[1].cost, each[1].links, each[1].chosen),
             default=None,
         )
 
-    def place(self, link: Any) -> tuple[Any, str | None]:
-        """Choose a container for a peer's link: its connection, and the address to send on.
+    def place(
+        self, link: Any, origin: Origin | None = None, tried: frozenset[str] = frozenset()
+    ) -> Placed:
+        """Choose a container for a peer's link, and for one whose `origin` is at another router one
+        that is here. Other routers that were `tried` before are not asked again.
 
-        The address is None where the link names none. The link counts from now on as forwarded,
-        until `LinkRoutes.left`. Raises `AmqpError` where no container is there.
+        The link counts from now on as forwarded, until `LinkRoutes.left`. Raises `AmqpError` where
+        no container is there.
         """
-        return self._owner.place(self, link)
+        return self._owner.place(self, link, origin, tried)
 
 
 class LinkRoutes:
@@ -182,11 +121,13 @@ class LinkRoutes:
         self.allows_resumable = True
         self._table = table
         self._turn = turn
+        # hears of routes that have got another container here, or lost one
+        self.watcher: Any = None
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
         self._placed: dict[Any, Placed] = {}
-        # by a peer's connection: how many of its links, and of its coordinator links, are forwarded
-        # over which connections
+        # by who has attached them: how many links, and how many of them to coordinators, are
+        # forwarded over which connections, or to which routers
         self._links_of: dict[Any, Counter[Any]] = {}
         self._coordinators_of: dict[Any, Counter[Any]] = {}
         self._choices = 0
@@ -211,32 +152,67 @@ class LinkRoutes:
 
     def add(self, rule: Rule) -> Way:
         """From now on links that match are forwarded, though there is no container yet."""
-        key = _key(rule)
-        route = self._routes.get(key)
-        if route is None:
-            route = self._routes[key] = Route(self, rule.whole_pattern, rule.direction)
-            self._trees[rule.direction].add(route.pattern, route)
         way = Way(rule)
-        route.ways.append(way)
+        self._enter(rule.direction, rule.whole_pattern).ways.append(way)
         return way
 
     def remove(self, way: Way) -> None:
         """From now on no link is forwarded by this one; those that are stay."""
-        key = _key(way.rule)
-        route = self._routes[key]
+        route = self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
         route.ways.remove(way)
-        if not route.ways:
-            del self._routes[key]
-            self._trees[route.direction].remove(route.pattern)
+        self._changed(route)
+        self._leave(route)
 
     def open(self, way: Way, connection: Any) -> None:
         """A connection leads to a container of this link route."""
         if connection not in way.lanes:
             way.lanes[connection] = Lane(connection)
+            self._changed(self._routes[_key(way.rule.direction, way.rule.whole_pattern)])
 
     def close(self, way: Way, connection: Any) -> None:
         """A connection does so no more."""
-        way.lanes.pop(connection, None)
+        if way.lanes.pop(connection, None) is not None:
+            route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
+            if route is not None:
+                self._changed(route)
+
+    def open_far(self, direction: str, pattern: str, router: str, reach: Reach) -> None:
+        """Another router has containers for the links that this pattern matches."""
+        route = self._enter(direction, pattern)
+        lane = route.far.get(router)
+        if lane is None:
+            lane = route.far[router] = FarLane(router, reach)
+        lane.told += 1
+
+    def close_far(self, direction: str, pattern: str, router: str) -> None:
+        """It has them no more; it may have told of one pattern in two ways."""
+        route = self._routes[_key(direction, pattern)]
+        lane = route.far[router]
+        lane.told -= 1
+        if not lane.told:
+            del route.far[router]
+            self._leave(route)
+
+    def route_by(self, direction: str, pattern: str) -> Route | None:
+        """The route of a pattern, if there is one."""
+        return self._routes.get(_key(direction, pattern))
+
+    def _enter(self, direction: str, pattern: str) -> Route:
+        key = _key(direction, pattern)
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = Route(self, pattern, direction)
+            self._trees[direction].add(pattern, route)
+        return route
+
+    def _leave(self, route: Route) -> None:
+        if not route.ways and not route.far:
+            del self._routes[_key(route.direction, route.pattern)]
+            self._trees[route.direction].remove(route.pattern)
+
+    def _changed(self, route: Route) -> None:
+        if self.watcher is not None:
+            self.watcher.containers_changed(route)
 
     # Whose a link is.
 
@@ -260,7 +236,7 @@ class LinkRoutes:
                 return None
             route = self._match(address_name(asked), is_sender=is_sender)
             if route is None:
-                raise _no_route(asked)
+                raise no_route(asked)
             return route
         if not self._routes or not terminus.address:
             return None
@@ -300,49 +276,58 @@ class LinkRoutes:
 
     # Links that are forwarded.
 
-    def place(self, route: Route, link: Any) -> tuple[Any, str | None]:
+    def place(self, route: Route, link: Any, guest: Origin | None, tried: frozenset[str]) -> Placed:
         """Choose a container for a link; see `Route.place`.
 
         Back to where it comes from it goes if there is nobody else, and once. The transaction of a
         peer is at one container, so its links go there if they can. Otherwise a container that
-        refused of late comes last, then the one with the fewest links is taken, and of these the
-        one that was not chosen for longest.
+        refused of late comes last, then the nearest is taken, one that is here before all others,
+        of these the one with the fewest links, and then the one that was not chosen for longest.
         """
-        peer = link.session.connection
+        origin = guest or origin_of(link)
         is_sender = isinstance(link, IncomingLink)
         terminus = link.remote_attach.target if is_sender else link.remote_attach.source
         is_coordinator = isinstance(terminus, Coordinator)
-        links = self._links_of.get(peer, _NONE)
-        coordinators = self._coordinators_of.get(peer, _NONE)
+        links = self._links_of.get(origin.key, _NONE)
+        coordinators = self._coordinators_of.get(origin.key, _NONE)
         now = self._turn.now
 
-        def rank(candidate: tuple[Way, Lane]) -> tuple[bool, int, bool, int, int, int]:
+        def rank(
+            candidate: tuple[Way | None, Lane | FarLane],
+        ) -> tuple[bool, int, bool, int, int, int, int]:
             lane = candidate[1]
             return (
-                is_same(lane.connection, peer),
-                0 if is_coordinator else -coordinators[lane.connection],
+                is_same(lane.connection, origin),
+                0 if is_coordinator else -coordinators[lane.place],
                 lane.rests(now),
-                -links[lane.connection] if is_coordinator else 0,
+                -links[lane.place] if is_coordinator else 0,
+                lane.cost,
                 lane.links,
                 lane.chosen,
             )
 
         asked = None if is_coordinator else terminus.address
-        way, lane = min(route.lanes(), key=rank, default=(None, None))
-        if way is None or lane is None or comes_round(link, lane.connection):
+        candidates: list[tuple[Way | None, Lane | FarLane]] = [*route.lanes()]
+        if guest is None:
+            candidates += [each for each in route.far_lanes() if each[1].router not in tried]
+        way, lane = min(candidates, key=rank, default=(None, None))
+        me = link.session.connection.settings.container_id
+        if lane is None or comes_round(me, origin, lane.connection):
             self.unplaced += 1
-            raise _no_route(COORDINATOR if is_coordinator else asked)
-        sent = None if asked is None else way.rule.outward(asked)
-        self._placed[link] = Placed(route, way, lane, asked, sent, is_coordinator)
+            raise no_route(COORDINATOR if is_coordinator else asked)
+        sent = asked if asked is None or way is None else way.rule.outward(asked)
+        placed = Placed(route, way, lane, lane.connection, origin, asked, sent, is_coordinator)
+        self._placed[link] = placed
         self._choices += 1
         lane.chosen = self._choices
         lane.links += 1
-        way.placed += 1
+        if way is not None:
+            way.placed += 1
         self.forwarded += 1
-        self._links_of.setdefault(peer, Counter())[lane.connection] += 1
+        self._links_of.setdefault(origin.key, Counter())[lane.place] += 1
         if is_coordinator:
-            self._coordinators_of.setdefault(peer, Counter())[lane.connection] += 1
-        return lane.connection, sent
+            self._coordinators_of.setdefault(origin.key, Counter())[lane.place] += 1
+        return placed
 
     @property
     def links(self) -> int:
@@ -362,13 +347,14 @@ class LinkRoutes:
         placed = self._placed.get(link)
         if placed is None or text is None or text == placed.sent:
             return text if placed is None or text is None else placed.asked
-        return placed.way.rule.inward(text)
+        return text if placed.way is None else placed.way.rule.inward(text)
 
     def refused(self, link: Any, condition: str, description: str = "") -> None:
         """The container has refused a link; it is asked last for a while."""
         placed = self._placed.get(link)
         if placed is not None:
-            placed.way.refused += 1
+            if placed.way is not None:
+                placed.way.refused += 1
             self.refusals += 1
             self.ended(link, condition, description)
 
@@ -378,8 +364,10 @@ class LinkRoutes:
         """
         placed = self._placed.get(link)
         if placed is not None:
-            placed.way.last_refusal = f"{condition}: {description}" if description else condition
-            placed.way.last_refusal_at = self._turn.now
+            if placed.way is not None:
+                why = f"{condition}: {description}" if description else condition
+                placed.way.last_refusal = why
+                placed.way.last_refusal_at = self._turn.now
             placed.lane.refused_at = self._turn.now
 
     def left(self, link: Any) -> None:
@@ -388,29 +376,30 @@ class LinkRoutes:
         if placed is None:
             return
         placed.lane.links -= 1
-        peer, connection = link.session.connection, placed.lane.connection
-        _subtract(self._links_of, peer, connection)
+        client, place = placed.origin.key, placed.lane.place
+        _subtract(self._links_of, client, place)
         if placed.is_coordinator:
-            _subtract(self._coordinators_of, peer, connection)
+            _subtract(self._coordinators_of, client, place)
 
 
 _NONE: Counter[Any] = Counter()
 
 
-def _subtract(counts: dict[Any, Counter[Any]], peer: Any, connection: Any) -> None:
-    mine = counts[peer]
-    mine[connection] -= 1
-    if not mine[connection]:
-        del mine[connection]
+def _subtract(counts: dict[Any, Counter[Any]], client: Any, place: Any) -> None:
+    mine = counts[client]
+    mine[place] -= 1
+    if not mine[place]:
+        del mine[place]
         if not mine:
-            del counts[peer]
+            del counts[client]
 
 
-def _key(rule: Rule) -> tuple[str, str]:
-    """What is equal for rules that match the same."""
-    return rule.direction, rule.whole_pattern.strip("/.").replace(".", "/")
+def _key(direction: str, pattern: str) -> tuple[str, str]:
+    """What is equal for patterns that match the same."""
+    return direction, pattern.strip("/.").replace(".", "/")
 
 
-def _no_route(text: str | None) -> AmqpError:
+def no_route(text: str | None) -> AmqpError:
+    """The refusal of a link for whose address no container is there."""
     info = None if text is None else {Symbol("address"): text}
     return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK, info)

@@ -19,12 +19,12 @@ from router.core import (
     redelivery,
     resuming,
     resumption,
-    routed_links,
     stealing,
     suspended,
     terms,
 )
 from router.core.address import HERE, Consumer, Producer
+from router.core.network import route_links
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -66,6 +66,12 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
 
 def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
     """Accept a peer's attach and put the link on its address, or refuse it."""
+    if connection.settings.role == "inter-router" and route_links.is_traveller(link.remote_attach):
+        try:
+            route_links.attach_received(forwarder, link)
+        except AmqpError as error:
+            attaching.refuse(link, error)
+        return
     try:
         holder = stealing.holder_of(forwarder, link)
         route = forwarder.link_routes.route_of(link)
@@ -74,7 +80,7 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
             stealing.take_away(forwarder, link, holder)
             holder = None
         if route is not None:
-            routed_links.forward(forwarder, link, route)
+            route_links.forward(forwarder, link, route)
             return
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link, holder)

@@ -5,32 +5,69 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+
 from router.amqp.types import Symbol
 from router.core.table import address_name
 
 CONTAINER_ROLE = "route-container"
+ANONYMOUS = "anonymous"
 # By which a peer asks for a dynamic node at a container, or for the coordinator of that name.
 ASKED_ADDRESS = Symbol("x-opt-qd.address")
 
 
-def is_same(connection: Any, peer: Any) -> bool:
-    """Whether a connection leads to where a peer is: to itself, or to its container."""
-    if connection is peer:
+@attrs.frozen
+class Origin:
+    """Where a link comes from that is forwarded: a client of this router, or of another.
+
+    `key` is what all links of one client have alike, its connection where that is here; `name` and
+    `container_id` are what the client calls the link, and itself. `is_container`: it is one that
+    link routes could lead to. `user` is None for whoever the router has connected to itself.
+    """
+
+    key: Any
+    name: str
+    container_id: str
+    is_container: bool
+    user: str | None
+
+    @property
+    def forwarded_name(self) -> str:
+        """What the container is told as the link's name, so that links of two clients are two."""
+        return f"{self.name}@{self.container_id}"
+
+
+def origin_of(link: Any) -> Origin:
+    """Where a link comes from whose client is here."""
+    connection = link.session.connection
+    return Origin(
+        connection,
+        link.name,
+        connection.remote_open.container_id,
+        connection.settings.role == CONTAINER_ROLE,
+        None if connection.is_client else connection.user or ANONYMOUS,
+    )
+
+
+def is_same(connection: Any, origin: Origin) -> bool:
+    """Whether a connection to a container leads to where a link comes from: to the very connection,
+    or to its container.
+    """
+    if connection is origin.key:
         return True
-    if peer.settings.role != CONTAINER_ROLE or connection.settings.role != CONTAINER_ROLE:
+    if not origin.is_container or connection.settings.role != CONTAINER_ROLE:
         # clients may well call themselves alike
         return False
-    return bool(peer.remote_open.container_id == connection.remote_open.container_id)
+    return bool(origin.container_id == connection.remote_open.container_id)
 
 
-def comes_round(link: Any, connection: Any) -> bool:
-    """Whether a link that a container attaches has been forwarded here before, by its name: whoever
-    forwards one puts the container-id behind it that it has it from.
+def comes_round(me: str, origin: Origin, connection: Any) -> bool:
+    """Whether a link that a container attaches has been forwarded by the router `me` before, by its
+    name: whoever forwards one puts the container-id behind it that it has it from.
     """
-    peer = link.session.connection
-    if peer.settings.role != CONTAINER_ROLE and connection is not peer:
+    if not origin.is_container and connection is not origin.key:
         return False
-    return peer.settings.container_id in link.name.split("@")[1:]
+    return me in origin.name.split("@")[1:]
 
 
 def coordinator_names(link: Any) -> Iterator[str]:

@@ -29,31 +29,19 @@ LINK_EXPIRATION = "qd:link-expiration"
 LINK_EXPIRATION_WORDS = "Requested link expiration not allowed"
 
 
-def forward(forwarder: Any, link: Link, route: Any) -> None:
-    """Pass a peer's attach on to a container, whose answer will be the link's.
-
-    Raises `AmqpError` at link scope where that cannot be.
+def check_lifetime(forwarder: Any, link: Link) -> None:
+    """Raise `AmqpError` at link scope where a terminus at a container would outlive its link, and
+    may not.
     """
-    connection = link.session.connection
-    remote = link.remote_attach
-    if routed_loss.survives(link, remote) and not forwarder.link_routes.allows_resumable:
+    if (
+        routed_loss.survives(link, link.remote_attach)
+        and not forwarder.link_routes.allows_resumable
+    ):
         raise AmqpError(LINK_EXPIRATION, LINK_EXPIRATION_WORDS, Scope.LINK)
-    container, address = route.place(link)
-    name = f"{remote.name}@{connection.remote_open.container_id}"
-    frame = attrs.evolve(_readdressed(link, remote, address), name=name, handle=0)
-    routed = RoutedLink(link, frame)
-    try:
-        routed.begin(container)
-    except AmqpError as error:
-        forwarder.link_routes.left(link)
-        raise AmqpError(error.condition, error.description, Scope.LINK) from None
-    link.is_routed = True
-    link.terminus = routed
-    forwarder.link_names.enter(link)
 
 
-def _readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
-    """The attach with another address at the container; one that names none stays as it is."""
+def readdressed(link: Link, frame: Attach, address: str | None) -> Attach:
+    """An attach with another address at the container; one that names none stays as it is."""
     terminus: Any = frame.target if isinstance(link, IncomingLink) else frame.source
     if address is None or getattr(terminus, "address", None) in (None, address):
         return frame
@@ -79,6 +67,8 @@ class RoutedLink(OwnLink):
         self.ending: Any = None
         # whether the peer has closed it, or merely detached
         self.closes = True
+        # under which name it is known at containers that are here
+        self.holding: Any = None
         self._told_early: Any = None
 
     @property
@@ -129,12 +119,12 @@ class RoutedLink(OwnLink):
         forwarder.table.enter_routed(address)
         remote = own.remote_attach
         told = forwarder.link_routes.told(peer, _address_of(peer, remote))
-        answer = attrs.evolve(_readdressed(peer, remote, told), name=peer.name)
+        answer = attrs.evolve(readdressed(peer, remote, told), name=peer.name)
         try:
             attaching.answer(peer, answer)
         except AmqpError as error:
             # it is not the container's fault that its answer fits into no frame of the peer's
-            self._refuse(forwarder, error)
+            self.refuse(forwarder, error)
             self.detach(error=error)
             return
         own.told_more, self._told_early = self._told_early, None
@@ -143,22 +133,26 @@ class RoutedLink(OwnLink):
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """The container has refused the link, or is lost before it has answered."""
         if self.address is None and not self.is_lost:
-            if error is None or self._has_no_peer():
+            if self.has_no_peer(error):
                 refusal = routed_loss.connection_lost()
             else:
+                assert error is not None
                 refusal = _wired(error)
                 forwarder.link_routes.refused(self.peer, refusal.condition, refusal.description)
-            self._refuse(forwarder, refusal)
+            self.refuse(forwarder, refusal)
 
-    def _has_no_peer(self) -> bool:
+    def has_no_peer(self, error: Error | None) -> bool:
         """Whether the container's connection is what is over: its error is no answer."""
         assert self.session is not None
+        if error is None:
+            return True
         state = self.session.state
         if self.link is None:
             return bool(state != SessionState.MAPPED)
         return bool(self.link.state == LinkState.DETACHED and state != SessionState.END_RCVD)
 
-    def _refuse(self, forwarder: Any, error: AmqpError) -> None:
+    def refuse(self, forwarder: Any, error: AmqpError) -> None:
+        """Nothing comes of the link, which its peer has attached, for this reason."""
         self.is_lost = True
         routed_loss.leave(forwarder, self)
         routed_loss.done(forwarder, self)
@@ -181,6 +175,10 @@ class RoutedLink(OwnLink):
         if isinstance(link, OutgoingLink) and frame.has_link_credit:
             link.credit = frame.link_credit
             link.drain = frame.drain
+
+    def hear_early(self, other: RoutedLink) -> None:
+        """What the peer has told while another was in the place of this."""
+        self._told_early = other._told_early
 
     def _more(self, session: Any, link: Any, frame: Any) -> tuple[bool, Any] | None:
         properties = None
@@ -231,6 +229,8 @@ class Routed:
 
     def __init__(self) -> None:
         self._links: dict[RoutedLink, None] = {}
+        # those that were attached at another router, ever
+        self.hops = 0
 
     def __len__(self) -> int:
         return len(self._links)

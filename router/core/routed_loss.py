@@ -64,6 +64,7 @@ def survives(link: Any, frame: Attach) -> bool:
 def leave(forwarder: Any, routed: Any) -> None:
     """A routed link is over, or did not come to be."""
     forwarder.link_names.leave(routed.peer)
+    forwarder.link_names.leave_forwarded(routed.holding, routed.peer)
     forwarder.link_routes.left(routed.peer)
     forwarder.routed.leave(routed)
 
@@ -90,7 +91,8 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
     routed.is_lost = True
     if link is not routed.peer and event is not None and not event.lost and event.error:
         error = event.error
-        forwarder.link_routes.ended(routed.peer, str(error.condition), error.description or "")
+        if error.condition != Condition.STOLEN:
+            forwarder.link_routes.ended(routed.peer, str(error.condition), error.description or "")
     leave(forwarder, routed)
     farewell = _farewell(routed, link, event)
     if link is routed.peer and event is not None and not event.lost and event.by_peer:

@@ -37,10 +37,15 @@ def holder_of(forwarder: Any, link: Link) -> Link | None:
         holder = suspended.link
     elif holder is None or names.may_steal(link, holder):
         return holder
-    names.refused += 1
+    raise refused(forwarder, link, holder)
+
+
+def refused(forwarder: Any, link: Link, holder: Link) -> AmqpError:
+    """The refusal of a link that would take over from another, and may not."""
+    forwarder.link_names.refused += 1
     forwarder.observer.event_received(link.session.connection, LinkStealingRefused(link, holder))
     # no more than that: who has it is nothing that the peer may know
-    raise AmqpError(
+    return AmqpError(
         Condition.RESOURCE_LOCKED, f"a link named {link.name!r} is attached elsewhere", Scope.LINK
     )
 

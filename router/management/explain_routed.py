@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any, Final
 
-from router.core.link_routes import Lane, Route, Way
+from router.core.link_routes import Route
+from router.core.route_lanes import FarLane, Lane, Way
 from router.engine.naming import link_identity
 from router.management.views import RouterView
 
@@ -16,6 +17,7 @@ NO_CONTAINER: Final = {
     "text": "no container of its link route is there: links are refused with qd:no-route-to-dest",
 }
 CLOSING: Final = {"reason": "closing", "text": "its connection is being closed"}
+NO_WAY: Final = {"reason": "no_way", "text": "there is no way to the router now"}
 RESTING: Final = {
     "reason": "refused",
     "text": "it refused a link a moment ago, so that others are asked before it",
@@ -43,18 +45,42 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
                 for way, lane in itertools.islice(lanes, MOST)
             ],
             "containerCount": len(lanes),
+            "routers": [
+                _router(lane, now, is_chosen=lane is chosen)
+                for lane in itertools.islice(route.far.values(), MOST)
+            ],
+            "routerCount": len(route.far),
             "links": [
                 {
                     "connection": str(link.session.connection.number),
                     "link": link_identity(link),
                     "address": placed.asked,
-                    "toConnection": str(placed.lane.connection.number),
+                    "toConnection": str(placed.connection.number),
+                    "toRouter": getattr(placed.lane, "router", None),
                     "toAddress": placed.sent,
                 }
                 for link, placed in itertools.islice(links, MOST)
             ],
             "linkCount": len(links),
         },
+    }
+
+
+def _router(lane: FarLane, now: float, *, is_chosen: bool) -> dict[str, Any]:
+    """Another router that has containers, and how it fares."""
+    why: dict[str, Any] = {"reason": None, "text": None}
+    if not lane.is_open:
+        why = NO_WAY
+    elif lane.rests(now):
+        why = RESTING
+    connection = lane.connection
+    return {
+        "router": lane.router,
+        "cost": lane.cost,
+        "connection": None if connection is None else str(connection.number),
+        "links": lane.links,
+        "chosen": is_chosen,
+        **why,
     }
 
 

@@ -20,8 +20,8 @@ from router.config.redirects import RedirectSettings
 from router.config.urls import parse_url
 from router.core.auto_links import Plan
 from router.core.exchanges import BindingRule, ExchangeRule
-from router.core.link_routes import Rule
 from router.core.redirects import Redirects
+from router.core.route_lanes import Rule
 from router.core.table import AddressRule, address_name
 from router.engine.settings import ConnectionSettings
 

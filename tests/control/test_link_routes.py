@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
 from router.control.control import Control
-from router.core.link_routes import Rule, Way
+from router.core.route_lanes import Rule, Way
 
 from support.examples import examples
 from support.in_memory import Client, Router

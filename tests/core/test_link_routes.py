@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Attach, Coordinator, Source, Target
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
-from router.core.link_routes import REST_S, Rule, Way
 from router.core.redirects import Redirects
+from router.core.route_lanes import REST_S, Rule, Way
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
@@ -65,8 +65,8 @@ class Routed(Router):
         """Where a link goes."""
         route = self.link_routes.route_of(link)
         assert route is not None
-        placed: tuple[Any, str | None] = route.place(link)
-        return placed
+        placed = route.place(link)
+        return placed.connection, placed.sent
 
     def to(self, link: Link) -> str:
         """The container-id of where a link goes."""

@@ -8,7 +8,7 @@ import pytest
 
 from router.amqp.performatives import Attach, Coordinator
 from router.amqp.types import Symbol
-from router.core.route_peers import comes_round, coordinator_names, is_same
+from router.core.route_peers import Origin, comes_round, coordinator_names, is_same, origin_of
 from router.engine.link import IncomingLink
 
 from support.in_memory import Router
@@ -21,12 +21,28 @@ def test_a_container_is_known_by_its_id_and_a_client_is_not() -> None:
     one, same = (router.client(container="c", role=ROLE).connection for _ in range(2))
     other = router.client(container="d", role=ROLE).connection
     client = router.client(container="c").connection
-    assert is_same(one, one)
-    assert is_same(one, same)
-    assert not is_same(one, other)
-    assert not is_same(one, client)
-    assert not is_same(client, one)
-    assert is_same(client, client)
+
+    def is_there(connection: Any, peer: Any) -> bool:
+        return is_same(connection, origin_of(IncomingLink(peer.local_sessions[0], "l", 0)))
+
+    assert is_there(one, one)
+    assert is_there(one, same)
+    assert not is_there(one, other)
+    assert not is_there(one, client)
+    assert not is_there(client, one)
+    assert is_there(client, client)
+
+
+def test_who_has_attached_a_link() -> None:
+    router = Router()
+    for client, container, role, user in (
+        (router.client(container="c"), "c", False, "anonymous"),
+        (router.client(container="d", role=ROLE, user="ann"), "d", True, "ann"),
+    ):
+        connection = client.connection
+        origin = origin_of(IncomingLink(connection.local_sessions[0], "l", 0))
+        assert origin == Origin(connection, "l", container, role, user)
+        assert origin.forwarded_name == f"l@{container}"
 
 
 @pytest.mark.parametrize(
@@ -45,9 +61,10 @@ def test_a_link_comes_round_that_has_been_here(name: str, role: str, comes: bool
     connection = router.client(role=role).connection
     here = connection.settings.container_id
     link = IncomingLink(connection.local_sessions[0], name.format(here), 0)
-    assert comes_round(link, router.client(role=ROLE).connection) is comes
+    origin = origin_of(link)
+    assert comes_round(here, origin, router.client(role=ROLE).connection) is comes
     # by the very connection it would come round at once
-    assert comes_round(link, connection) is (comes or name == "l@{}")
+    assert comes_round(here, origin, connection) is (comes or name == "l@{}")
 
 
 def test_what_a_coordinator_is_called_by() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -33,7 +34,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Described, Symbol, UInt
 
-from support.routed import Pair, Peer, flow, receiver, sender
+from support.routed import Pair, Peer, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
 
 SELECTOR = Described(Symbol("apache.org:selector-filter:string"), "colour = 'red'")
@@ -76,6 +77,14 @@ WHOLE: dict[str, Any] = {
     "desired_capabilities": (Symbol("desired"),),
     "properties": {Symbol("colour"): "red", Symbol("size"): UInt(3)},
 }
+
+
+@pytest.fixture(autouse=True, params=[1, 3], ids=["one router", "three routers"])
+def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test with the client and the container at one router, and at the ends of a line."""
+    routers_between[0] = request.param
+    yield
+    routers_between[0] = 1
 
 
 # Attaching.
@@ -143,7 +152,7 @@ def test_a_refusal_is_passed_on_with_its_reason(attach: Attach, error: Error) ->
     answered, detached = pair.to_client()
     assert (answered.source if attach.role else answered.target) is None
     assert detached == Detach(answered.handle, closed=True, error=error)
-    assert [type(each) for each in pair.to_container()] == [Detach, End]
+    assert [type(each) for each in pair.to_container_till_end()] == [Detach, End]
     assert len(pair.router.forwarder.routed) == 0
     assert pair.ways[0].links == pair.ways[1].links == 0
 
@@ -169,7 +178,7 @@ def test_a_peer_that_is_gone_before_the_answer() -> None:
     pair.ask(sender())
     pair.client >> Detach(0, closed=True)
     assert [type(each) for each in pair.to_client()] == [Attach, Detach]
-    assert [type(each) for each in pair.to_container()] == [Detach, End]
+    assert [type(each) for each in pair.to_container_till_end()] == [Detach, End]
 
 
 def test_without_a_container_there_is_no_route() -> None:
@@ -190,7 +199,7 @@ def test_a_peer_that_takes_no_frame_of_the_answers_size() -> None:
     answered, detached = pair.to_client()
     assert answered.source is None
     assert str(detached.error.condition) == "amqp:frame-size-too-small"
-    assert [type(each) for each in pair.to_container()] == [Detach, End]
+    assert [type(each) for each in pair.to_container_till_end()] == [Detach, End]
 
 
 @pytest.mark.parametrize(
@@ -502,9 +511,9 @@ def test_a_link_attached_elsewhere_is_taken_from_where_it_was() -> None:
     (stolen,) = pair.to_client()
     assert str(stolen.error.condition) == "amqp:link:stolen"
     heard = pair.to_container()
-    assert [type(each) for each in heard] == [Detach, Begin, End] or [
-        type(each) for each in heard
-    ] == [Begin, Detach, End]
+    # one router has no more to say on the session after that; of several another one has it to say
+    types = [type(each) for each in heard if not isinstance(each, End)]
+    assert types in ([Detach, Begin], [Begin, Detach])
     detached = next(each for each in heard if isinstance(each, Detach))
     assert detached == Detach(0, closed=False)
 
@@ -541,7 +550,8 @@ def test_a_coordinator_is_the_containers() -> None:
 
 def test_without_a_route_there_is_no_coordinator() -> None:
     pair = Pair()
-    pair.router.forwarder.link_routes.remove(pair.ways[2])
+    pair.last.forwarder.link_routes.remove(pair.ways[2])
+    pair.last.finish_turn()
     pair.client >> sender(target=Coordinator())
     answered, detached = pair.to_client()
     assert answered.target is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from router.amqp.types import Symbol
 from router.core import parting
 from router.core.blocking import Reason, Survey
 
-from support.routed import Pair, flow, receiver, sender
+from support.routed import Pair, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
 
 GONE = Error(
@@ -37,6 +38,14 @@ GONE = Error(
 )
 FAILED = Modified(delivery_failed=True)
 LOST = "qd:routed-link-lost"
+
+
+@pytest.fixture(autouse=True, params=[1, 3], ids=["one router", "three routers"])
+def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test with the client and the container at one router, and at the ends of a line."""
+    routers_between[0] = request.param
+    yield
+    routers_between[0] = 1
 
 
 def conditions(heard: list[Any]) -> list[Any]:
@@ -79,12 +88,14 @@ def lose(pair: Pair) -> None:
 
 def is_tidy(pair: Pair) -> bool:
     """Whether nothing is left of any routed link."""
-    forwarder = pair.router.forwarder
-    return (
-        len(forwarder.routed) == 0
-        and not any(way.links for way in pair.ways)
-        and len(forwarder.link_names) == 0
-        and forwarder.backlog.held_bytes == 0
+    cores = [router.forwarder for router in pair.routers]
+    return not any(way.links for way in pair.ways) and all(
+        len(core.routed) == 0
+        and core.link_routes.links == 0
+        and len(core.link_names) == 0
+        and core.link_names.forwarded_count == 0
+        and core.backlog.held_bytes == 0
+        for core in cores
     )
 
 
@@ -199,7 +210,7 @@ def test_what_was_sent_before_a_session_ended_arrives(ends: str) -> None:
         pair.client >> (End() if ends == "end" else Close())
     pair.container << NOTHING
     pair.from_container(flow(credit=5))
-    heard = conditions(pair.to_container())
+    heard = conditions(pair.to_container_till_end())
     assert heard == [Transfer, (True, LOST), End]
     assert is_tidy(pair)
 
@@ -368,7 +379,7 @@ def test_a_lost_client_is_a_detach_for_the_container(how: str, lasting: bool) ->
         pair.client.connection.end_of_input()
     else:
         pair.client >> (End() if how == "end" else Close())
-    assert conditions(pair.to_container()) == [(not lasting, LOST), End]
+    assert conditions(pair.to_container_till_end()) == [(not lasting, LOST), End]
     assert is_tidy(pair)
     assert not pair.container.connection.local_sessions
 
@@ -396,7 +407,7 @@ def test_a_client_that_comes_back_resumes() -> None:
 def test_shutting_down() -> None:
     pair = receiving()
     parting.release_all(pair.router.forwarder, pair.client.connection)
-    assert conditions(pair.to_container()) == [(True, LOST), End]
+    assert conditions(pair.to_container_till_end()) == [(True, LOST), End]
     assert is_tidy(pair)
 
 
@@ -419,6 +430,7 @@ def test_what_was_counted_stays_when_a_link_is_over(by_client: bool) -> None:
 
 
 def test_what_left_late_is_counted_too() -> None:
+    routers_between[0] = 1
     pair = sending(credit=3)
     pair.container.connection.outbox.congested = True
     for number in range(3):
@@ -445,7 +457,7 @@ def test_credit_for_a_sender_that_is_gone_is_told_to_nobody() -> None:
     pair.router.forwarder.finish_turn()
     assert pair.client.connection not in pair.router.turn.touched
     pair.from_container(flow(credit=9))
-    assert conditions(pair.to_container()) == [Transfer, (True, LOST), End]
+    assert conditions(pair.to_container_till_end()) == [Transfer, (True, LOST), End]
 
 
 def more_credit() -> Any:

@@ -64,8 +64,10 @@ STEPS = st.one_of(
 class Link:
     """Both ends of one link, which compare what they hear with what was said."""
 
-    def __init__(self, mode: ReceiverSettleMode, initial: int, *, client_sends: bool) -> None:
-        self.pair = Pair()
+    def __init__(
+        self, mode: ReceiverSettleMode, initial: int, *, client_sends: bool, routers: int = 1
+    ) -> None:
+        self.pair = Pair(routers=routers)
         self.client_sends = client_sends
         if client_sends:
             self.pair.attach(sender(rcv_settle_mode=mode, initial_delivery_count=initial))
@@ -203,7 +205,7 @@ class Link:
         assert self.came == self.awaited
         assert self.credit == 10000 - waiting
         assert self.arrived == self.begun
-        assert self.pair.router.forwarder.backlog.held_bytes == 0
+        assert not any(each.forwarder.backlog.held_bytes for each in self.pair.routers)
 
 
 def normal(frames: list[tuple[Transfer, bytes]]) -> list[Any]:
@@ -244,11 +246,12 @@ def normal(frames: list[tuple[Transfer, bytes]]) -> list[Any]:
     mode=st.sampled_from(ReceiverSettleMode),
     initial=st.sampled_from([0, 1, 2**32 - 3]),
     client_sends=st.booleans(),
+    routers=st.sampled_from([1, 1, 2, 3]),
 )
-def test_what_goes_through_a_router_is_what_was_said(
-    steps: list[Any], mode: ReceiverSettleMode, initial: int, client_sends: bool
+def test_what_goes_through_routers_is_what_was_said(
+    steps: list[Any], mode: ReceiverSettleMode, initial: int, client_sends: bool, routers: int
 ) -> None:
-    link = Link(mode, initial, client_sends=client_sends)
+    link = Link(mode, initial, client_sends=client_sends, routers=routers)
     link.grant(5, False)
     for step in steps:
         match step:

@@ -1,4 +1,4 @@
-"""A client and a container whose links a router joins, each spoken for frame by frame.
+"""A client and a container whose links a router joins, or several, each spoken for frame by frame.
 
 pair = Pair()
 pair.attach(sender("q.a"))
@@ -13,11 +13,16 @@ from typing import Any
 import attrs
 
 from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Attach, Begin, End, Flow, Open, Source, Target
-from router.core.link_routes import IN, OUT, Rule
+from router.amqp.performatives import Attach, Begin, Detach, End, Flow, Open, Source, Target
+from router.core.link_routes import IN, OUT
+from router.core.route_lanes import Rule
 
 from support.in_memory import Router
+from support.mesh import Mesh, MeshRouter
 from support.transcripts import On, Talk, begin, like
+
+# How many routers there are between a client and a container; tests set it.
+routers_between = [1]
 
 
 class Peer(Talk):
@@ -25,24 +30,48 @@ class Peer(Talk):
 
     def __init__(self, router: Router, container: str, **settings: Any) -> None:
         remote = settings.pop("remote", {})
+        settings.setdefault("container_id", getattr(router, "name", "router"))
         super().__init__(router.forwarder, turn=router.turn, sasl_mechanisms=(), **settings)
         self.router = router
         self >> AMQP_HEADER << AMQP_HEADER
         self >> Open(container, **remote) << like(Open)
 
+    def read(self, octets: bytes) -> None:
+        super().read(octets)
+        if isinstance(self.router, MeshRouter):
+            self.router.finish_turn()
+
     def drain(self) -> None:
+        if isinstance(self.router, MeshRouter):
+            self.router.finish_turn()
         self.router.forwarder.finish_turn()
         super().drain()
         self.router.forwarder.sent(self.router.turn.now)
 
+    def carry(self) -> None:
+        """What it is told it hears when it listens."""
+
 
 class Pair:
-    """A router with routes for all addresses below `q`, a client, and the routes' container."""
+    """A router with routes for all addresses below `q`, a client, and the routes' container.
+
+    With several `routers` in line the client is at the first one and the container at the last one,
+    which alone has the routes.
+    """
 
     def __init__(self, *, rule: dict[str, Any] | None = None, **settings: Any) -> None:
         container = settings.pop("container", {})
-        self.router = Router()
-        routes = self.router.forwarder.link_routes
+        count = settings.pop("routers", routers_between[0])
+        self.mesh: Mesh | None = None
+        self.router: Router = Router()
+        self.last = self.router
+        if count > 1:
+            names = [f"router-{number}" for number in range(count)]
+            self.mesh = Mesh.line(*names)
+            self.router, self.last = self.mesh[names[0]], self.mesh[names[-1]]
+        routers = [self.router] if self.mesh is None else list(self.mesh.routers.values())
+        self.routers: list[Router] = [*routers]
+        routes = self.last.forwarder.link_routes
         self.ways = [
             routes.add(Rule(direction, direction, True, "q", **(rule or {})))
             for direction in (IN, OUT)
@@ -57,9 +86,10 @@ class Pair:
     def add_container(self, **settings: Any) -> Peer:
         """Another container that all routes lead to."""
         name = settings.pop("name", "broker")
-        container = Peer(self.router, name, role="route-container", **settings)
+        container = Peer(self.last, name, role="route-container", **settings)
         for way in self.ways:
-            self.router.forwarder.link_routes.open(way, container.connection)
+            self.last.forwarder.link_routes.open(way, container.connection)
+        self.last.finish_turn()
         return container
 
     def ask(self, attach: Attach) -> Attach:
@@ -102,6 +132,16 @@ class Pair:
             if isinstance(each.performative, End):
                 self.container >> On(each.channel, End())
         return [each.performative for each in heard]
+
+    def to_container_till_end(self) -> list[Any]:
+        """What the container hears up to the end of the session. Between several routers a detach
+        is one of the other side's and awaits its answer.
+        """
+        heard = self.to_container()
+        if self.mesh is not None and isinstance(heard[-1], Detach):
+            self.from_container(Detach(0, closed=heard[-1].closed))
+            heard += self.to_container()
+        return heard
 
     def to_client(self) -> list[Any]:
         """What the client hears."""

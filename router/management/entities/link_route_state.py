@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.link_routes import Way
+from router.core.route_lanes import Way
 from router.management.schema import Attribute, Live
 
 

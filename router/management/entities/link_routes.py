@@ -9,7 +9,9 @@ import attrs
 
 from router.config.link_routes import LinkRouteSettings
 from router.core.counters import Counters
-from router.core.link_routes import IN, Route, Way
+from router.core.link_routes import Route
+from router.core.network.far_routes import key_of
+from router.core.route_lanes import Way
 from router.management.entities.attributes import identified
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live
@@ -167,12 +169,7 @@ class LinkRouteAddress:
     @property
     def key(self) -> str:
         """The pattern behind the letter of its class: C and D are prefixes, E and F patterns."""
-        pattern = self.route.pattern
-        is_in = self.route.direction == IN
-        head = pattern.removesuffix("#")
-        if pattern.endswith("#") and head.strip("/.") and not set(head) & set("*#"):
-            return ("C" if is_in else "D") + head.strip("/.")
-        return ("E" if is_in else "F") + pattern
+        return key_of(self.route)
 
     @property
     def containers(self) -> int:

@@ -1,0 +1,79 @@
+"""Link routes of other routers: what the network is told of containers here, and tells of others.
+
+A router tells of a route while a container of it is here, by a key that says its pattern and its
+direction (`reach`). Addresses at containers, and what they are, are nobody else's business.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core.address import ROUTED
+from router.core.link_routes import IN, OUT, LinkRoutes, Route
+from router.core.network.reach import (
+    IN_PATTERN,
+    IN_PREFIX,
+    OUT_PATTERN,
+    OUT_PREFIX,
+    Interest,
+    Reach,
+)
+from router.core.patterns import pattern_of
+
+_KINDS = {IN_PREFIX: IN, OUT_PREFIX: OUT, IN_PATTERN: IN, OUT_PATTERN: OUT}
+_PREFIXES = (IN_PREFIX, OUT_PREFIX)
+
+
+def key_of(route: Route) -> str:
+    """By what routers tell each other of a route: its pattern behind the letter of its class."""
+    is_in = route.direction == IN
+    pattern = route.pattern
+    head = pattern.removesuffix("#")
+    if pattern.endswith("#") and head.strip("/.") and not set(head) & set("*#"):
+        return (IN_PREFIX if is_in else OUT_PREFIX) + head.strip("/.")
+    return (IN_PATTERN if is_in else OUT_PATTERN) + pattern
+
+
+def parse_key(key: str) -> tuple[str, str] | None:
+    """The direction and the pattern that a key tells of; None where it is of something else."""
+    direction = _KINDS.get(key[:1])
+    text = key[1:]
+    if direction is None or not text.strip("/."):
+        return None
+    return direction, pattern_of(text) if key[0] in _PREFIXES else text
+
+
+class FarRoutes:
+    """Sees to it that the link routes of all routers are known to all."""
+
+    def __init__(self, reach: Reach, link_routes: LinkRoutes) -> None:
+        self._reach = reach
+        self._link_routes = link_routes
+        # by key, the routers that have told of it
+        self._told: dict[str, set[str]] = {}
+        link_routes.watcher = self
+        reach.on_wanted.append(self.wanted_changed)
+
+    def containers_changed(self, route: Any) -> None:
+        """A route has got another container here, or lost one."""
+        is_here = any(way.lanes for way in route.ways)
+        self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
+
+    def wanted_changed(self, key: str) -> None:
+        """Other routers have told of a key, or take back what they have told."""
+        if key[:1] not in _KINDS:
+            return
+        parsed = parse_key(key)
+        if parsed is None:
+            return
+        direction, pattern = parsed
+        before = self._told.get(key, set())
+        now = set(self._reach.wanted.get(key, ()))
+        for router in sorted(now - before):
+            self._link_routes.open_far(direction, pattern, router, self._reach)
+        for router in sorted(before - now):
+            self._link_routes.close_far(direction, pattern, router)
+        if now:
+            self._told[key] = now
+        else:
+            self._told.pop(key, None)

@@ -1,0 +1,198 @@
+"""The way of a link to its container: one that is here, or at another router of the network.
+
+At the client's router a route is found and a container chosen; where that is at another router the
+attach goes on to the next router on the cheapest way there, and so on, until the router that has
+the container attaches it there. Each hop is a `RoutedLink`, and what the container answers comes
+back by all of them. A router passes a link on only where it is nearer than who has attached it, so
+that no link goes round, whatever each router knows of the network (docs/decisions/0064). None of
+this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.amqp.performatives import Attach, Error
+from router.core import routed_links, stealing
+from router.core.link_names import Holding
+from router.core.link_routes import NO_ROUTE, no_route
+from router.core.network import far_routes
+from router.core.network.travelling import (
+    ROUTE_CHANGED,
+    Traveller,
+    is_traveller,
+    route_changed,
+    traveller_of,
+)
+from router.core.route_lanes import FarLane
+from router.core.route_peers import Origin
+from router.core.routed_links import RoutedLink
+from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.states import ConnectionState, LinkState
+from router.errors import AmqpError, Scope
+
+__all__ = ["attach_received", "forward", "is_traveller"]
+
+
+class FarLink(RoutedLink):
+    """A client's link whose container is at another router, `router`, as far as the next one.
+
+    Where that cannot be reached any more, or has no container, another is asked; each but once.
+    """
+
+    def __init__(self, peer: Any, frame: Attach, router: str, tried: frozenset[str]) -> None:
+        super().__init__(peer, frame)
+        self.tried = tried | {router}
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Somebody on the way has refused the link, or is lost, or it is the container's word."""
+        is_changed = error is not None and error.condition == ROUTE_CHANGED
+        if self.address is not None or self.is_lost or not (is_changed or self.has_no_peer(error)):
+            super().over(forwarder, error, closed)
+        elif not _go_elsewhere(forwarder, self):
+            if is_changed:
+                self.refuse(forwarder, no_route(_address_of(self.peer)))
+            else:
+                super().over(forwarder, error, closed)
+
+
+def forward(forwarder: Any, link: Any, route: Any) -> None:
+    """Pass a client's attach on to a container of the route, whose answer will be the link's.
+
+    Raises `AmqpError` at link scope where that cannot be.
+    """
+    routed_links.check_lifetime(forwarder, link)
+    _place(forwarder, link, route, frozenset())
+    link.is_routed = True
+    forwarder.link_names.enter(link)
+
+
+def _place(forwarder: Any, link: Any, route: Any, tried: frozenset[str]) -> RoutedLink:
+    placed = route.place(link, tried=tried)
+    if not isinstance(placed.lane, FarLane):
+        return _attach_here(forwarder, link, placed)
+    reach = forwarder.reach
+    client = f"{reach.me}#{link.session.connection.number}"
+    origin = attrs.evolve(placed.origin, key=client)
+    key = far_routes.key_of(route)
+    properties = link.remote_attach.properties
+    traveller = Traveller(key, placed.lane.router, placed.lane.cost, origin, properties)
+    routed = FarLink(link, _outward(forwarder, link, traveller), placed.lane.router, tried)
+    _begin(forwarder, routed, placed.connection)
+    return routed
+
+
+def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
+    """Have another container asked in the place of one that the link does not get to."""
+    link = lost.peer
+    placed = forwarder.link_routes.placed(link)
+    if link.state != LinkState.ATTACH_RCVD or placed is None:
+        return False
+    forwarder.link_routes.ended(link, ROUTE_CHANGED)
+    forwarder.link_routes.left(link)
+    try:
+        routed = _place(forwarder, link, placed.route, lost.tried)
+    except AmqpError:
+        return False
+    lost.is_lost = True
+    routed.hear_early(lost)
+    return True
+
+
+def attach_received(forwarder: Any, link: Any) -> None:
+    """Another router attaches a link that is on its way to a container: pass it on.
+
+    Raises `AmqpError` at link scope where the way does not lead on here.
+    """
+    traveller = traveller_of(link.remote_attach)
+    reach = forwarder.reach
+    if traveller.destination == reach.me:
+        _arrive(forwarder, link, traveller)
+        return
+    path = reach.path(traveller.destination)
+    connection = None if path is None else reach.connection(path.via)
+    if (
+        path is None
+        or connection is None
+        or connection is link.session.connection
+        or connection.state != ConnectionState.OPENED
+        or path.cost >= traveller.cost
+    ):
+        raise route_changed()
+    traveller = attrs.evolve(traveller, cost=path.cost)
+    routed = RoutedLink(link, _outward(forwarder, link, traveller))
+    _begin(forwarder, routed, connection)
+    link.is_routed = True
+
+
+def _arrive(forwarder: Any, link: Any, traveller: Traveller) -> None:
+    """The containers of the link's route are here."""
+    parsed = far_routes.parse_key(traveller.key)
+    route = None if parsed is None else forwarder.link_routes.route_by(*parsed)
+    if route is None or (route.direction == "in") is not isinstance(link, IncomingLink):
+        raise route_changed()
+    link.remote_attach = attrs.evolve(link.remote_attach, properties=traveller.properties)
+    routed_links.check_lifetime(forwarder, link)
+    try:
+        placed = route.place(link, traveller.origin)
+    except AmqpError as error:
+        raise route_changed() if error.condition == NO_ROUTE else error from None
+    _attach_here(forwarder, link, placed)
+    link.is_routed = True
+
+
+def _attach_here(forwarder: Any, link: Any, placed: Any) -> RoutedLink:
+    """Attach a link of the router's own to a container."""
+    origin: Origin = placed.origin
+    frame = routed_links.readdressed(link, link.remote_attach, placed.sent)
+    frame = attrs.evolve(frame, name=origin.forwarded_name, handle=0)
+    routed = RoutedLink(link, frame)
+    try:
+        _take_name(forwarder, routed, origin)
+    except AmqpError:
+        forwarder.link_routes.left(link)
+        raise
+    _begin(forwarder, routed, placed.connection)
+    return routed
+
+
+def _take_name(forwarder: Any, routed: RoutedLink, origin: Origin) -> None:
+    """Take the name that the link has at containers from whoever has it, at whichever router."""
+    link = routed.peer
+    names = forwarder.link_names
+    holding = Holding(origin.container_id, origin.name, isinstance(link, OutgoingLink), origin)
+    holder = names.forwarded(holding)
+    if holder is not None and holder is not link:
+        if not names.may_take(origin, holder.terminus.holding.origin):
+            raise stealing.refused(forwarder, link, holder)
+        stealing.take_away(forwarder, link, holder)
+    routed.holding = holding
+    names.enter_forwarded(holding, link)
+
+
+def _begin(forwarder: Any, routed: RoutedLink, connection: Any) -> None:
+    link = routed.peer
+    try:
+        routed.begin(connection)
+    except AmqpError as error:
+        forwarder.link_names.leave_forwarded(routed.holding, link)
+        forwarder.link_routes.left(link)
+        raise AmqpError(error.condition, error.description, Scope.LINK) from None
+    link.terminus = routed
+
+
+def _outward(forwarder: Any, link: Any, traveller: Traveller) -> Attach:
+    """The attach for the next router. Its name is no other link's, whoever has attached that."""
+    forwarder.routed.hops += 1
+    name = f"trioute.route.{forwarder.reach.me}.{forwarder.routed.hops}"
+    remote: Attach = link.remote_attach
+    return attrs.evolve(remote, name=name, handle=0, properties=traveller.told())
+
+
+def _address_of(link: Any) -> str | None:
+    remote = link.remote_attach
+    terminus: Any = remote.target if isinstance(link, IncomingLink) else remote.source
+    address = getattr(terminus, "address", None)
+    return address if isinstance(address, str) else None

@@ -1,0 +1,188 @@
+"""Routers without sockets that are joined by connections of role inter-router.
+
+    mesh = Mesh("a", "b", "c")
+    mesh.join("a", "b")
+    mesh.join("b", "c", cost=5)
+
+What they know of each other is no protocol's: `tell` computes the paths anew, and at the end of
+each turn all are told what is wanted elsewhere, unless `is_told` is False.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from router.core.network.reach import Path
+from router.engine.connection import Connection
+from router.engine.states import ConnectionState
+
+from support.in_memory import Router
+from support.transcripts import server_settings
+
+ROLE = "inter-router"
+
+
+class End:
+    """One end of a connection between two routers."""
+
+    def __init__(self, router: MeshRouter, other: str, *, is_client: bool) -> None:
+        self.router = router
+        self.other = other
+        settings = server_settings(container_id=router.name, role=ROLE, sasl_mechanisms=())
+        self.connection = Connection(settings, router.forwarder, router.turn, other, is_client)
+        self.connection.owner = self
+        self.peer: End | None = None
+        self.inbox = b""
+        # what the peer says stays in the inbox
+        self.is_frozen = False
+
+    def carry(self) -> bool:
+        """Take what there is to say to the other end; whether there was anything."""
+        self.connection.write_due()
+        octets = bytes(self.connection.outbox.output.waiting())
+        if not octets:
+            return False
+        self.connection.sent(len(octets))
+        if self.peer is not None:
+            self.peer.inbox += octets
+        return True
+
+    def read(self) -> bool:
+        """Read what has come; whether anything has."""
+        if not self.inbox or self.is_frozen:
+            return False
+        octets, self.inbox = self.inbox, b""
+        buffer = self.router.buffer
+        kept = self.connection.prepare(buffer)
+        end = kept + len(octets)
+        buffer[kept:end] = octets
+        self.connection.receive(buffer, end)
+        while self.connection.is_behind:
+            self.connection.resume()
+        return True
+
+
+class MeshRouter(Router):
+    """One router of a mesh; a turn of its goes on until all the others are quiet, too."""
+
+    def __init__(self, mesh: Mesh, name: str, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.mesh = mesh
+        self.name = name
+        self.forwarder.reach.me = name
+        self.ends: dict[str, End] = {}
+
+    def finish_turn(self) -> None:
+        """Let all there is to say be heard by everybody."""
+        self.mesh.settle()
+
+    def turn_alone(self) -> None:
+        """Finish a turn of this router."""
+        super().finish_turn()
+
+
+class Mesh:
+    """Routers, and who is joined to whom."""
+
+    def __init__(self, *names: str, **fields: Any) -> None:
+        self.routers = {name: MeshRouter(self, name, **fields) for name in names}
+        self.costs: dict[tuple[str, str], int] = {}
+        self.is_told = True
+        self._settling = False
+
+    def __getitem__(self, name: str) -> MeshRouter:
+        return self.routers[name]
+
+    @classmethod
+    def line(cls, *names: str, **fields: Any) -> Mesh:
+        """Each router joined to the next."""
+        mesh = cls(*names, **fields)
+        for one, other in pairwise(names):
+            mesh.join(one, other)
+        return mesh
+
+    def join(self, one: str, other: str, cost: int = 1) -> None:
+        """Connect two routers."""
+        dialler = End(self[one], other, is_client=True)
+        acceptor = End(self[other], one, is_client=False)
+        dialler.peer, acceptor.peer = acceptor, dialler
+        self[one].ends[other], self[other].ends[one] = dialler, acceptor
+        self.costs[one, other] = self.costs[other, one] = cost
+        dialler.connection.start()
+        self.settle()
+        assert dialler.connection.state == acceptor.connection.state == ConnectionState.OPENED
+        self.tell()
+
+    def cut(self, one: str, other: str) -> None:
+        """Lose the connection of two routers; who knows nothing of it yet is not told."""
+        for end in (self[one].ends.pop(other), self[other].ends.pop(one)):
+            end.peer = None
+            end.inbox = b""
+            end.connection.end_of_input()
+        del self.costs[one, other], self.costs[other, one]
+        if self.is_told:
+            self.tell()
+        self.settle()
+
+    def tell(self) -> None:
+        """Tell all routers which ways there are now, and what is wanted at the ends of them."""
+        for name, router in self.routers.items():
+            paths = self.paths(name)
+            reach = router.forwarder.reach
+            for other in self.routers.keys() - paths.keys() - {name}:
+                for key in list(reach.wanted):
+                    reach.set_wanted(other, key, None)
+            neighbours = {each: end.connection for each, end in router.ends.items()}
+            reach.set_paths(neighbours, paths, lambda _: None)
+            for other in paths:
+                for key, interest in self[other].forwarder.reach.here.items():
+                    reach.set_wanted(other, key, interest)
+        self.settle()
+
+    def paths(self, root: str) -> dict[str, Path]:
+        """The cheapest ways from a router to all others, by id where several are."""
+        found: dict[str, tuple[int, str]] = {}
+        seen = {root}
+        edge = sorted(
+            (cost, other, other) for (one, other), cost in self.costs.items() if one == root
+        )
+        while edge:
+            cost, name, via = edge.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            found[name] = cost, via
+            edge += [
+                (cost + more, other, via)
+                for (one, other), more in self.costs.items()
+                if one == name and other not in seen
+            ]
+            edge.sort()
+        return {name: Path(via, cost) for name, (cost, via) in found.items()}
+
+    def settle(self) -> None:
+        """Let everybody hear what there is to hear, until nobody has anything more to say."""
+        if self._settling:
+            return
+        self._settling = True
+        try:
+            is_moving = True
+            while is_moving:
+                is_moving = False
+                for router in self.routers.values():
+                    router.turn_alone()
+                    if self.is_told:
+                        self._tell_wanted(router)
+                    for end in list(router.ends.values()):
+                        is_moving |= end.carry()
+                for router in self.routers.values():
+                    for end in list(router.ends.values()):
+                        is_moving |= end.read()
+        finally:
+            self._settling = False
+
+    def _tell_wanted(self, router: MeshRouter) -> None:
+        for key, interest in router.forwarder.reach.take_changed_here():
+            for other in self.paths(router.name):
+                self[other].forwarder.reach.set_wanted(router.name, key, interest)
