@@ -7,11 +7,16 @@ what decides where addresses lead.
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 
 from router.config.model import Configuration
+from router.config.router_settings import RouterSettings
 from router.control.control import Control
+from router.control.network.adjacency import Adjacency
+from router.control.network.timing import Timing
 from router.core.link_names import LinkNames
+from router.core.network.membership import FEATURES_SPOKEN, Membership, Mode
 from router.core.table import AddressTable
 from router.core.treating import Treating
 from router.net.endpoints import (
@@ -29,7 +34,7 @@ class Parts:
 
     `clock` gives seconds that never go back; without one it is the system's. `make_token` gives
     texts that are never the same twice; a dynamic address is made of one, and who knows it may use
-    it.
+    it. By `wall_clock`, in seconds since 1970, others tell what starts later under the same id.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Parts:
         configuration: Configuration,
         make_token: Callable[[], str],
         clock: Callable[[], float] | None = None,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
@@ -70,7 +76,25 @@ class Parts:
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)
+        if router.mode != "standalone":
+            self._join_network(router, max(1, int(wall_clock() * 1000)))
         self.treating = Treating(self.exchange.forwarder)
+
+    def _join_network(self, router: RouterSettings, instance: int) -> None:
+        """Be one of the routers of a network."""
+        mode: Mode = "edge" if router.mode == "edge" else "interior"
+        exchange = self.exchange
+        membership = Membership(self.container_id, mode, instance, FEATURES_SPOKEN)
+        timing = Timing(
+            hello_interval_s=router.hello_interval_seconds,
+            hello_max_age_s=router.hello_max_age_seconds,
+            ra_interval_s=router.ra_interval_seconds,
+        )
+        network = Adjacency(exchange.forwarder, membership, timing, exchange.turn.now)
+        exchange.membership = membership
+        exchange.ending = network.finish
+        exchange.forwarder.on_control = network.attach_received
+        self.control.network = network
 
     def _dynamic_name(self, maker: str) -> str:
         return f"amqp:/_topo/0/{self.container_id}/temp.{self._make_token()}.{maker}"

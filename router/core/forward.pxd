@@ -24,6 +24,7 @@ cdef class Forwarder(Spreader):
     cdef public object exchanges
     cdef public list dying_nodes
     cdef public list idle_sessions
+    cdef public object on_control
     cdef public object observer
     cdef public Intake intake
 

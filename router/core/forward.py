@@ -11,6 +11,7 @@ address is decided in `linking`; how much senders may send, in `credit`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from router.amqp.peek import find_to
@@ -33,6 +34,8 @@ from router.core.exchanges import Exchanges
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.link_routes import LinkRoutes
+from router.core.network import control_links
+from router.core.network.control_links import ControlEnd
 from router.core.network.far_routes import FarRoutes
 from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
@@ -74,6 +77,8 @@ class Forwarder(Spreader):
         self.dying_nodes: list[Address] = []
         # sessions of the router's own that are to be ended at the end of the turn
         self.idle_sessions: list[Session] = []
+        # takes the control links of other routers
+        self.on_control: Callable[[Any], None] = control_links.refuse
         # hears of attaches, closes and the like (logs, metrics); never of deliveries
         self.observer = observer
         self.intake = Intake(limit_bytes)
@@ -117,6 +122,9 @@ class Forwarder(Spreader):
         if (frame.resume or link.terminus is not None) and delivery.scan is None:
             if link.is_routed and address is not None:
                 self._begin_routed(address, delivery, frame)
+                return
+            if isinstance(link.terminus, ControlEnd):
+                link.terminus.take(self, delivery, frame)
                 return
             if resuming.is_old(self, delivery, frame):
                 return

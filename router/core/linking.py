@@ -24,7 +24,7 @@ from router.core import (
     terms,
 )
 from router.core.address import HERE, Consumer, Producer
-from router.core.network import route_links
+from router.core.network import control_links, route_links
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -73,6 +73,9 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
             attaching.refuse(link, error)
         return
     try:
+        if control_links.is_control(link):
+            forwarder.on_control(link)
+            return
         holder = stealing.holder_of(forwarder, link)
         route = forwarder.link_routes.route_of(link)
         if holder is not None and (route is not None or holder.is_routed):

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Final
 
 import attrs
 
 from router.amqp.constants import Condition
 from router.engine.events import ConnectionClosed
+
+
+class NetworkCondition(enum.StrEnum):
+    """Why a connection between routers cannot be; each is the symbol that the peer reads."""
+
+    NOT_A_ROUTER = "trioute:not-a-router"
+    OTHER_VERSION = "trioute:protocol-version"
+    WRONG_MODE = "trioute:wrong-mode"
+    MALFORMED_OPEN = "trioute:malformed-open"
+    DUPLICATE_ID = "trioute:duplicate-id"
+    SILENT = "trioute:neighbour-silent"
+    CONTROL_LINK = "trioute:control-link-lost"
+
+
+# Somebody has to change something, at one of the two routers.
+LASTING: Final = frozenset(
+    {
+        NetworkCondition.NOT_A_ROUTER,
+        NetworkCondition.OTHER_VERSION,
+        NetworkCondition.WRONG_MODE,
+        NetworkCondition.MALFORMED_OPEN,
+        NetworkCondition.DUPLICATE_ID,
+    }
+)
 
 # How much is kept of what a peer says of it.
 LONGEST_REASON: Final = 300
@@ -27,7 +52,8 @@ FAILURES: Final = {
     "silent": "there is no answer",
     "protocol": "what answers does not speak AMQP 1.0 as it should",
     "unauthorized": "the user or password is refused, or none is to be had",
-    "refused": "the peer lets the router in and then refuses the connection",
+    "refused": "the peer lets the router in and then refuses the connection, or is no router that "
+    "this one could be connected with",
     "closed": "the connection is closed by either side, or lost",
 }
 """The kinds of failures, and what each means."""
@@ -42,6 +68,11 @@ def failure_of(closed: ConnectionClosed | None, was_open: bool, was_refused: boo
     reason = f"{condition}: {described}" if described else condition
     if was_refused:
         return Failure("refused", f"the peer has refused the connection: {reason}")
+    if condition in LASTING:
+        who = "the peer" if closed.by_peer else "this router"
+        return Failure("refused", f"{who} has refused the connection: {reason}")
+    if condition == NetworkCondition.SILENT:
+        return Failure("silent", str(described))
     if closed.by_peer:
         if was_open:
             return Failure("closed", reason)

@@ -19,6 +19,8 @@ class ConnectionSettings:
     # the name and role of the listener or connector that the connection is of
     endpoint: str = ""
     role: str = "normal"
+    # what the way over it costs, if it leads to another router
+    cost: int = 1
     hostname: str | None = None
     max_frame_size: int = 65536
     channel_max: int = 32767

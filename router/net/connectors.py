@@ -190,7 +190,9 @@ class AmqpConnector:
         self.status.begins(place)
         try:
             try:
-                settings = connector_settings(self.container_id, connector, place.hostname)
+                settings = connector_settings(
+                    self.container_id, connector, place.hostname, self.exchange.membership
+                )
             except SecretUnavailable as unavailable:
                 raise NotConnected(Failure("unauthorized", str(unavailable))) from None
             sock = await dial(place.host, place.port, connector.protocol_family)

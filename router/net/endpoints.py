@@ -20,6 +20,7 @@ from router.config.redirects import RedirectSettings
 from router.config.urls import parse_url
 from router.core.auto_links import Plan
 from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.network.membership import INTER_ROUTER, ROLES, Membership
 from router.core.redirects import Redirects
 from router.core.route_lanes import Rule
 from router.core.table import AddressRule, address_name
@@ -43,29 +44,43 @@ def endpoint_host(name: str) -> str:
 
 
 def _common_settings(
-    container_id: str, endpoint: ListenerSettings | ConnectorSettings
+    container_id: str,
+    endpoint: ListenerSettings | ConnectorSettings,
+    membership: Membership | None,
 ) -> dict[str, Any]:
+    told = {} if membership is None else membership.properties(endpoint.role, endpoint.cost)
+    # routers believe each other where a message has been
+    is_router = endpoint.role in ROLES
     return {
         "container_id": container_id,
         "endpoint": endpoint.name,
         "role": endpoint.role,
+        "cost": endpoint.cost,
         "max_frame_size": endpoint.max_frame_size,
         "channel_max": endpoint.max_sessions - 1,
         "window_limit": endpoint.max_session_frames,
-        "honours_annotations": endpoint.strip_annotations in ("out", "no"),
-        "shows_annotations": endpoint.strip_annotations in ("in", "no"),
+        "honours_annotations": is_router or endpoint.strip_annotations in ("out", "no"),
+        "shows_annotations": endpoint.role == INTER_ROUTER
+        or endpoint.strip_annotations in ("in", "no"),
         "link_capacity": endpoint.link_capacity,
         "management": endpoint.management,
         "traced": endpoint.enable_protocol_trace,
         "held_limit_bytes": endpoint.connection_buffer_bytes,
         "unsent_limit_bytes": UNSENT_LIMIT_BYTES,
         "idle_timeout_s": endpoint.idle_timeout_seconds,
-        "properties": {"product": PRODUCT, "version": __version__, **endpoint.open_properties},
+        "properties": {
+            "product": PRODUCT,
+            "version": __version__,
+            **told,
+            **endpoint.open_properties,
+        },
     }
 
 
-def listener_settings(container_id: str, listener: ListenerSettings) -> ConnectionSettings:
-    """What each connection accepted by a listener is told.
+def listener_settings(
+    container_id: str, listener: ListenerSettings, membership: Membership | None = None
+) -> ConnectionSettings:
+    """What each connection accepted by a listener is told; `membership` is for other routers.
 
     With authenticatePeer SASL is required and ANONYMOUS is not offered.
     """
@@ -74,7 +89,7 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
         for name in listener.sasl_mechanisms
         if name != "ANONYMOUS" or not listener.authenticate_peer
     )
-    common = _common_settings(container_id, listener)
+    common = _common_settings(container_id, listener, membership)
     if listener.failover_urls:
         urls = [parse_url(text) for text in listener.failover_urls]
         places = [(url.scheme, url.host, url.port) for url in urls]
@@ -88,7 +103,10 @@ def listener_settings(container_id: str, listener: ListenerSettings) -> Connecti
 
 
 def connector_settings(
-    container_id: str, connector: ConnectorSettings, hostname: str
+    container_id: str,
+    connector: ConnectorSettings,
+    hostname: str,
+    membership: Membership | None = None,
 ) -> ConnectionSettings:
     """What a connector's next connection is told; reads its password anew.
 
@@ -97,7 +115,7 @@ def connector_settings(
     """
     password = connector.sasl_password
     return ConnectionSettings(
-        **_common_settings(container_id, connector),
+        **_common_settings(container_id, connector, membership),
         hostname=hostname,
         sasl_mechanisms=connector.sasl_mechanisms,
         sasl_username=connector.sasl_username,

@@ -18,6 +18,7 @@ from router.core.draining import finish
 from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
+from router.core.network.membership import Membership
 from router.core.shedding import shed
 from router.core.table import AddressTable
 from router.core.watch import Watch
@@ -189,6 +190,11 @@ class Exchange(Hub):
         self.chores: list[Callable[[float], None]] = []
         # who keeps auto-links attached, for those who want to know how they fare
         self.auto_links: Any = None
+        # what this router says of itself to other routers; None where it works alone
+        self.membership: Membership | None = None
+        # does what is to be done at the end of each turn, before anything is sent, and says whether
+        # it did anything that the core has to look at
+        self.ending: Callable[[], bool] | None = None
         # what looks at clocks of its own, in the turn in which they are looked at
         self.clocks: list[Callable[[float], None]] = []
         # who else hears of what rarely happens on connections, in the same turn
@@ -250,6 +256,9 @@ class Exchange(Hub):
         if backlog.held_bytes > backlog.limit_bytes:
             log.warning("more waits than memoryLimitBytes allows", given_up=shed(self.forwarder))
         self.forwarder.finish_turn()
+        if self.ending is not None:
+            while self.ending():
+                self.forwarder.finish_turn()
 
     def finish_turn(self) -> None:
         """Send each connection that has something to say; how long that took is counted."""

@@ -15,9 +15,13 @@ from router.amqp.framing import encode_frame
 from router.config.mistakes import Finding, Path
 from router.config.model import Configuration
 from router.config.secret import SecretUnavailable
+from router.core.network.membership import FEATURES_SPOKEN, LARGEST_INSTANCE, Membership
 from router.engine.opening import LARGEST_NUMBER, MIN_MAX_FRAME_SIZE, own_open
 from router.engine.sasl import own_init
 from router.net.endpoints import connector_settings
+
+# as long as what a router may say of itself can be
+_LARGEST = Membership("", "interior", LARGEST_INSTANCE, FEATURES_SPOKEN)
 
 
 def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
@@ -26,7 +30,7 @@ def find_too_long(configuration: Configuration, _: Mapping[str, Any]) -> Iterato
     for index, connector in enumerate(configuration.connectors):
         here: Path = ("connector", index)
         try:
-            settings = connector_settings(container_id, connector, connector.host)
+            settings = connector_settings(container_id, connector, connector.host, _LARGEST)
         except SecretUnavailable:
             # found elsewhere
             continue

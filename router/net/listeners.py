@@ -123,7 +123,7 @@ class AmqpListener:
         self.listener = listener
         self.sockets = sockets
         self.exchange = exchange
-        self.settings = listener_settings(container_id, listener)
+        self.settings = listener_settings(container_id, listener, exchange.membership)
         self.tally = Tally(listener.name, "in", listener.role)
         self.authenticator = Authenticator(read_users(listener))
 

@@ -111,6 +111,7 @@ class Host:
             self.configuration,
             lambda: f"{self.chance.getrandbits(TOKEN_BITS):x}",
             self.agenda.clock,
+            self.agenda.clock,
         )
 
     def _look(self, life: object) -> None:

@@ -111,8 +111,12 @@ class Joint:
         connector, listener = self.connector, self.listener
         dialler, acceptor = self.dialler, self.acceptor
         place = endpoint_name(acceptor.name, connector.port)
-        dials = connector_settings(dialler.name, connector, acceptor.name)
-        accepts = listener_settings(acceptor.name, listener)
+        dials = connector_settings(
+            dialler.parts.container_id, connector, acceptor.name, dialler.exchange.membership
+        )
+        accepts = listener_settings(
+            acceptor.parts.container_id, listener, acceptor.exchange.membership
+        )
         ends = []
         for host, settings, name, is_client in (
             (dialler, dials, place, True),

@@ -1,0 +1,385 @@
+"""The router's connections to other routers: what the routing protocol needs of them, and what it
+says put into effect.
+
+The protocol knows neither connections nor the core: it is told of links that come and go and of
+messages, and says what is to be sent and what has become of the network. That is written into
+`Reach`, where the core finds it. All that a turn brings is told to others at its end, at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final, Protocol as Interface
+
+from router.control.network.changes import (
+    Change,
+    Conflict,
+    LinkFailed,
+    PathsChanged,
+    Send,
+    Wanted,
+)
+from router.control.network.codec import decode_control, encode_control
+from router.control.network.news import (
+    ConflictSeen,
+    NeighbourFound,
+    NeighbourLost,
+    News,
+    RoutersChanged,
+    TableChanged,
+)
+from router.control.network.protocol import Protocol
+from router.control.network.timing import Timing
+from router.core.network import control_links
+from router.core.network.control_links import ControlLink
+from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
+from router.engine import opening
+from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
+from router.engine.failures import NetworkCondition
+from router.engine.states import ConnectionState
+from router.errors import AmqpError, Scope
+
+# A peer that takes no control messages for so long, while there are some for it, is not with us.
+STUCK_S: Final = 10.0
+# An edge router that has been silent for so long is not there any more where another comes that has
+# its id.
+EDGE_MAX_AGE_S: Final = 8.0
+OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
+
+
+class Line:
+    """One open connection to another router."""
+
+    def __init__(self, number: int, connection: Any, peer: Peer, now: float) -> None:
+        self.number = number
+        self.connection = connection
+        self.peer = peer
+        self.control: ControlLink = None  # type: ignore[assignment]
+        self.since = now
+        # when the peer took a message last, or there was none for it
+        self.moved_at = now
+        self.is_over = False
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether one of the two is an edge router."""
+        return bool(self.connection.settings.role == EDGE)
+
+
+class EdgeSide(Interface):
+    """Who sees to connections between an edge router and an interior one, at either of them."""
+
+    def connection_came(self, connection: Any, router_id: str) -> None:
+        """Such a connection is open, and messages can be sent on its control link."""
+
+    def connection_left(self, connection: Any) -> None:
+        """It is over."""
+
+    def message_received(self, connection: Any, octets: bytes) -> None:
+        """A control message has come. Raises `AmqpError` where it is none."""
+
+
+class Adjacency:
+    """Those of one router, which is `membership`; `now` is the turn's time, in seconds."""
+
+    def __init__(self, forwarder: Any, membership: Membership, timing: Timing, now: float) -> None:
+        self.forwarder = forwarder
+        self.reach = forwarder.reach
+        self.membership = membership
+        self.timing = timing
+        self.protocol: Protocol | None = None
+        if membership.mode == "interior":
+            self.protocol = Protocol(
+                membership.router, membership.instance, timing, now, membership.features
+            )
+        self.edges: EdgeSide | None = None
+        self.lines: dict[int, Line] = {}
+        # who wants to know what is new of the network, for logs
+        self.watchers: list[Callable[[News], None]] = []
+        # control messages and their octets, by direction and opcode
+        self.messages: Counter[tuple[str, str]] = Counter()
+        self.octets: Counter[tuple[str, str]] = Counter()
+        self.conflicts = 0
+        self.refused = 0
+        self._by_connection: dict[Any, Line] = {}
+        self._numbers = count(1)
+        # those for which messages wait
+        self._sending: dict[Line, None] = {}
+        # there is something to be asked of the protocol at the end of the turn
+        self._is_due = True
+        # connections that are to be closed then, and why
+        self._failing: list[tuple[Line, str, str]] = []
+        # what was encoded last: it may be for several
+        self._encoded: tuple[Any, bytes] = (None, b"")
+        self.reach.on_here = self._note
+
+    @property
+    def now(self) -> float:
+        """The turn's time."""
+        return float(self.forwarder.turn.now)
+
+    def _note(self) -> None:
+        self._is_due = True
+
+    def line_of(self, connection: Any) -> Line | None:
+        """That of a connection, if it leads to another router and is open."""
+        return self._by_connection.get(connection)
+
+    # What happens on connections.
+
+    def event_received(self, connection: Any, event: object) -> None:
+        """Something rare has happened on a connection; the core has acted on it."""
+        if connection.settings.role not in ROLES:
+            return
+        if isinstance(event, OpenReceived):
+            if connection.state == OPEN_RCVD:
+                self._judge_open(connection)
+        elif isinstance(event, ConnectionOpened):
+            self._opened(connection)
+        elif isinstance(event, ConnectionClosed):
+            self._closed(connection, event)
+
+    def _judge(self, connection: Any) -> Peer:
+        """Who the peer is; raises `AmqpError` where it cannot be a neighbour."""
+        peer = agree(
+            self.membership, connection.settings, connection.is_client, connection.remote_open
+        )
+        if peer.mode == EDGE:
+            self._judge_edge(peer)
+        return peer
+
+    def _judge_edge(self, peer: Peer) -> None:
+        """An edge router may be connected twice, but there is one of an id; of interior routers
+        the protocol knows that.
+        """
+        for line in list(self.lines.values()):
+            known = line.peer
+            if known.router != peer.router or known.instance == peer.instance:
+                continue
+            if self.now - line.connection.last_received < EDGE_MAX_AGE_S:
+                self.conflicts += 1
+                raise AmqpError(
+                    NetworkCondition.DUPLICATE_ID,
+                    f"another edge router {peer.router} is connected, from {line.connection.name}",
+                )
+            self._fail(line, NetworkCondition.SILENT, "it is there as another one by now")
+
+    def _judge_open(self, connection: Any) -> None:
+        try:
+            self._judge(connection)
+        except AmqpError as error:
+            self._refused(connection, error)
+            opening.refuse(connection, error)
+
+    def _refused(self, connection: Any, error: AmqpError) -> None:
+        self.refused += 1
+        if error.condition == NetworkCondition.DUPLICATE_ID:
+            self.conflicts += 1
+            self._tell(ConflictSeen(connection.remote_open.container_id, error.description))
+
+    def _opened(self, connection: Any) -> None:
+        try:
+            peer = self._judge(connection)
+        except AmqpError as error:
+            self._refused(connection, error)
+            connection.close(error)
+            return
+        line = Line(next(self._numbers), connection, peer, self.now)
+        line.control = ControlLink(connection, self.membership.router, _Heard(self, line))
+        self.lines[line.number] = self._by_connection[connection] = line
+        try:
+            line.control.begin()
+        except AmqpError as error:
+            self._fail(line, error.condition, error.description)
+            return
+        if line.is_edge:
+            if self.edges is not None:
+                self.edges.connection_came(connection, peer.router)
+        elif self.protocol is not None:
+            self.protocol.link_up(
+                line.number, peer.router, peer.instance, peer.cost, self.now, peer.version
+            )
+        self._note()
+
+    def _closed(self, connection: Any, event: ConnectionClosed) -> None:
+        line = self._by_connection.pop(connection, None)
+        if line is None:
+            return
+        line.is_over = True
+        del self.lines[line.number]
+        if line.is_edge:
+            if self.edges is not None:
+                self.edges.connection_left(connection)
+        elif self.protocol is not None:
+            self.protocol.link_down(line.number, self.now)
+        self._note()
+
+    def fail(self, connection: Any, error: AmqpError) -> None:
+        """Have a connection to another router closed with an error, at the end of the turn."""
+        line = self._by_connection.get(connection)
+        if line is not None:
+            self._fail(line, error.condition, error.description)
+
+    def _fail(self, line: Line, condition: str, why: str) -> None:
+        self._failing.append((line, condition, why))
+        self._note()
+
+    # Control links.
+
+    def attach_received(self, link: Any) -> None:
+        """A peer attaches its half of the control link. Raises `AmqpError`."""
+        line = self._by_connection.get(link.session.connection)
+        if line is None:
+            control_links.refuse(link)
+            return
+        line.control.attach_received(self.forwarder, link)
+
+    def send(self, connection: Any, octets: bytes) -> None:
+        """Send a message on the control link of a connection, after those before it, as soon as
+        there is room.
+        """
+        line = self._by_connection.get(connection)
+        if line is not None:
+            self._send(line, lambda: octets)
+
+    def _send(self, line: Line, octets: Callable[[], bytes]) -> None:
+        if line not in self._sending:
+            self._sending[line] = None
+            line.moved_at = self.now
+        line.control.send(octets)
+
+    def _received(self, line: Line, octets: bytes) -> None:
+        if line.is_over:
+            return
+        if line.is_edge:
+            if self.edges is not None:
+                self.edges.message_received(line.connection, octets)
+        elif self.protocol is not None:
+            message = decode_control(octets)
+            self._count("in", message.opcode, len(octets))
+            self.protocol.received(line.number, message, self.now)
+        self._note()
+
+    def _lost(self, line: Line, why: str) -> None:
+        self._fail(line, NetworkCondition.CONTROL_LINK, why)
+
+    def _count(self, direction: str, opcode: str, octets: int) -> None:
+        self.messages[direction, opcode] += 1
+        self.octets[direction, opcode] += octets
+
+    def _encoder(self, message: Any) -> Callable[[], bytes]:
+        def encode() -> bytes:
+            if self._encoded[0] is not message:
+                self._encoded = (message, encode_control(message))
+            octets = self._encoded[1]
+            self._count("out", message.opcode, len(octets))
+            return octets
+
+        return encode
+
+    # The end of a turn.
+
+    def finish(self) -> bool:
+        """Tell the others what has come of this turn; whether the network is another one now."""
+        has_changed = False
+        while self._is_due:
+            self._is_due = False
+            self._close_failed()
+            if self.protocol is None:
+                continue
+            if self.reach.changed_here:
+                self.protocol.want(self.reach.take_changed_here(), self.now)
+            for change in self.protocol.take(self.now):
+                has_changed |= self._act(change)
+        for line in list(self._sending):
+            if line.control.flush():
+                line.moved_at = self.now
+            if line.control.is_idle:
+                del self._sending[line]
+        return has_changed
+
+    def _close_failed(self) -> None:
+        failing, self._failing = self._failing, []
+        for line, condition, why in failing:
+            if not line.is_over:
+                line.connection.close(AmqpError(condition, why, Scope.CONNECTION))
+
+    def _act(self, change: Change) -> bool:
+        """Put into effect what the protocol says; whether it concerns the core."""
+        if isinstance(change, Send):
+            line = self.lines.get(change.link)
+            if line is not None:
+                self._send(line, self._encoder(change.message))
+        elif isinstance(change, PathsChanged):
+            self._paths_changed(change)
+            return True
+        elif isinstance(change, Wanted):
+            for key, interest in change.changes:
+                self.reach.set_wanted(change.router, key, interest)
+            self._tell(TableChanged(change.router, len(change.changes)))
+            return True
+        elif isinstance(change, LinkFailed):
+            line = self.lines.get(change.link)
+            if line is not None:
+                self._fail(line, change.condition, change.why)
+        elif isinstance(change, Conflict):
+            self.conflicts += 1
+            self._tell(ConflictSeen(change.router, _conflict(change)))
+        return False
+
+    def _paths_changed(self, change: PathsChanged) -> None:
+        before = self.reach.paths
+        were, reach = self.reach.neighbours, self.reach
+        lines = {router: self.lines[link] for router, link in change.neighbours.items()}
+        reach.set_paths(
+            {router: line.connection for router, line in lines.items()},
+            change.paths,
+            change.tree_of,
+        )
+        for router in were:
+            if router not in lines:
+                self._tell(NeighbourLost(router))
+        for router, line in lines.items():
+            if were.get(router) is not line.connection:
+                self._tell(NeighbourFound(router, line.connection.number, line.peer.cost))
+        came = tuple(router for router in change.paths if router not in before)
+        went = tuple(router for router in before if router not in change.paths)
+        if came or went:
+            self._tell(RoutersChanged(came, went, len(change.paths)))
+
+    def _tell(self, news: News) -> None:
+        for watcher in self.watchers:
+            watcher(news)
+
+    # The clock.
+
+    def look(self, now: float) -> None:
+        """Do what is due by now, in seconds of the turn's clock."""
+        if self.protocol is not None and now >= self.protocol.next_due:
+            self.protocol.look(now)
+            self._note()
+        for line in self._sending:
+            if now - line.moved_at > STUCK_S:
+                why = f"no control message was taken for {STUCK_S:g} s"
+                self._fail(line, NetworkCondition.SILENT, why)
+
+
+class _Heard:
+    """Hears of one control link."""
+
+    def __init__(self, adjacency: Adjacency, line: Line) -> None:
+        self._adjacency = adjacency
+        self._line = line
+
+    def control_received(self, control: ControlLink, octets: bytes) -> None:
+        self._adjacency._received(self._line, octets)
+
+    def control_lost(self, control: ControlLink, why: str) -> None:
+        self._adjacency._lost(self._line, why)
+
+
+def _conflict(change: Conflict) -> str:
+    who = "this router gives way to" if change.gives_way else "known beside"
+    return f"{who} another one, of instance {change.theirs}"

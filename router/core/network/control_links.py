@@ -1,0 +1,225 @@
+"""Control links: by which two routers that are connected tell each other what they know.
+
+Each of them attaches one sender, on a session of its own: `qd.router.<its id>`, whose target has no
+address but the capability `qd.router`. Its messages are settled when they are sent, and those that
+come are read here, whole: they never come near an address. None of this runs once a message of
+anybody else's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from router.amqp.constants import Condition, Descriptor, SenderSettleMode
+from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.reading import TransferFrame
+from router.amqp.types import Symbol
+from router.core.address import Producer
+from router.core.own_links import OwnLink
+from router.engine import attaching
+from router.engine.delivery import Delivery
+from router.engine.events import LinkDetached
+from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.errors import AmqpError, Scope
+
+CAPABILITY: Final = Symbol("qd.router")
+NAME: Final = "qd.router."
+# A peer may have so many messages under way, each of which may be so large.
+CREDIT: Final = 32
+MAX_MESSAGE_BYTES: Final = 1 << 20
+ACCEPTED = int(Descriptor.ACCEPTED)
+
+Octets = Callable[[], bytes]
+"""What a message is, once there is room for it."""
+
+
+class Watcher(Protocol):
+    """Who a control link is for."""
+
+    def control_received(self, control: ControlLink, octets: bytes) -> None:
+        """A message has come, whole. Raises `AmqpError` with the scope of the connection where it
+        is none.
+        """
+
+    def control_lost(self, control: ControlLink, why: str) -> None:
+        """One of the two links is over, perhaps with its connection; said once at most."""
+
+
+class ControlLink:
+    """The two links of a connection, one each way; `router` is this one's id."""
+
+    def __init__(self, connection: Any, router: str, watcher: Watcher) -> None:
+        self.connection = connection
+        self.watcher = watcher
+        self.queue: deque[Octets] = deque()
+        self.is_over = False
+        self.sent_messages = 0
+        self.sent_octets = 0
+        self.received_messages = 0
+        self.received_octets = 0
+        self._sender = _Sender(self, NAME + router)
+        self._receiver: IncomingLink | None = None
+        # what has left in part, and how much of it
+        self._rest: tuple[Delivery, bytes, int] | None = None
+
+    def begin(self) -> None:
+        """Attach our sender. Raises `AmqpError` where the connection has no channel."""
+        self._sender.begin(self.connection)
+
+    def attach_received(self, forwarder: Any, link: Link) -> None:
+        """Take the peer's sender, or refuse it by raising `AmqpError`."""
+        if not isinstance(link, IncomingLink):
+            raise AmqpError(
+                Condition.NOT_ALLOWED, "of a control link each router attaches a sender", Scope.LINK
+            )
+        if self._receiver is not None:
+            raise AmqpError(Condition.NOT_ALLOWED, "there is a control link already", Scope.LINK)
+        self._receiver = link
+        link.owner = producer = Producer(link, None, CREDIT)
+        link.terminus = ControlEnd(self)
+        remote = link.remote_attach
+        source = remote.source if remote.source is not None else Source()
+        target = Target(capabilities=(CAPABILITY,))
+        attaching.accept(link, source, target, max_message_size=MAX_MESSAGE_BYTES)
+        forwarder.note_credit(None, producer)
+
+    def send(self, octets: Octets) -> None:
+        """Send a message, after those before it, as soon as there is room; `flush` does it."""
+        if not self.is_over:
+            self.queue.append(octets)
+
+    def flush(self) -> bool:
+        """Send what there is room for; whether anything has left."""
+        link = self._sender.link
+        if not isinstance(link, OutgoingLink) or self.is_over:
+            return False
+        session = link.session
+        has_moved = False
+        if self._rest is not None:
+            delivery, octets, at = self._rest
+            if session.remote_incoming_window <= 0 or session.outbox.congested:
+                return False
+            has_moved = True
+            self._write(link, delivery, octets, at)
+        while self.queue and self._rest is None and session.can_send(link):
+            octets = self.queue.popleft()()
+            delivery = Delivery.__new__(Delivery)
+            delivery.settled = delivery.complete = True
+            session.begin_outgoing(link, delivery)
+            self.sent_messages += 1
+            self.sent_octets += len(octets)
+            self._write(link, delivery, octets, 0)
+            has_moved = True
+        return has_moved
+
+    def _write(self, link: Any, delivery: Delivery, octets: bytes, at: int) -> None:
+        at = link.session.send(delivery, octets, at, len(octets), False)
+        is_whole = at == len(octets)
+        self._rest = None if is_whole else (delivery, octets, at)
+        link.current = None if is_whole else delivery
+
+    def lose(self, why: str) -> None:
+        """It is over, for one of its links is."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self.queue.clear()
+        self._rest = None
+        self.watcher.control_lost(self, why)
+
+    def received(self, octets: bytes) -> None:
+        """A message has come."""
+        self.received_messages += 1
+        self.received_octets += len(octets)
+        if not self.is_over:
+            self.watcher.control_received(self, octets)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be sent."""
+        return not self.queue and self._rest is None
+
+
+class _Sender(OwnLink):
+    """Our half."""
+
+    def __init__(self, control: ControlLink, name: str) -> None:
+        super().__init__(
+            Attach(
+                name,
+                0,
+                False,
+                snd_settle_mode=SenderSettleMode.SETTLED,
+                source=Source(),
+                target=Target(capabilities=(CAPABILITY,)),
+                initial_delivery_count=0,
+            )
+        )
+        self._control = control
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """The peer has detached or refused it, or it is lost."""
+        self._control.lose(_reason("ours", error))
+
+
+class ControlEnd:
+    """What the peer's half ends at, as its `terminus`: its messages are put together here."""
+
+    # nothing is remembered of what came by an earlier link
+    unsettled: Final[dict[bytes, Any]] = {}
+
+    def __init__(self, control: ControlLink) -> None:
+        self._control = control
+        self._delivery: Delivery | None = None
+        self._parts: list[bytes] = []
+        self._error: Error | None = None
+
+    def take(self, forwarder: Any, delivery: Delivery, frame: TransferFrame) -> None:
+        """A frame of a message; after the last of them it is read."""
+        if delivery is not self._delivery:
+            # one before it, if any, was aborted
+            self._delivery = delivery
+            self._parts.clear()
+        self._parts.append(bytes(memoryview(frame.octets)[frame.payload_at : frame.end]))
+        if not delivery.complete:
+            return
+        octets = b"".join(self._parts)
+        self._delivery = None
+        self._parts.clear()
+        delivery.discarded = True
+        link: Any = delivery.incoming
+        link.session.connection.count_work(1 + (len(octets) >> 6))
+        if delivery.incoming_open:
+            link.session.tell_sender_code(delivery, ACCEPTED)
+        forwarder.note_credit(None, link.owner)
+        self._control.received(octets)
+
+    def outlives(self, event: LinkDetached | None) -> bool:
+        """It goes with its link."""
+        self._error = None if event is None else event.error
+        return False
+
+    def give_up(self, forwarder: Any) -> None:
+        """Its link is over."""
+        self._control.lose(_reason("the peer's", self._error))
+
+
+def is_control(link: Link) -> bool:
+    """Whether what the peer attaches is meant to be a control link."""
+    target = link.remote_attach.target
+    capabilities = getattr(target, "capabilities", None) or ()
+    return isinstance(link, IncomingLink) and CAPABILITY in capabilities
+
+
+def refuse(_: Link) -> None:
+    """Refuse one where it has no business; the condition is Dispatch's."""
+    raise AmqpError("qd:forbidden", "control links are for other routers", Scope.LINK)
+
+
+def _reason(whose: str, error: Error | None) -> str:
+    if error is None:
+        return f"the control link is over: {whose} was detached"
+    said = f": {error.description}" if error.description else ""
+    return f"the control link is over: {whose} was detached with {error.condition}{said}"

@@ -1,0 +1,187 @@
+"""What routers say of themselves in open, and whether two of them go together.
+
+A router says so only on connections that are for other routers, which it knows by the role of its
+own listener or connector. The keys are symbols; those that begin with `qd.` are Dispatch's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeGuard
+
+import attrs
+
+from router.amqp.performatives import Open
+from router.amqp.types import Int, Symbol, UInt, ULong
+from router.engine.failures import NetworkCondition
+from router.engine.settings import ConnectionSettings
+from router.errors import AmqpError
+
+Mode = Literal["interior", "edge"]
+
+INTER_ROUTER: Final = "inter-router"
+EDGE: Final = "edge"
+ROLES: Final = frozenset({INTER_ROUTER, EDGE})
+
+COST: Final = Symbol("qd.inter-router-cost")
+VERSIONS: Final = Symbol("trioute.protocol")
+FEATURES: Final = Symbol("trioute.features")
+MODE: Final = Symbol("trioute.mode")
+INSTANCE: Final = Symbol("trioute.instance")
+
+# The versions of the protocol between routers that are spoken here, the lowest and the highest.
+LOWEST_VERSION: Final = 1
+HIGHEST_VERSION: Final = 1
+
+# What this router can do beside the protocol; names are added here by who adds what they stand for.
+FEATURES_SPOKEN: Final[tuple[str, ...]] = ()
+
+HIGHEST_COST: Final = 1_000_000
+LARGEST_INSTANCE: Final = 2**64 - 1
+# A peer's features are read as far as this.
+MOST_FEATURES: Final = 64
+
+
+@attrs.frozen
+class Membership:
+    """What this router is to others. `instance` tells its runs apart: milliseconds since 1970 when
+    it started, so that the larger one is the later one.
+    """
+
+    router: str
+    mode: Mode
+    instance: int
+    features: tuple[str, ...] = ()
+
+    def properties(self, role: str, cost: int = 1) -> dict[str, Any]:
+        """What it says in the open of a connection with this role."""
+        if role not in ROLES:
+            return {}
+        told: dict[str, Any] = {
+            VERSIONS: [UInt(LOWEST_VERSION), UInt(HIGHEST_VERSION)],
+            FEATURES: [Symbol(name) for name in self.features],
+            MODE: Symbol(self.mode),
+            INSTANCE: ULong(self.instance),
+        }
+        if cost > 1:
+            told[COST] = Int(cost)
+        return told
+
+
+@attrs.frozen
+class Peer:
+    """Another router, as agreed with it in open; `cost` is that of the way there."""
+
+    router: str
+    mode: Mode
+    instance: int
+    version: int
+    features: frozenset[str]
+    cost: int
+
+
+def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open) -> Peer:
+    """Who the peer is, that has sent this open on a connection with these settings.
+
+    Raises `AmqpError`, whose words are for the operators at both ends, where it is no router, not
+    one that belongs here, or none that could be told from this one.
+    """
+    properties = remote.properties or {}
+    versions, mode = properties.get(VERSIONS), properties.get(MODE)
+    if versions is None or mode is None:
+        if is_client:
+            advice = "its port is not one with the role"
+        else:
+            advice = "clients have to connect to another port than this, which has the role"
+        raise AmqpError(
+            NetworkCondition.NOT_A_ROUTER,
+            f"{_named(remote)} does not say that it is a router; {advice} {settings.role}",
+        )
+    version = _common_version(remote, versions)
+    _check_mode(settings.role, is_client, remote, mode)
+    instance = properties.get(INSTANCE)
+    if not _is_number(instance, 0, LARGEST_INSTANCE):
+        raise _malformed(remote, INSTANCE)
+    cost = properties.get(COST, 1)
+    if not _is_number(cost, 1, HIGHEST_COST):
+        raise _malformed(remote, COST)
+    if not remote.container_id or len(remote.container_id.encode()) > LONGEST_ID_BYTES:
+        raise _malformed(remote, "container-id")
+    if remote.container_id == mine.router:
+        what = (
+            "is connected with itself"
+            if instance == mine.instance
+            else f"is not the only one of that id: another one, started {_when(mine, instance)}, "
+            "has it too; every router needs an id of its own"
+        )
+        raise AmqpError(NetworkCondition.DUPLICATE_ID, f"the router {mine.router} {what}")
+    return Peer(
+        str(remote.container_id),
+        "edge" if mode == "edge" else "interior",
+        int(instance),
+        version,
+        _features(remote, properties.get(FEATURES)),
+        max(settings.cost, int(cost)),
+    )
+
+
+# As long as an id may be in control messages.
+LONGEST_ID_BYTES: Final = 255
+
+
+def _common_version(remote: Open, versions: Any) -> int:
+    """The highest version that both speak."""
+    if (
+        not isinstance(versions, list)
+        or len(versions) != 2
+        or not all(_is_number(each, 0, 2**32 - 1) for each in versions)
+    ):
+        raise _malformed(remote, VERSIONS)
+    lowest, highest = versions
+    found = min(int(highest), HIGHEST_VERSION)
+    if found < max(int(lowest), LOWEST_VERSION):
+        raise AmqpError(
+            NetworkCondition.OTHER_VERSION,
+            f"{_named(remote)} speaks versions {lowest} to {highest} of the protocol between "
+            f"routers, and this one {LOWEST_VERSION} to {HIGHEST_VERSION}",
+        )
+    return found
+
+
+def _check_mode(role: str, is_client: bool, remote: Open, mode: Any) -> None:
+    """Between interior routers both are; otherwise who connects is the edge router."""
+    wanted = "edge" if role == EDGE and not is_client else "interior"
+    if mode == wanted:
+        return
+    if mode not in ("interior", "edge"):
+        raise _malformed(remote, MODE)
+    words = f"{_named(remote)} is an {mode} router, and this end of the connection has the role"
+    raise AmqpError(NetworkCondition.WRONG_MODE, f"{words} {role}, which is for an {wanted} router")
+
+
+def _features(remote: Open, features: Any) -> frozenset[str]:
+    if features is None:
+        return frozenset()
+    if not isinstance(features, list) or len(features) > MOST_FEATURES:
+        raise _malformed(remote, FEATURES)
+    return frozenset(str(name) for name in features if isinstance(name, Symbol))
+
+
+def _is_number(value: Any, least: int, most: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _when(mine: Membership, instance: int) -> str:
+    return "later" if instance > mine.instance else "earlier"
+
+
+def _malformed(remote: Open, key: str) -> AmqpError:
+    return AmqpError(
+        NetworkCondition.MALFORMED_OPEN,
+        f"{_named(remote)} says in its open of {key} what cannot be understood",
+    )
+
+
+def _named(remote: Open) -> str:
+    """The peer, for people; it may call itself as a frame holds."""
+    name = remote.container_id or ""
+    return f"the peer {name[:100]!r}"
