@@ -39,7 +39,13 @@ class Comparison:
         """What this router knows."""
         own = self._mobile.own
         found = [Row(own.router, own.instance, self.own_seq, own.seq, own.digest)]
-        for router in self._known():
+        found += self.rows_of(self._known())
+        return found
+
+    def rows_of(self, routers: Iterable[str]) -> list[Row]:
+        """What it knows of other routers."""
+        found = []
+        for router in routers:
             record = self._states.records.get(router)
             if record is not None:
                 state = record.state

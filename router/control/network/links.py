@@ -16,6 +16,8 @@ from router.control.network.messages import (
     Hello,
     LinkStateUpdate,
     MobileRequest,
+    Row,
+    Rows,
     Wish,
 )
 from router.control.network.timing import Timing
@@ -47,6 +49,7 @@ class Link:
         self.rows_came = False
         # whose links it is to be told of, and what is asked of it, at the end of the turn
         self.states_due: dict[str, None] = {}
+        self.rows_due: dict[str, None] = {}
         self.wishes: dict[str, Wish] = {}
         # what it has asked for that is not here yet: since which number, by router
         self.owed: dict[str, int] = {}
@@ -129,6 +132,7 @@ class Links:
             if carriers.get(router) is not link:
                 link.carries = link.is_synced = link.rows_came = False
                 link.states_due.clear()
+                link.rows_due.clear()
                 link.wishes.clear()
                 link.owed.clear()
         for link in self.carriers.values():
@@ -160,10 +164,23 @@ class Links:
             if neighbour != but:
                 link.states_due[router] = None
 
-    def take(self, aged: Callable[[Iterable[str]], Iterable[Aged]]) -> list[Send]:
-        """All that is to be sent; `aged` gives the links of routers as they are said now."""
-        states = []
-        asked = []
+    def flood_row(self, router: str, but: str | None) -> None:
+        """Tell all neighbours but one how much is known of a router."""
+        for neighbour, link in self.carriers.items():
+            if neighbour != but:
+                link.rows_due[router] = None
+
+    def take(
+        self,
+        aged: Callable[[Iterable[str]], Iterable[Aged]],
+        rows: Callable[[Iterable[str]], Iterable[Row]],
+    ) -> list[Send]:
+        """All that is to be sent; `aged` gives the links of routers as they are said now, `rows`
+        what is known of them.
+        """
+        states: list[Send] = []
+        told: list[Send] = []
+        asked: list[Send] = []
         for link in self.carriers.values():
             if link.states_due:
                 states += [
@@ -171,13 +188,19 @@ class Links:
                     for part in portions(aged(link.states_due), _size_of)
                 ]
                 link.states_due.clear()
+            if link.rows_due:
+                told += [
+                    Send(link.number, Rows(more=True, rows=tuple(part)))
+                    for part in portions(rows(link.rows_due), lambda row: 48 + len(row.router))
+                ]
+                link.rows_due.clear()
             if link.wishes:
                 asked += [
                     Send(link.number, MobileRequest(tuple(part)))
                     for part in portions(link.wishes.values(), lambda wish: 24 + len(wish.router))
                 ]
                 link.wishes.clear()
-        sends = [*self._first, *states, *self._then, *asked]
+        sends = [*self._first, *states, *self._then, *told, *asked]
         self._first, self._then = [], []
         return [send for send in sends if send.link in self.by_number]
 

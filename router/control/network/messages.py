@@ -53,7 +53,9 @@ class Row:
 
 @attrs.frozen
 class Rows:
-    """What I know of the routers of those parts in which our digests differ; `more` follows."""
+    """What I know of the routers of those parts in which our digests differ, unless `more` follows;
+    or of some of which there is news.
+    """
 
     opcode: ClassVar[str] = "RAR"
     more: bool

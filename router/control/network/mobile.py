@@ -23,6 +23,7 @@ from router.control.network.messages import (
     Row,
     Wish,
 )
+from router.control.network.states import MOST_ROUTERS
 from router.control.network.tables import Assembly, Table, interest_of, terms_of
 from router.core.network.reach import Interest
 
@@ -53,6 +54,9 @@ class Mobile:
         self.own = Table(me, instance)
         self.tables: dict[str, Table] = {}
         self.wants: dict[str, Want] = {}
+        # what was heard of the tables of instances whose links are not known yet: the instance,
+        # the number, and the connection
+        self._heralded: dict[str, tuple[int, int, int]] = {}
         self._assemblies: dict[str, tuple[int, Assembly]] = {}
         # what is to be told of the addresses here
         self._own_changes: dict[str, int] = {}
@@ -96,6 +100,9 @@ class Mobile:
         if table is None or table.instance != state.instance:
             self.forget(state.router)
             table = self.tables[state.router] = Table(state.router, state.instance)
+        instance, seq, number = self._heralded.pop(state.router, (0, 0, 0))
+        if instance == state.instance and seq > table.seq:
+            self._miss(table, seq, number, now)
         if state.mobile_seq > table.seq:
             wait_s = _GRACE_S if age_ms < _FRESH_MS else 0.0
             self._miss(table, state.mobile_seq, link.number, now + wait_s)
@@ -116,7 +123,10 @@ class Mobile:
     def update_received(self, link: Link, update: MobileUpdate, now: float) -> bool:
         """Something has changed at a router; tells whether it was news."""
         table = self.tables.get(update.router)
-        if table is None or table.instance != update.instance or update.seq <= table.seq:
+        if table is None or table.instance != update.instance:
+            self._herald(update.router, update.instance, update.seq, link)
+            return False
+        if update.seq <= table.seq:
             return False
         if update.base > table.seq:
             self._miss(table, update.seq, link.number, now)
@@ -150,7 +160,15 @@ class Mobile:
         self._note(table.router, table.replace(part.seq, assembly.entries, part.digest))
         self._progressed(table, now)
         self._serve(table)
+        # those who have a part of it do not know that they miss the rest
+        self._links.flood_row(table.router, link.router)
         return True
+
+    def _herald(self, router: str, instance: int, seq: int, link: Link) -> None:
+        """Remember what is heard of a table, until its origin's links are known."""
+        if router != self.me and len(self._heralded) < MOST_ROUTERS:
+            before = self._heralded.get(router, (0, 0, 0))
+            self._heralded[router] = max(before, (instance, seq, link.number))
 
     def _progressed(self, table: Table, now: float) -> None:
         want = self.wants.get(table.router)
@@ -185,6 +203,7 @@ class Mobile:
         """A neighbour says what it knows of a router's addresses."""
         table = self.tables.get(row.router)
         if table is None or table.instance != row.instance:
+            self._herald(row.router, row.instance, row.mobile_seq, link)
             return
         if row.mobile_seq > table.seq:
             self._miss(table, row.mobile_seq, link.number, now)
@@ -196,6 +215,10 @@ class Mobile:
         for router, want in self.wants.items():
             if want.due <= now:
                 self._ask(router, want, now)
+
+    def tidy(self) -> None:
+        """Forget what was heard of the tables of routers of which nothing else was heard."""
+        self._heralded.clear()
 
     def next_due(self) -> float:
         """When the next of what is missing is to be asked for."""

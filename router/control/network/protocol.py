@@ -30,7 +30,7 @@ from router.control.network.messages import (
     Withdrawal,
 )
 from router.control.network.mobile import Mobile
-from router.control.network.states import States
+from router.control.network.states import Record, States
 from router.control.network.timing import Timing
 from router.control.network.trees import Trees
 from router.core.network.reach import Interest, Tree
@@ -68,11 +68,10 @@ class Protocol:
         self.comparison = Comparison(
             self.links, self.states, self.mobile, lambda: self.ways.order[1:]
         )
-        self._paths = self.ways.paths()
+        self.paths = self.ways.paths()
         self._tree_of: Callable[[str], Tree | None] = Trees(me, Graph({me: {}}), self.ways).tree_of
         # what was said last of its own links, and when; and how many more may be said at once
-        self._said = LinkState(me, instance, 0, {}, 0, 0, self.options)
-        self._said_at = now
+        self.said = Record(LinkState(me, instance, 0, {}, 0, 0, self.options), now)
         self._allowance = float(timing.burst)
         self._must_say = True
         # ways are to be computed, at once or when it is time; and when they were
@@ -151,6 +150,8 @@ class Protocol:
         if not known.carries:
             # so that what follows on its hello finds it as that has left it
             self._elect(now)
+        # of several connections each end has its own view which one carries
+        known = self.links.carriers.get(known.router, known)
         self._message_received(known, message, now)
 
     def _message_received(self, link: Link, message: Any, now: float) -> None:
@@ -193,6 +194,7 @@ class Protocol:
                 self._is_dirty = True
         if now >= self._compare_due:
             self._compare_soon(now)
+            self.mobile.tidy()
             self.comparison.say(self.links.carriers.values())
 
     @property
@@ -202,8 +204,8 @@ class Protocol:
         if self._is_dirty:
             due = min(due, self._computable_at())
         if self._must_say:
-            due = min(due, self._said_at + self.timing.pace_s)
-        return min(due, self._said_at + self.timing.refresh_s, self.mobile.next_due())
+            due = min(due, self.said.said_at + self.timing.pace_s)
+        return min(due, self.said.said_at + self.timing.refresh_s, self.mobile.next_due())
 
     # What comes of messages.
 
@@ -278,7 +280,7 @@ class Protocol:
             changed = True
         self.mobile.look(now)
         self.comparison.look(now)
-        sends = self.links.take(lambda routers: self._aged(routers, now))
+        sends = self.links.take(lambda routers: self._aged(routers, now), self.comparison.rows_of)
         changes, self._changes = self._changes, []
         changes += self._take_failed()
         if now < self._gone_until and self.links.by_number:
@@ -289,7 +291,7 @@ class Protocol:
         if changed or self._neighbours_changed:
             self._neighbours_changed = False
             neighbours = {router: link.number for router, link in self.links.carriers.items()}
-            changes.append(PathsChanged(neighbours, self._paths, self._tree_of))
+            changes.append(PathsChanged(neighbours, self.paths, self._tree_of))
         changes += self.mobile.take()
         changes += sends
         # those that end because of what was just sent on them
@@ -304,7 +306,7 @@ class Protocol:
         begun, changed = self.links.elect()
         if changed:
             self._neighbours_changed = True
-            if self.links.costs() != self._said.links:
+            if self.links.costs() != self.said.state.links:
                 self._is_dirty = self._is_urgent = self._must_say = True
         if begun:
             self.comparison.say(begun)
@@ -313,7 +315,7 @@ class Protocol:
 
     def _say_links(self, now: float) -> None:
         """Tell all of this router's own links, if that is due."""
-        since = now - self._said_at
+        since = now - self.said.said_at
         if self._must_say:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
             if allowance < 1:
@@ -326,7 +328,7 @@ class Protocol:
         self._must_say = False
         self.comparison.own_seq += 1
         own = self.mobile.own
-        self._said = LinkState(
+        state = LinkState(
             self.me,
             self.instance,
             self.comparison.own_seq,
@@ -335,13 +337,13 @@ class Protocol:
             own.digest,
             self.options,
         )
-        self._said_at = now
+        self.said = Record(state, now)
         self.links.flood_state(self.me, None)
 
     def _aged(self, routers: Iterable[str], now: float) -> Iterable[Aged]:
         for router in routers:
             if router == self.me:
-                yield Aged(self._said, round((now - self._said_at) * 1000))
+                yield Aged(self.said.state, round((now - self.said.said_at) * 1000))
             else:
                 yield from self.states.aged((router,), now)
 
@@ -356,13 +358,13 @@ class Protocol:
         links[self.me] = self.links.costs()
         graph = Graph(links)
         self.ways = graph.ways_from(self.me)
-        self._paths = self.ways.paths()
+        self.paths = self.ways.paths()
         self._tree_of = Trees(self.me, graph, self.ways).tree_of
-        self.mobile.publish(self._paths)
+        self.mobile.publish(self.paths)
         self._in_flux(now)
 
     def _next_hop(self, router: str) -> str | None:
-        path = self._paths.get(router)
+        path = self.paths.get(router)
         return None if path is None else path.via
 
     def _in_flux(self, now: float) -> None:

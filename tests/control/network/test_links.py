@@ -23,7 +23,7 @@ def add(several: Links, number: int, cost: int, *, up: bool = True) -> Link:
 
 def greetings(several: Links) -> list[int]:
     """Whom it says it has heard."""
-    return [send.message.heard for send in several.take(lambda _: ())]  # type: ignore[union-attr]
+    return [send.message.heard for send in several.take(lambda _: (), lambda _: ())]  # type: ignore[union-attr]
 
 
 def test_a_neighbour_is_who_has_heard_and_is_heard() -> None:

@@ -1,0 +1,122 @@
+"""What the routing protocol knows, for those who look at a router."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.control.network.links import Link
+from router.control.network.messages import VERSION
+from router.control.network.protocol import Protocol
+
+
+@attrs.frozen
+class RouterView:
+    """What is known of one router, this one among them.
+
+    `seq` counts what it has said of its links, `said_s` is how long ago it did, `links` are their
+    costs. `via` and `cost` are the way there, None where there is none; this router itself is at
+    cost 0. `mobile_seq` is as of when its addresses are known, how many of them `addresses`, and
+    `is_complete` whether nothing is known to be missing.
+    """
+
+    router: str
+    instance: int
+    version: int | None
+    options: dict[str, Any]
+    seq: int
+    said_s: float
+    links: dict[str, int]
+    via: str | None
+    cost: int | None
+    mobile_seq: int
+    addresses: int
+    is_complete: bool
+
+
+@attrs.frozen
+class NeighbourView:
+    """A connection to a neighbour.
+
+    `state` is `hello` while not both hear each other, then `carries`, or `standby` where another
+    connection carries.
+    """
+
+    link: int
+    router: str
+    instance: int
+    version: int
+    cost: int
+    state: str
+    heard_s: float
+    is_synced: bool
+
+
+def router_views(protocol: Protocol, now: float) -> list[RouterView]:
+    """All routers that are known, this one first."""
+    return [_own_view(protocol, now)] + [
+        _view(protocol, router, now) for router in sorted(protocol.states.records)
+    ]
+
+
+def _own_view(protocol: Protocol, now: float) -> RouterView:
+    own, said = protocol.mobile.own, protocol.said
+    return RouterView(
+        router=protocol.me,
+        instance=protocol.instance,
+        version=VERSION,
+        options=protocol.options,
+        seq=said.state.seq,
+        said_s=now - said.said_at,
+        links=dict(said.state.links),
+        via=None,
+        cost=0,
+        mobile_seq=own.seq,
+        addresses=len(own.entries),
+        is_complete=True,
+    )
+
+
+def _view(protocol: Protocol, router: str, now: float) -> RouterView:
+    record = protocol.states.records[router]
+    state, path = record.state, protocol.paths.get(router)
+    table = protocol.mobile.tables.get(router)
+    carrier = protocol.links.carriers.get(router)
+    return RouterView(
+        router=router,
+        instance=state.instance,
+        version=None if carrier is None else carrier.version,
+        options=state.options,
+        seq=state.seq,
+        said_s=now - record.said_at,
+        links=dict(state.links),
+        via=None if path is None else path.via,
+        cost=None if path is None else path.cost,
+        mobile_seq=0 if table is None else table.seq,
+        addresses=0 if table is None else len(table.entries),
+        is_complete=router not in protocol.mobile.wants,
+    )
+
+
+def neighbour_views(protocol: Protocol, now: float) -> list[NeighbourView]:
+    """All connections to neighbours, in the order of their numbers."""
+    links = protocol.links.by_number
+    return [_neighbour(links[number], now) for number in sorted(links)]
+
+
+def _neighbour(link: Link, now: float) -> NeighbourView:
+    state = "hello"
+    if link.is_up:
+        state = "carries" if link.carries else "standby"
+    heard_s = now - link.heard_at
+    return NeighbourView(
+        link=link.number,
+        router=link.router,
+        instance=link.instance,
+        version=link.version,
+        cost=link.cost,
+        state=state,
+        heard_s=heard_s,
+        is_synced=link.is_synced,
+    )
