@@ -16,6 +16,7 @@ from router.cli import reference as command_line  # noqa: E402
 from router.config import reference as configuration  # noqa: E402
 from router.management import reference as management  # noqa: E402
 from router.metrics import reference as metrics  # noqa: E402
+from router.simulation import reference as simulation  # noqa: E402
 
 from support.house import protocol  # noqa: E402
 
@@ -27,6 +28,7 @@ def main() -> None:
         "docs/reference/configuration.md": configuration.format_reference(),
         "docs/reference/management.md": management.format_reference(),
         "docs/reference/metrics.md": metrics.format_reference(),
+        "docs/reference/simulation.md": simulation.format_reference(),
         "deploy/prometheus/trioute-dashboard.json": dashboard.format_dashboard(),
         protocol.PAGE: protocol.format_page(ROOT),
     }

@@ -15,6 +15,7 @@ from router.cli.passwd import passwd
 from router.cli.receive import receive
 from router.cli.run import run
 from router.cli.send import send
+from router.cli.simulate import simulate
 from router.cli.stat import stat
 from router.cli.trace import trace
 
@@ -30,6 +31,7 @@ def main() -> None:
 main.add_command(run)
 main.add_command(check)
 main.add_command(convert)
+main.add_command(simulate)
 main.add_command(passwd)
 main.add_command(send)
 main.add_command(receive)

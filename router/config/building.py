@@ -62,7 +62,7 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
     does not know.
     """
     refused = structure(data).findings
-    usable = _without(data, {finding.path for finding in refused})
+    usable = without(data, {finding.path for finding in refused})
     configuration = _anchored(structure(usable).configuration, folder or Path())
     wrong = {finding.path for finding in refused}
     # An attribute that is not known was probably meant to be the one it is nearest to.
@@ -71,12 +71,12 @@ def build(data: dict[str, Any], folder: Path | None, further: Iterable[Check] = 
     contradictions: dict[DataPath, Finding] = {}
     checks = (find_contradictions, *further)
     for finding in chain.from_iterable(check(configuration, usable) for check in checks):
-        if not any(_touches(path, wrong) for path in (finding.path, *finding.concerns)):
+        if not any(touches(path, wrong) for path in (finding.path, *finding.concerns)):
             contradictions.setdefault(finding.path, finding)
     return Built(configuration, (*refused, *contradictions.values()))
 
 
-def _without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
+def without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
     """A copy of `data` with the values at `gone` left out; in a list an empty table takes the
     place.
     """
@@ -99,7 +99,8 @@ def _without(data: dict[str, Any], gone: set[DataPath]) -> dict[str, Any]:
     return result
 
 
-def _touches(path: DataPath, wrong: set[DataPath]) -> bool:
+def touches(path: DataPath, wrong: set[DataPath]) -> bool:
+    """Whether a path leads to, or into, one of those that are wrong."""
     return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
 

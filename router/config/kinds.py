@@ -122,6 +122,43 @@ def seconds(high: int, *, zero: str) -> Kind:
     return Kind(words, read, "seconds")
 
 
+def number(low: float, high: float, unit: str) -> Kind:
+    """Return the kind of numbers, whole or not, from `low` to `high`."""
+    words = f"a number of {unit} from {low:g} to {high:g}"
+
+    def read(value: object) -> float:
+        # the comparison is also what refuses nan
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise Refused(words)
+        if not low <= value <= high:
+            raise Refused(words)
+        return float(value)
+
+    return Kind(words, read, unit)
+
+
+def names(longest: int, least: int = 0, most: int = 10_000) -> Kind:
+    """Return the kind of lists of names, `least` to `most` of them, none of them twice; or one
+    name, which is a list of itself.
+    """
+    one = text(longest, spaces=False)
+    words = f"a name, or a list of {least} to {most} different ones"
+    if least == most:
+        words = f"a list of {least} different names"
+
+    def read(value: object) -> tuple[str, ...]:
+        listed = [value] if isinstance(value, str) and least < 2 else value
+        if not isinstance(listed, (list, tuple)) or not least <= len(listed) <= most:
+            raise Refused(words)
+        if not all(isinstance(name, str) for name in listed) or len(set(listed)) != len(listed):
+            raise Refused(words)
+        for name in listed:
+            one.read(name)
+        return tuple(listed)
+
+    return Kind(words, read)
+
+
 def choice(choices: tuple[str, ...]) -> Kind:
     """Return the kind of one word out of `choices`."""
     words = _one_of(choices)

@@ -97,7 +97,7 @@ def parse_configuration(
     that it names are read to see that they can be. Raises InvalidConfiguration with every mistake
     found.
     """
-    data, lines = _read_toml(text, source)
+    data, lines = read_toml(text, source)
     built = build(data, folder, further)
     mistakes = built.mistakes(data, lines, source)
     if mistakes:
@@ -115,7 +115,8 @@ def default_text() -> str:
     return (resources.files("router.config") / "default.toml").read_text(encoding="utf-8")
 
 
-def _read_toml(text: str, source: str) -> tuple[dict[str, Any], Mapping[DataPath, int]]:
+def read_toml(text: str, source: str) -> tuple[dict[str, Any], Mapping[DataPath, int]]:
+    """The data of a TOML text, and where what stands in it; raises InvalidConfiguration."""
     try:
         return tomllib.loads(text), locate(text)
     except RecursionError:

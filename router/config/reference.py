@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -34,10 +34,16 @@ def format_reference() -> str:
 
 def _page() -> Iterator[str]:
     yield _HEAD
-    for entity in ENTITIES:
+    yield from format_entities(ENTITIES)
+
+
+def format_entities(entities: Iterable[Entity]) -> Iterator[str]:
+    """The lines of a page about these entities: a list of them, and a table for each."""
+    listed = list(entities)
+    for entity in listed:
         yield f"- [{entity.name}](#{entity.name}): {_about(entity)}"
     yield ""
-    for entity in ENTITIES:
+    for entity in listed:
         yield f"## {entity.name}"
         yield ""
         often = (

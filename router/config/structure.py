@@ -32,12 +32,29 @@ class Structured:
     findings: tuple[Finding, ...]
 
 
+class Form:
+    """How the files of one kind are written: `entities` are the tables of `model`, which can be
+    made without any of them.
+    """
+
+    def __init__(self, model: type[attrs.AttrsInstance], entities: Iterable[Entity]) -> None:
+        self.model = model
+        self.entities = tuple(entities)
+        self._converter = _build_converter(self)
+
+    def read(self, data: Mapping[str, object]) -> tuple[Any, tuple[Finding, ...]]:
+        """The model built from parsed TOML, and what keeps it from being built: with findings, it
+        is the empty one and means nothing.
+        """
+        try:
+            return self._converter.structure(data, self.model), ()
+        except ClassValidationError as error:
+            return self.model(), tuple(_findings(error, self, self.model, ()))
+
+
 def structure(data: Mapping[str, object]) -> Structured:
     """Build the model from parsed TOML, or find out all that keeps it from being built."""
-    try:
-        return Structured(_CONVERTER.structure(data, Configuration), ())
-    except ClassValidationError as error:
-        return Structured(Configuration(), tuple(_findings(error, Configuration, ())))
+    return Structured(*_CONFIGURATION.read(data))
 
 
 def is_secret(path: Path) -> bool:
@@ -50,10 +67,10 @@ def is_secret(path: Path) -> bool:
     )
 
 
-def _build_converter() -> Converter:
+def _build_converter(form: Form) -> Converter:
     converter = Converter(detailed_validation=True, forbid_extra_keys=True)
     tables: dict[str, Any] = {}
-    for entity in ENTITIES:
+    for entity in form.entities:
         attributes: dict[str, Any] = {
             field.name: override(
                 rename=file_name(field.name), struct_hook=_value_hook(setting_of(field).kind)
@@ -65,7 +82,7 @@ def _build_converter() -> Converter:
         hook = _list_hook(entity, converter) if entity.repeated else None
         tables[entity.attribute] = override(rename=entity.name, struct_hook=hook)
     converter.register_structure_hook(
-        Configuration, make_dict_structure_fn(Configuration, converter, **tables)
+        form.model, make_dict_structure_fn(form.model, converter, **tables)
     )
     return converter
 
@@ -98,24 +115,26 @@ def _header(entity: Entity) -> str:
     return f"[[{entity.name}]]" if entity.repeated else f"[{entity.name}]"
 
 
-def _findings(error: Exception, model: type[attrs.AttrsInstance], path: Path) -> Iterator[Finding]:
+def _findings(
+    error: Exception, form: Form, model: type[attrs.AttrsInstance], path: Path
+) -> Iterator[Finding]:
     match error:
         case ClassValidationError():
             noted, others = error.group_exceptions()
             for inner, note in noted:
-                name, inner_model = _step(model, note.name)
-                yield from _findings(inner, inner_model, (*path, name))
+                name, inner_model = _step(form, model, note.name)
+                yield from _findings(inner, form, inner_model, (*path, name))
             for inner in others:
-                yield from _findings(inner, model, path)
+                yield from _findings(inner, form, model, path)
         case IterableValidationError():
             indexed, others = error.group_exceptions()
             for inner, index_note in indexed:
-                yield from _findings(inner, model, (*path, int(index_note.index)))
+                yield from _findings(inner, form, model, (*path, int(index_note.index)))
             for inner in others:
-                yield from _findings(inner, model, path)
+                yield from _findings(inner, form, model, path)
         case ForbiddenExtraKeysError():
             for key in sorted(error.extra_fields):
-                yield _unknown(key, model, path)
+                yield _unknown(key, form, model, path)
         case Refused():
             yield Finding(path, "is not allowed", f"give {error.allowed}", shown=True)
         case _:
@@ -125,19 +144,19 @@ def _findings(error: Exception, model: type[attrs.AttrsInstance], path: Path) ->
 
 
 def _step(
-    model: type[attrs.AttrsInstance], attribute: str
+    form: Form, model: type[attrs.AttrsInstance], attribute: str
 ) -> tuple[str, type[attrs.AttrsInstance]]:
     """The name in the file of an attribute of `model`, and the model of what is inside it."""
-    if model is Configuration:
-        for entity in ENTITIES:
+    if model is form.model:
+        for entity in form.entities:
             if entity.attribute == attribute:
                 return entity.name, entity.settings
     return file_name(attribute), model
 
 
-def _unknown(key: str, model: type[attrs.AttrsInstance], path: Path) -> Finding:
-    known = [_step(model, field.name)[0] for field in attrs.fields(model)]
-    what = "entity" if model is Configuration else "attribute"
+def _unknown(key: str, form: Form, model: type[attrs.AttrsInstance], path: Path) -> Finding:
+    known = [_step(form, model, field.name)[0] for field in attrs.fields(model)]
+    what = "entity" if model is form.model else "attribute"
     nearest = _nearest(key, known)
     here = "" if nearest else f"known here: {', '.join(known)}"
     return Finding((*path, key), f"is not a known {what}", here, nearest)
@@ -150,7 +169,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return plain[found[0]] if found else ""
 
 
-_CONVERTER: Final = _build_converter()
+_CONFIGURATION: Final = Form(Configuration, ENTITIES)
 
 
 def value_at(data: Any, finding: Finding) -> str:

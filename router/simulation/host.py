@@ -49,6 +49,8 @@ class Host:
         self._buffer = buffer
         self._parts: Parts | None = None
         self.is_paused = False
+        # it is alive for a moment more
+        self.is_leaving = False
         # how often it was started
         self.lives = 0
         self.ends: list[End] = []
@@ -96,7 +98,7 @@ class Host:
         if self.is_alive:
             return
         self.lives += 1
-        self.is_paused = False
+        self.is_paused = self.is_leaving = False
         self._parts = parts = self._make_parts()
         parts.exchange.buffer = self._buffer
         self._life = life = object()
@@ -146,6 +148,7 @@ class Host:
     def stop(self, why: str = "the router is shutting down") -> None:
         """End this life in order, with a word to each peer."""
         exchange = self.exchange
+        self.is_leaving = True
         exchange.begin_turn()
         exchange.forwarder.suspended.end_all(exchange.forwarder)
         close_in_order(exchange, list(exchange.pumps.values()), why)

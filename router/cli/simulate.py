@@ -1,0 +1,157 @@
+"""`trioute simulate FILE`: a network of routers in memory, and what each failure in it costs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+import click
+import structlog
+
+from router.cli.figures import number, octets
+from router.cli.tables import Cell, Head, lay_out
+from router.config.mistakes import InvalidConfiguration
+from router.simulation.loading import load_topology
+from router.simulation.phases import Phase
+from router.simulation.report import as_data, by_action, mean
+from router.simulation.running import Progress, Result, simulate as run_simulation
+
+# Beyond so many phases like ones are added up.
+MOST_ROWS: Final = 40
+MOST_MISTAKES: Final = 20
+# How often it is said how far a simulation is, in seconds of those who wait.
+PROGRESS_S: Final = 0.5
+
+_HEADS: Final = (
+    Head("WHAT HAPPENED", cut=True, rank=0),
+    Head("AT", right=True, rank=2),
+    Head("CONVERGED", right=True, rank=0),
+    Head("CONTROL", right=True, rank=1),
+    Head("OCTETS", right=True, rank=1),
+    Head("SENT", right=True, rank=3),
+    Head("ACCEPTED", right=True, rank=0),
+    Head("RELEASED", right=True, rank=0),
+    Head("MODIFIED", right=True, rank=0),
+    Head("REJECTED", right=True, rank=4),
+    Head("LOST", right=True, rank=0),
+    Head("DOUBLED", right=True, rank=3),
+    Head("NO WAY", right=True, rank=0),
+    Head("LATENCY", right=True, rank=2),
+    Head("STRETCH", right=True, rank=2),
+)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "is_json", is_flag=True, help="Print the result as JSON, with all of it.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="In place of the file's seed.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not say how far it is.")
+def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
+    """Simulate the network of routers that FILE describes, with its traffic and its failures.
+
+    The routers are real ones, all in this process, joined by connections in memory, under a clock
+    that goes as fast as they do. It says how long the network takes to find itself again after
+    each failure, what it says for that, and what becomes of messages. The same FILE and seed give
+    the same result.
+
+    Exits with 0, or with 1 where FILE has a mistake or a message was not treated as is promised:
+    delivered once when it was accepted, and told of once.
+    """
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        topology = load_topology(file)
+    except InvalidConfiguration as invalid:
+        for mistake in invalid.mistakes:
+            click.echo(str(mistake), err=True)
+        raise SystemExit(1) from None
+    if seed is not None:
+        settings = attrs.evolve(topology.simulation, seed=seed)
+        topology = attrs.evolve(topology, simulation=settings)
+    teller = _Teller(is_shown=not quiet and sys.stderr.isatty())
+    result = run_simulation(topology, teller.tell)
+    teller.clear()
+    if is_json:
+        click.echo(json.dumps(as_data(result), indent=2))
+    else:
+        for line in format_result(result, None):
+            click.echo(line)
+    raise SystemExit(1 if result.mistakes else 0)
+
+
+class _Teller:
+    """Says now and then how far a simulation is, on one line."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+        self._told_at = 0.0
+        self._has_told = False
+
+    def tell(self, progress: Progress) -> None:
+        """It is so far now."""
+        now = time.monotonic()
+        if self._is_shown and now - self._told_at >= PROGRESS_S:
+            self._told_at, self._has_told = now, True
+            line = f"{progress.now_s:.1f} of {progress.of_s:g} s: {progress.what}"
+            click.echo(f"\r\x1b[K{line[:100]}", nl=False, err=True)
+
+    def clear(self) -> None:
+        """It is over."""
+        if self._has_told:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def format_result(result: Result, width: int | None) -> Iterator[str]:
+    """The lines of a report, none of them wider than `width` cells, unless that is None."""
+    routers, links = len(result.plan.routers), len(result.plan.links)
+    seed = result.topology.simulation.seed
+    yield f"{routers} routers, {links} links, seed {seed}"
+    yield ""
+    phases = result.phases
+    shown = list(phases) if len(phases) <= MOST_ROWS else by_action(phases)
+    yield from lay_out(_HEADS, [_row(phase, result) for phase in shown], width)
+    yield ""
+    told = ", ".join(f"{count} {word}" for word, count in sorted(result.outcomes.items()))
+    yield f"messages   {result.sent} sent: {told or 'none'}"
+    if not result.mistakes:
+        yield "ledger     every message was told of once, and delivered once when it was accepted"
+    else:
+        yield f"ledger     {len(result.mistakes)} messages were not treated as is promised:"
+        for mistake in result.mistakes[:MOST_MISTAKES]:
+            yield f"           {mistake}"
+
+
+def _seconds(value: float) -> str:
+    """So many seconds, as fine as they deserve: 12.3 s, 450 ms, 0.2 ms."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1:
+        return f"{value:.1f} s"
+    return f"{value * 1000:.0f} ms" if abs(value) >= 0.01 else f"{value * 1000:.1f} ms"
+
+
+def _row(phase: Phase, result: Result) -> list[Cell]:
+    stretch = mean(phase.stretch, phase.stretched)
+    texts = (
+        phase.what,
+        _seconds(phase.began - result.began),
+        "no" if phase.converged_s is None else _seconds(phase.converged_s),
+        number(phase.control_messages),
+        octets(phase.control_octets),
+        str(phase.sent),
+        str(phase.accepted),
+        str(phase.released),
+        str(phase.modified),
+        str(phase.rejected),
+        str(phase.lost),
+        str(phase.doubled),
+        _seconds(phase.longest_wait_s),
+        _seconds(mean(phase.latency_s, phase.delivered)),
+        f"{stretch:.2f}" if stretch else "-",
+    )
+    return [Cell(text) for text in texts]

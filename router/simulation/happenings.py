@@ -1,0 +1,133 @@
+"""What happens to a network and when: the events of a topology, each with what undoes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import attrs
+
+from router.simulation.host import Host
+from router.simulation.network import Network
+from router.simulation.topology import EventEntry
+
+_UNDONE_BY = {
+    "kill": "start",
+    "stop": "start",
+    "pause": "resume",
+    "cut": "heal",
+    "partition": "mend",
+}
+
+
+@attrs.frozen(eq=False)
+class Happening:
+    """Something that happens `at` seconds from when traffic begins.
+
+    `act` does it, and returns in words what it was done to.
+    """
+
+    at: float
+    action: str
+    act: Callable[[], str]
+
+
+class Chronicle:
+    """All that is to happen to a network, in the order of time."""
+
+    def __init__(self, network: Network, events: tuple[EventEntry, ...]) -> None:
+        self.network = network
+        self._chance: Random = network.chance("events")
+        found = [each for event in events for each in self._of(event)]
+        self.happenings = sorted(found, key=lambda each: each.at)
+
+    def _of(self, event: EventEntry) -> Iterator[Happening]:
+        for time in range(event.times):
+            at = event.at + time * event.every
+            chosen: list[tuple[str, ...]] = []
+            yield Happening(at, event.action, self._doing(event, chosen))
+            undo = _UNDONE_BY.get(event.action)
+            if event.seconds is not None and undo is not None:
+                yield Happening(at + event.seconds, undo, self._undoing(undo, chosen))
+
+    def _doing(self, event: EventEntry, chosen: list[tuple[str, ...]]) -> Callable[[], str]:
+        def act() -> str:
+            names = self._matter(event)
+            chosen.append(names)
+            if names:
+                self._do(event.action, names, one_way=event.one_way)
+            return _words(event.action, names)
+
+        return act
+
+    def _undoing(self, action: str, chosen: list[tuple[str, ...]]) -> Callable[[], str]:
+        def act() -> str:
+            names = chosen.pop(0)
+            if names:
+                self._do(action, names, one_way=False)
+            return _words(action, names)
+
+        return act
+
+    def _matter(self, event: EventEntry) -> tuple[str, ...]:
+        """What it happens to; nothing where chance finds nothing that it could happen to."""
+        if event.routers:
+            return event.routers
+        if event.link is not None:
+            return event.link
+        network = self.network
+        if event.action in ("cut", "heal", "reset"):
+            wants_clear = event.action != "heal"
+            pairs = [
+                pair for pair, joint in network.joints.items() if joint.is_clear == wants_clear
+            ]
+            return self._chance.choice(pairs) if pairs else ()
+        names = [name for name, host in network.hosts.items() if _fits(host, event.action)]
+        return (self._chance.choice(names),) if names else ()
+
+    def _do(self, action: str, names: tuple[str, ...], *, one_way: bool) -> None:
+        network = self.network
+        if action == "partition":
+            network.partition(set(names))
+        elif action == "mend":
+            network.partition(set(names), is_whole=True)
+        elif action == "cut":
+            network.cut(*names, one_way=one_way)
+        elif action == "heal":
+            network.heal(*names)
+        elif action == "reset":
+            network.reset(*names)
+        else:
+            for name in names:
+                host = network.hosts[name]
+                if action == "kill":
+                    host.kill()
+                elif action == "start":
+                    host.start()
+                elif action == "restart":
+                    network.restart(name)
+                elif not host.is_alive:
+                    continue
+                elif action == "stop":
+                    host.stop()
+                elif action == "pause":
+                    host.pause()
+                elif action == "resume":
+                    host.resume()
+
+
+def _fits(host: Host, action: str) -> bool:
+    """Whether something can happen to a router, as it is."""
+    if action == "start":
+        return not host.is_alive
+    return host.is_paused if action == "resume" else host.runs
+
+
+def _words(action: str, names: tuple[str, ...]) -> str:
+    if not names:
+        return f"{action} nothing"
+    if action in ("cut", "heal", "reset"):
+        return f"{action} {'-'.join(names)}"
+    some = " ".join(names[:4])
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"{action} {some}{more}"

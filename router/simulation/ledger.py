@@ -1,0 +1,93 @@
+"""What became of each message: sent once, told once, delivered as its sender was told.
+
+    sent = accepted + released + modified + rejected + without an outcome
+
+A message is without an outcome while it is under way, and for ever where its sender lost its
+connection before it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+OUTCOMES = ("accepted", "released", "modified", "rejected")
+
+
+@attrs.define(eq=False)
+class Entry:
+    """One message. `flow` is its sender, `sent_at` when it was sent."""
+
+    flow: int
+    sent_at: float
+    presettled: bool = False
+    # one of OUTCOMES, "lost" where none will come, or "" where none has come yet
+    outcome: str = ""
+    # the receivers that got it, in order; and how often it was said to have been tried before
+    receivers: list[int] = attrs.Factory(list)
+    tried: list[int] = attrs.Factory(list)
+
+
+class Ledger:
+    """All messages of a simulation, by number."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        # addresses whose messages go to all receivers
+        self.multicast: set[int] = set()
+        self._mistakes: list[str] = []
+
+    def sent(self, flow: int, now: float, *, presettled: bool = False) -> int:
+        """A message is sent; returns its number."""
+        self.entries.append(Entry(flow, now, presettled))
+        return len(self.entries) - 1
+
+    def told(self, number: int, outcome: str) -> Entry:
+        """Its sender was told what became of it, or with "lost" never will be."""
+        entry = self.entries[number]
+        if entry.outcome:
+            self._mistakes.append(f"message {number}: told {entry.outcome}, and then {outcome}")
+        entry.outcome = outcome
+        return entry
+
+    def delivered(self, number: int, receiver: int, tried: int = 0) -> Entry | None:
+        """A receiver got it; `tried` is how often it was delivered before, as the message says."""
+        if number >= len(self.entries):
+            self._mistakes.append(f"receiver {receiver}: got message {number}, which nobody sent")
+            return None
+        entry = self.entries[number]
+        entry.receivers.append(receiver)
+        entry.tried.append(tried)
+        return entry
+
+    def unsettled(self) -> int:
+        """How many senders' messages have no outcome yet."""
+        return sum(not each.outcome and not each.presettled for each in self.entries)
+
+    def mistakes(self, *, is_whole: bool) -> list[str]:
+        """What should not have been: every rule that was broken, message by message.
+
+        With `is_whole`, the network has had the time and the ways to bring each message to its end.
+        """
+        return [*self._mistakes, *self._broken(is_whole)]
+
+    def _broken(self, is_whole: bool) -> Iterator[str]:
+        for number, entry in enumerate(self.entries):
+            outcome, got = entry.outcome, len(entry.receivers)
+            words = f"message {number} of sender {entry.flow}"
+            is_multicast = entry.flow in self.multicast
+            if outcome == "accepted" and not got:
+                yield f"{words}: accepted, and nobody got it"
+            elif outcome == "released" and got and not is_multicast:
+                yield f"{words}: released, and receiver {entry.receivers[0]} got it"
+            if is_multicast:
+                if len(set(entry.receivers)) != got:
+                    yield f"{words}: got twice by one receiver of a multicast"
+            elif outcome in ("accepted", "") or entry.presettled:
+                # a second delivery says of itself that it is one
+                unsaid = sum(tried == 0 for tried in entry.tried)
+                if unsaid > 1:
+                    yield f"{words}: {outcome or 'not told'}, and delivered {unsaid} times"
+            if is_whole and not outcome and not entry.presettled:
+                yield f"{words}: no outcome, though there is a way to everywhere"

@@ -1,0 +1,159 @@
+"""From a file to a `Topology`, or to every mistake in it at once, as with a configuration file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from router.config.building import touches, without
+from router.config.load import read_text, read_toml
+from router.config.mistakes import (
+    Finding,
+    InvalidConfiguration,
+    Mistake,
+    Path as DataPath,
+    format_path,
+)
+from router.config.positions import line_of
+from router.config.setting import file_name, setting_of
+from router.config.structure import Form, value_at
+from router.simulation.plan import Plan, draw
+from router.simulation.topology import ENTITIES, MOST_ROUTERS, Topology
+
+_FORM: Final = Form(Topology, ENTITIES)
+_OF_LINKS: Final = ("cut", "heal", "reset")
+
+
+def load_topology(path: Path) -> Topology:
+    """Read the topology file at `path`. Raises InvalidConfiguration with every mistake found, also
+    when the file cannot be read.
+    """
+    return parse_topology(read_text(path), source=str(path))
+
+
+def parse_topology(text: str, *, source: str) -> Topology:
+    """Read a topology from TOML text; `source` is what mistakes call it. Raises
+    InvalidConfiguration.
+    """
+    data, lines = read_toml(text, source)
+    refused = _FORM.read(data)[1]
+    usable = without(data, {finding.path for finding in refused})
+    topology: Topology = _FORM.read(usable)[0]
+    wrong = {finding.path for finding in refused}
+    wrong |= {(*one.path[:-1], one.nearest) for one in refused if one.nearest and one.path[1:]}
+    found: dict[DataPath, Finding] = {finding.path: finding for finding in refused}
+    for finding in find_contradictions(topology):
+        if not any(touches(path, wrong) for path in (finding.path, *finding.concerns)):
+            found.setdefault(finding.path, finding)
+    mistakes = [
+        Mistake(
+            source=source,
+            line=line_of(lines, finding.path),
+            column=0,
+            path=format_path(finding.path),
+            value=value_at(data, finding),
+            problem=finding.problem,
+            allowed=finding.allowed,
+            nearest=finding.nearest,
+        )
+        for finding in found.values()
+    ]
+    if mistakes:
+        raise InvalidConfiguration(sorted(mistakes, key=lambda mistake: mistake.line))
+    return topology
+
+
+def find_contradictions(topology: Topology) -> Iterator[Finding]:
+    """What is wrong with a topology though each value in it is one that may be."""
+    yield from _missing(topology)
+    plan = draw(topology)
+    if not plan.routers:
+        yield Finding((), "there is no router", "write a [[router]], or many by a [[shape]]")
+    if len(plan.routers) > MOST_ROUTERS:
+        yield Finding(("shape",), f"makes {len(plan.routers)} routers", f"have {MOST_ROUTERS}")
+    yield from _twice(topology, plan)
+    yield from _links(topology, plan)
+    yield from _places(topology, plan)
+    yield from _events(topology, plan)
+
+
+def _missing(topology: Topology) -> Iterator[Finding]:
+    for entity in ENTITIES:
+        if not entity.repeated:
+            continue
+        for index, each in enumerate(getattr(topology, entity.attribute)):
+            for field in attrs.fields(entity.settings):
+                if setting_of(field).required and not getattr(each, field.name):
+                    path = (entity.name, index, file_name(field.name))
+                    yield Finding(path, "is missing", f"give {setting_of(field).kind.words}")
+    for index, address in enumerate(topology.addresses):
+        if (address.prefix is None) == (address.pattern is None):
+            yield Finding(("address", index), "has to have either a prefix or a pattern")
+
+
+def _twice(topology: Topology, plan: Plan) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, (name, _) in enumerate(plan.routers):
+        if name in seen and name:
+            is_own = index < len(topology.routers)
+            path: DataPath = ("router", index, "name") if is_own else ("shape",)
+            yield Finding(path, f"makes a router {name}, of which there is one already")
+        seen.add(name)
+
+
+def _unknown(path: DataPath, names: tuple[str, ...] | None, plan: Plan) -> Iterator[Finding]:
+    known = {name for name, _ in plan.routers}
+    for name in names or ():
+        if name not in known:
+            some = ", ".join(sorted(known)[:5])
+            yield Finding(path, f"there is no router {name}", f"there are {some}" + ", ...")
+
+
+def _links(topology: Topology, plan: Plan) -> Iterator[Finding]:
+    modes = dict(plan.routers)
+    for index, link in enumerate(topology.links):
+        path = ("link", index, "between")
+        yield from _unknown(path, link.between, plan)
+        if [modes.get(name) for name in link.between or ()] == ["edge", "edge"]:
+            yield Finding(path, "joins two edge routers", "give one that is interior", shown=True)
+    seen: set[frozenset[str]] = set()
+    for planned in plan.links:
+        pair = frozenset((planned.dialler, planned.acceptor))
+        if pair in seen and len(pair) == 2:
+            yield Finding(("link",), f"joins {' and '.join(sorted(pair))} twice")
+        seen.add(pair)
+
+
+def _places(topology: Topology, plan: Plan) -> Iterator[Finding]:
+    for index, receiver in enumerate(topology.receivers):
+        yield from _unknown(("receiver", index, "at"), receiver.at, plan)
+    for index, sender in enumerate(topology.senders):
+        yield from _unknown(("sender", index, "at"), sender.at, plan)
+
+
+def _events(topology: Topology, plan: Plan) -> Iterator[Finding]:
+    joined = {frozenset((link.dialler, link.acceptor)) for link in plan.links}
+    for index, event in enumerate(topology.events):
+        here = ("event", index)
+        yield from _unknown((*here, "routers"), event.routers, plan)
+        of_link = event.action in _OF_LINKS
+        if event.link and not of_link:
+            yield Finding((*here, "link"), f"is not what {event.action} happens to")
+        elif event.link and frozenset(event.link) not in joined:
+            yield Finding((*here, "link"), f"there is no link {' - '.join(event.link)}")
+        if event.routers and of_link:
+            yield Finding((*here, "routers"), f"is not what {event.action} happens to")
+        if event.action == "partition" and not event.routers:
+            yield Finding((*here, "routers"), "is missing", "give the routers of one side")
+        if of_link and not plan.links:
+            yield Finding((*here, "action"), "needs a link, and there is none", shown=True)
+        if event.at > topology.simulation.seconds:
+            yield Finding(
+                (*here, "at"),
+                f"is after the end, which is at {topology.simulation.seconds:g} seconds",
+                shown=True,
+                concerns=(("simulation", "seconds"),),
+            )

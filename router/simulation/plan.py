@@ -1,0 +1,86 @@
+"""From what a topology file says to what there is: every router and link by name, shapes drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from random import Random
+
+import attrs
+
+from router.simulation.topology import LinkEntry, Mode, ShapeEntry, Topology
+
+
+@attrs.frozen
+class PlannedLink:
+    """A link: `dialler` connects to `acceptor`."""
+
+    dialler: str
+    acceptor: str
+    cost: int
+    delay_s: float
+    jitter_s: float
+
+
+@attrs.frozen
+class Plan:
+    """The routers of a network, by name, with their modes, and the links between them."""
+
+    routers: tuple[tuple[str, Mode], ...]
+    links: tuple[PlannedLink, ...]
+
+
+def draw(topology: Topology) -> Plan:
+    """The routers and links that a topology describes, those of shapes among them."""
+    routers: list[tuple[str, Mode]] = [(each.name or "", each.mode) for each in topology.routers]
+    links: list[PlannedLink] = []
+    for index, shape in enumerate(topology.shapes):
+        chance = Random(f"{topology.simulation.seed}/shape/{index}")
+        names = [f"{shape.name}{number}" for number in range(1, shape.routers + 1)]
+        routers += [(name, "interior") for name in names]
+        for place, other_place in pairs_of(shape, chance):
+            cost = chance.randint(shape.cost, max(shape.cost, shape.most_cost))
+            links.append(_link(names[place], names[other_place], cost, shape))
+    edges = {name for name, mode in routers if mode == "edge"}
+    for link in topology.links:
+        one, other = link.between or ("", "")
+        if other in edges and one not in edges:
+            one, other = other, one
+        links.append(_link(one, other, link.cost, link))
+    return Plan(tuple(routers), tuple(links))
+
+
+def _link(dialler: str, acceptor: str, cost: int, entry: ShapeEntry | LinkEntry) -> PlannedLink:
+    delay_s, jitter_s = entry.delay_milliseconds / 1000, entry.jitter_milliseconds / 1000
+    return PlannedLink(dialler, acceptor, cost, delay_s, jitter_s)
+
+
+def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:
+    """Which routers of a shape are joined, by their places in it."""
+    count = shape.routers
+    if shape.layout == "star":
+        return [(number, 0) for number in range(1, count)]
+    if shape.layout == "tree":
+        return [(number, (number - 1) // 2) for number in range(1, count)]
+    if shape.layout == "mesh":
+        return [(number, lower) for number in range(count) for lower in range(number)]
+    if shape.layout == "random":
+        return list(_random_pairs(count, shape.degree, chance))
+    line = [(number, number - 1) for number in range(1, count)]
+    if shape.layout == "ring" and count > 2:
+        line.append((0, count - 1))
+    return line
+
+
+def _random_pairs(count: int, degree: float, chance: Random) -> Iterator[tuple[int, int]]:
+    """A tree that chance grows, so that all are joined, and as many further links as are wanted."""
+    joined: set[tuple[int, int]] = set()
+    for number in range(1, count):
+        joined.add((number, chance.randrange(number)))
+    yield from sorted(joined)
+    wanted = min(math.ceil(count * degree / 2), count * (count - 1) // 2)
+    while len(joined) < wanted:
+        one, other = sorted(chance.sample(range(count), 2), reverse=True)
+        if (one, other) not in joined:
+            joined.add((one, other))
+            yield one, other

@@ -1,0 +1,32 @@
+"""The reference of topology files as Markdown, written from their model.
+
+`python -m router.simulation.reference > docs/reference/simulation.md` brings the page up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from router.config.reference import format_entities
+from router.simulation.topology import ENTITIES
+
+_HEAD: Final = """\
+# Topology files
+
+<!-- Written by `python -m router.simulation.reference`; change the model, not this page. -->
+
+A topology is one TOML file that describes a network of routers, its traffic, and what happens to
+it, for `trioute simulate` ([how to](../how-to/simulate.md)). Every attribute may be left out unless
+it is needed; a key that is not on this page is a mistake, and all mistakes of a file are reported
+at once, by line.
+"""
+
+
+def format_reference() -> str:
+    """The whole page."""
+    return "\n".join([_HEAD, *format_entities(ENTITIES)])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(format_reference())

@@ -1,0 +1,93 @@
+"""The result of a simulation as plain data, for programs, and summed up by what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.simulation.phases import Phase
+from router.simulation.running import Result
+
+# Of how many broken rules there is told.
+MOST_MISTAKES = 100
+_DIGITS = 6
+_SUMS = (
+    "control_messages",
+    "control_octets",
+    "sent",
+    "accepted",
+    "released",
+    "modified",
+    "rejected",
+    "lost",
+    "delivered",
+    "doubled",
+)
+
+
+def as_data(result: Result) -> dict[str, Any]:
+    """The whole result, as JSON can say it. Times are in seconds, from when traffic began; two
+    results of the same file and seed are the same.
+    """
+    began = result.began
+    return {
+        "seed": result.topology.simulation.seed,
+        "routers": len(result.plan.routers),
+        "links": len(result.plan.links),
+        "steps": result.steps,
+        "converged": result.is_converged,
+        "phases": [_phase(each, began) for each in result.phases],
+        "messages": {
+            "sent": result.sent,
+            **{word: result.outcomes[word] for word in sorted(result.outcomes)},
+        },
+        "mistakes": len(result.mistakes),
+        "first_mistakes": list(result.mistakes[:MOST_MISTAKES]),
+    }
+
+
+def _phase(phase: Phase, began: float) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "what": phase.what,
+        "action": phase.action,
+        "began_s": _rounded(phase.began - began),
+        "ended_s": _rounded(phase.ended - began),
+        "converged_s": None if phase.converged_s is None else _rounded(phase.converged_s),
+    }
+    data |= {name: getattr(phase, name) for name in _SUMS}
+    data["longest_wait_s"] = _rounded(phase.longest_wait_s)
+    data["mean_latency_s"] = _rounded(mean(phase.latency_s, phase.delivered))
+    data["longest_latency_s"] = _rounded(phase.longest_latency_s)
+    data["mean_stretch"] = _rounded(mean(phase.stretch, phase.stretched))
+    data["longest_stretch"] = _rounded(phase.longest_stretch)
+    return data
+
+
+def mean(total: float, count: int) -> float:
+    """The mean of so many, or 0 of none."""
+    return total / count if count else 0.0
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def by_action(phases: tuple[Phase, ...]) -> list[Phase]:
+    """The phases of like actions added up, each with the longest times and the longest stretch of
+    any of them; in the order in which the actions came.
+    """
+    found: dict[str, list[Phase]] = {}
+    for phase in phases:
+        found.setdefault(phase.action, []).append(phase)
+    return [_summed(action, each) for action, each in found.items()]
+
+
+def _summed(action: str, phases: list[Phase]) -> Phase:
+    what = phases[0].what if len(phases) == 1 else f"{action}, {len(phases)} times"
+    times = [phase.converged_s for phase in phases]
+    total = Phase(action, what, phases[0].began, phases[-1].ended)
+    total.converged_s = None if None in times else max(time for time in times if time is not None)
+    for name in (*_SUMS, "latency_s", "stretch", "stretched"):
+        setattr(total, name, sum(getattr(phase, name) for phase in phases))
+    for name in ("longest_wait_s", "longest_latency_s", "longest_stretch"):
+        setattr(total, name, max(getattr(phase, name) for phase in phases))
+    return total

@@ -1,0 +1,214 @@
+"""A simulation from its topology to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from router.config.endpoints import Role
+from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.router_settings import RouterSettings
+from router.core.address import MULTICAST
+from router.core.network.reach import mobile_key
+from router.simulation.happenings import Chronicle
+from router.simulation.joints import Distance
+from router.simulation.network import Network
+from router.simulation.phases import Account, Phase
+from router.simulation.plan import Plan, PlannedLink, draw
+from router.simulation.topology import Topology
+from router.simulation.traffic import Traffic
+from router.simulation.truth import Truth
+
+# How much simulated time passes between two words on how far it is.
+STEP_S = 0.25
+
+
+@attrs.frozen
+class Progress:
+    """How far a simulation is: in seconds, of so many, and what is done at the moment."""
+
+    now_s: float
+    of_s: float
+    what: str
+
+
+@attrs.frozen
+class Result:
+    """What came of a simulation. The first phase is how the network came to be."""
+
+    topology: Topology
+    plan: Plan
+    phases: tuple[Phase, ...]
+    mistakes: tuple[str, ...]
+    sent: int
+    outcomes: dict[str, int]
+    unsettled: int
+    is_converged: bool
+    # how many things the clock had due, and what time it was when traffic began
+    steps: int
+    began: float
+
+
+class Simulation:
+    """The network that a topology describes, with its traffic."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.plan = plan = draw(topology)
+        self.network = network = Network(topology.simulation.seed)
+        modes = dict(plan.routers)
+        for name, _ in plan.routers:
+            network.add(name, configuration_of(topology, plan, name))
+        costs: dict[tuple[str, str], int] = {}
+        for link in plan.links:
+            role = role_of(modes, link)
+            network.join(
+                link.dialler,
+                link.acceptor,
+                Distance(link.delay_s, link.jitter_s),
+                _connector(link, role),
+                _listener(link, role),
+            )
+            if role == "inter-router":
+                costs[link.dialler, link.acceptor] = link.cost
+        self.truth = Truth(network, costs)
+        self.traffic = Traffic(
+            network, [name for name, _ in plan.routers], topology.receivers, topology.senders
+        )
+        self.account = Account(self.truth, self.traffic.ledger)
+        self.traffic.listener = self.account
+        self._began = network.agenda.now
+        self.chronicle = Chronicle(network, topology.events)
+
+    def run(self, progress: Callable[[Progress], None] = lambda _: None) -> Result:
+        """Let everything happen that is to happen."""
+        settings, network, account = self.topology.simulation, self.network, self.account
+        account.begin("start", "start")
+        network.start()
+        self.truth.network_changed()
+        self._note_multicast()
+        self._until(self._is_settled, settings.settle_seconds, "coming to be", progress)
+        account.begin("traffic", "traffic begins")
+        began = self._began = network.agenda.now
+        self.traffic.begin()
+        for happening in self.chronicle.happenings:
+            if happening.at > settings.seconds:
+                break
+            self._until_time(began + happening.at, account.phase.what, began, progress)
+            what = happening.act()
+            self.truth.network_changed()
+            account.begin(happening.action, what)
+        self._until_time(began + settings.seconds, account.phase.what, began, progress)
+        account.begin("end", "traffic ends")
+        self.traffic.end()
+        self._until(self._is_over, settings.settle_seconds, "waiting for outcomes", progress)
+        account.end_waits(self.traffic.flows)
+        account.end()
+        return self._result()
+
+    def _note_multicast(self) -> None:
+        for flow in self.traffic.flows:
+            table = self.network.hosts[flow.router].parts.table
+            if table.treatment(flow.address) == MULTICAST:
+                self.traffic.ledger.multicast.add(flow.number)
+
+    def _is_settled(self) -> bool:
+        """Whether every router knows what there is, and each receiver is among it."""
+        wanted = self.truth.wanted
+        return (
+            self.truth.is_right()
+            and all(container.is_connected() for container in self.network.containers.values())
+            and (
+                not self.truth.costs
+                or all(mobile_key(sink.address) in wanted for sink in self.traffic.sinks)
+            )
+        )
+
+    def _is_over(self) -> bool:
+        return not self.traffic.ledger.unsettled()
+
+    def _until(
+        self,
+        is_reached: Callable[[], bool],
+        limit_s: float,
+        what: str,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        began = self.network.agenda.now
+        while not is_reached() and self.network.agenda.now < began + limit_s:
+            left_s = began + limit_s - self.network.agenda.now
+            self.network.run_until(is_reached, min(STEP_S, left_s))
+            progress(Progress(self.network.agenda.now - began, limit_s, what))
+
+    def _until_time(
+        self, when: float, what: str, began: float, progress: Callable[[Progress], None]
+    ) -> None:
+        agenda = self.network.agenda
+        while agenda.now < when:
+            agenda.run(min(when, agenda.now + STEP_S))
+            progress(Progress(agenda.now - began, self.topology.simulation.seconds, what))
+
+    def _result(self) -> Result:
+        ledger, network = self.traffic.ledger, self.network
+        is_whole = self.truth.is_right() and all(host.runs for host in network.hosts.values())
+        outcomes: dict[str, int] = {}
+        for entry in ledger.entries:
+            word = entry.outcome or ("presettled" if entry.presettled else "unsettled")
+            outcomes[word] = outcomes.get(word, 0) + 1
+        return Result(
+            self.topology,
+            self.plan,
+            tuple(self.account.phases),
+            tuple(ledger.mistakes(is_whole=is_whole)),
+            len(ledger.entries),
+            outcomes,
+            ledger.unsettled(),
+            self.truth.is_right(),
+            network.agenda.done,
+            self._began,
+        )
+
+
+def simulate(topology: Topology, progress: Callable[[Progress], None] = lambda _: None) -> Result:
+    """Simulate what a topology describes."""
+    return Simulation(topology).run(progress)
+
+
+def role_of(modes: Mapping[str, str], link: PlannedLink) -> Role:
+    """The role of a link's connector and listener."""
+    return "edge" if modes.get(link.dialler) == "edge" else "inter-router"
+
+
+def configuration_of(topology: Topology, plan: Plan, name: str) -> Configuration:
+    """The configuration of one router, with all its listeners and connectors."""
+    modes = dict(plan.routers)
+    settings = topology.simulation
+    router = RouterSettings(
+        id=name,
+        mode=modes[name],
+        default_distribution=settings.default_distribution,
+        hello_interval_seconds=settings.hello_interval_seconds,
+        hello_max_age_seconds=settings.hello_max_age_seconds,
+        ra_interval_seconds=settings.ra_interval_seconds,
+    )
+    return Configuration(
+        router=router,
+        listeners=tuple(
+            _listener(link, role_of(modes, link)) for link in plan.links if link.acceptor == name
+        ),
+        connectors=tuple(
+            _connector(link, role_of(modes, link)) for link in plan.links if link.dialler == name
+        ),
+        addresses=topology.addresses,
+    )
+
+
+def _connector(link: PlannedLink, role: Role) -> ConnectorSettings:
+    cost = link.cost if role == "inter-router" else 1
+    return ConnectorSettings(host=link.acceptor, name=f"to {link.acceptor}", role=role, cost=cost)
+
+
+def _listener(link: PlannedLink, role: Role) -> ListenerSettings:
+    cost = link.cost if role == "inter-router" else 1
+    return ListenerSettings(host=link.acceptor, name=f"from {link.dialler}", role=role, cost=cost)

@@ -1,0 +1,353 @@
+"""What a file says that describes a simulation: routers, what joins them, traffic and events.
+
+The attributes are declared as those of the router's configuration are, so that the reader, the
+errors and the reference are the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.model import AddressSettings, Entity
+from router.config.router_settings import DISTRIBUTION, Distribution
+from router.config.setting import checked, setting
+
+Mode = Literal["interior", "edge"]
+Layout = Literal["line", "ring", "star", "tree", "mesh", "random"]
+Outcome = Literal["accept", "release", "reject", "modify"]
+Action = Literal[
+    "kill", "stop", "start", "restart", "pause", "resume", "cut", "heal", "reset", "partition"
+]
+
+MOST_ROUTERS: Final = 5000
+LONGEST_S: Final = 86400
+_ROUTER: Final = kinds.text(100, spaces=False)
+_ROUTERS: Final = kinds.names(100)
+_DELAY: Final = kinds.number(0, 60_000, "milliseconds")
+_COST: Final = kinds.whole_number(1, 1_000_000, "units")
+_SECONDS: Final = kinds.number(0, LONGEST_S, "seconds")
+_PERIOD: Final = kinds.number(0.05, 3600, "seconds")
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class SimulationSettings:
+    """The simulation as a whole."""
+
+    seed: int = attrs.field(
+        default=1,
+        metadata=setting(
+            kinds.whole_number(0, 2**63 - 1, "units"),
+            "What chance begins with. The same file and the same seed give the same, to the octet.",
+        ),
+    )
+    seconds: float = attrs.field(
+        default=10.0,
+        metadata=setting(
+            _SECONDS,
+            "How long traffic flows, from when the network has come to be; events count from there "
+            "too.",
+        ),
+    )
+    settle_seconds: float = attrs.field(
+        default=60.0,
+        metadata=setting(
+            _SECONDS,
+            "How long the network may take to come to be, before traffic begins all the same, and "
+            "how long it is waited at the end for outcomes that are still due.",
+        ),
+    )
+    default_distribution: Distribution = attrs.field(
+        default="balanced",
+        metadata=setting(
+            DISTRIBUTION, "How addresses are spread that no address entity covers, as in a router."
+        ),
+    )
+    hello_interval_seconds: float = attrs.field(
+        default=1.0,
+        metadata=setting(_PERIOD, "As in a router: how often neighbours say that they are there."),
+    )
+    hello_max_age_seconds: float = attrs.field(
+        default=3.0,
+        metadata=setting(_PERIOD, "As in a router: how long a neighbour may be silent."),
+    )
+    ra_interval_seconds: float = attrs.field(
+        default=30.0,
+        metadata=setting(
+            _PERIOD, "As in a router: how often neighbours compare what they know at least."
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class RouterEntry:
+    """One router."""
+
+    name: str | None = attrs.field(
+        default=None, metadata=setting(_ROUTER, "Its id.", default="none; needed", required=True)
+    )
+    mode: Mode = attrs.field(
+        default="interior",
+        metadata=setting(
+            kinds.choice(get_args(Mode)), "Whether it is one of the network's own, or at its edge."
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class ShapeEntry:
+    """Many routers at once, and the links between them. They are called after the shape, with a
+    number from 1.
+    """
+
+    name: str = attrs.field(
+        default="r", metadata=setting(_ROUTER, "What the routers are called, before the number.")
+    )
+    layout: Layout = attrs.field(
+        default="line",
+        metadata=setting(
+            kinds.choice(get_args(Layout)),
+            "How they are joined: one after another (line), in a circle (ring), all to the first "
+            "(star), each to two further ones (tree), each to each (mesh), or by chance, so that "
+            "there is a way from each to each (random).",
+        ),
+    )
+    routers: int = attrs.field(
+        default=3,
+        metadata=setting(kinds.whole_number(1, MOST_ROUTERS, "routers"), "How many there are."),
+    )
+    degree: float = attrs.field(
+        default=3.0,
+        metadata=setting(
+            kinds.number(2, 50, "links"),
+            "With random: how many links a router has, on average.",
+        ),
+    )
+    cost: int = attrs.field(default=1, metadata=setting(_COST, "What each link costs."))
+    most_cost: int = attrs.field(
+        default=attrs.Factory(lambda self: self.cost, takes_self=True),
+        metadata=setting(
+            _COST,
+            "If it is more than cost, links cost something between the two, by chance.",
+            default="what cost is",
+        ),
+    )
+    delay_milliseconds: float = attrs.field(
+        default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
+    )
+    jitter_milliseconds: float = attrs.field(
+        default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class LinkEntry:
+    """A connection between two routers, which one of them makes and keeps making."""
+
+    between: tuple[str, ...] | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.names(100, 2, 2),
+            "The two routers; the first of them connects to the second. Of an edge router and "
+            "another one it is the edge router that connects.",
+            default="none; needed",
+            required=True,
+        ),
+    )
+    cost: int = attrs.field(default=1, metadata=setting(_COST, "What the way over it costs."))
+    delay_milliseconds: float = attrs.field(
+        default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
+    )
+    jitter_milliseconds: float = attrs.field(
+        default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class ReceiverEntry:
+    """Receivers: one at each of these routers, each in a container of its own."""
+
+    at: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=setting(
+            _ROUTERS,
+            "The routers that they are attached to.",
+            default="by chance, as many as `count` says",
+        ),
+    )
+    count: int = attrs.field(
+        default=1,
+        metadata=setting(
+            kinds.whole_number(1, 100_000, "receivers"),
+            "Without at: how many there are, at routers that chance picks.",
+        ),
+    )
+    address: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address(),
+            "What they receive from; {n} in it is replaced by the number of the receiver "
+            "among them.",
+            default="none; needed",
+            required=True,
+        ),
+    )
+    credit: int = attrs.field(
+        default=100,
+        metadata=setting(
+            kinds.whole_number(1, 100_000, "messages"), "How many messages they take at once."
+        ),
+    )
+    milliseconds: float = attrs.field(
+        default=0.0,
+        metadata=setting(_DELAY, "How long they have a message before they settle it."),
+    )
+    outcome: Outcome = attrs.field(
+        default="accept",
+        metadata=setting(kinds.choice(get_args(Outcome)), "What they settle messages with."),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class SenderEntry:
+    """Senders: one at each of these routers, each in a container of its own."""
+
+    at: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=setting(
+            _ROUTERS,
+            "The routers that they are attached to.",
+            default="by chance, as many as `count` says",
+        ),
+    )
+    count: int = attrs.field(
+        default=1,
+        metadata=setting(
+            kinds.whole_number(1, 100_000, "senders"),
+            "Without at: how many there are, at routers that chance picks.",
+        ),
+    )
+    address: str | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.address(),
+            "What they send to; {n} in it is replaced by the number of the sender among them.",
+            default="none; needed",
+            required=True,
+        ),
+    )
+    anonymous: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(), "Whether the address is not the link's, but said in each message (to)."
+        ),
+    )
+    rate: float = attrs.field(
+        default=10.0,
+        metadata=setting(
+            kinds.number(0.001, 100_000, "messages a second"), "How many messages they send."
+        ),
+    )
+    bytes: int = attrs.field(
+        default=100,
+        metadata=setting(
+            kinds.whole_number(8, 64 * 1024 * 1024, "bytes"), "How large the body of each is."
+        ),
+    )
+    presettled: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(), "Whether messages are sent settled, so that nobody hears of their fate."
+        ),
+    )
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class EventEntry:
+    """Something that happens to the network."""
+
+    at: float = attrs.field(
+        default=0.0,
+        metadata=setting(_SECONDS, "When, in seconds from when traffic begins."),
+    )
+    action: Action = attrs.field(
+        default="kill",
+        metadata=setting(
+            kinds.choice(get_args(Action)),
+            "Routers are killed without a word, stopped in order, started again, restarted at "
+            "once, paused so that they stand still, and resumed. Links are cut so that nothing "
+            "gets through and nobody is told, healed, or reset so that their connection is lost "
+            "at once. A partition cuts all links between these routers and the others.",
+        ),
+    )
+    routers: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata=setting(
+            _ROUTERS,
+            "What it happens to: routers, and with partition all of one side.",
+            default="one that chance picks",
+        ),
+    )
+    link: tuple[str, ...] | None = attrs.field(
+        default=None,
+        metadata=setting(
+            kinds.names(100, 2, 2),
+            "What it happens to: the link between two routers.",
+            default="one that chance picks",
+        ),
+    )
+    one_way: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(), "With cut: whether what the second sends to the first still gets through."
+        ),
+    )
+    seconds: float | None = attrs.field(
+        default=None,
+        metadata=setting(
+            _SECONDS,
+            "After how long it is undone: what was killed or stopped is started, what was paused "
+            "is resumed, what was cut is healed.",
+            default="never",
+        ),
+    )
+    times: int = attrs.field(
+        default=1,
+        metadata=setting(
+            kinds.whole_number(1, 10_000, "times"),
+            "How often it happens, to others each time where chance picks: a link that is cut and "
+            "healed again and again is one that flaps.",
+        ),
+    )
+    every: float = attrs.field(
+        default=5.0,
+        metadata=setting(_PERIOD, "With times: the seconds from each time to the next."),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Topology:
+    """One file that describes a simulation."""
+
+    simulation: SimulationSettings = attrs.field(factory=SimulationSettings)
+    routers: tuple[RouterEntry, ...] = ()
+    shapes: tuple[ShapeEntry, ...] = ()
+    links: tuple[LinkEntry, ...] = ()
+    addresses: tuple[AddressSettings, ...] = ()
+    receivers: tuple[ReceiverEntry, ...] = ()
+    senders: tuple[SenderEntry, ...] = ()
+    events: tuple[EventEntry, ...] = ()
+
+
+ENTITIES: Final = (
+    Entity("simulation", "simulation", SimulationSettings, repeated=False),
+    Entity("router", "routers", RouterEntry, repeated=True),
+    Entity("shape", "shapes", ShapeEntry, repeated=True),
+    Entity("link", "links", LinkEntry, repeated=True),
+    Entity("address", "addresses", AddressSettings, repeated=True),
+    Entity("receiver", "receivers", ReceiverEntry, repeated=True),
+    Entity("sender", "senders", SenderEntry, repeated=True),
+    Entity("event", "events", EventEntry, repeated=True),
+)

@@ -1,0 +1,187 @@
+"""What all routers should know of their network, reckoned from the network itself, and since when
+they do.
+
+Nothing of it comes from the routing protocol, so that it can be held against it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Any
+
+from router.core.network.reach import Interest
+from router.simulation.host import Host
+from router.simulation.network import Network
+
+
+class Truth:
+    """Watches the interior routers of a network. To be made before they start.
+
+    `wrong` are those that know something else than there is: with paths, or with what is wanted at
+    which router.
+    """
+
+    def __init__(self, network: Network, costs: Mapping[tuple[str, str], int]) -> None:
+        self.network = network
+        self.costs = costs
+        # what each router can reach, at which cost
+        self.ways: dict[str, dict[str, int]] = {}
+        # by key, where it is really wanted
+        self.wanted: dict[str, dict[str, Interest]] = {}
+        self.wrong_paths: set[str] = set()
+        self.wrong_keys: dict[str, set[str]] = {}
+        # when the last of them came to know better
+        self.right_since = network.agenda.now
+        self._was_right = True
+        # grows with every change of any router's paths
+        self.version = 0
+        self._watched: set[str] = set()
+        for name, host in network.hosts.items():
+            if host.configuration.router.mode == "interior":
+                self._watched.add(name)
+                host.born.append(self._born)
+
+    def is_right(self) -> bool:
+        """Whether every router knows what there is."""
+        return not self.wrong_paths and not self.wrong_keys
+
+    # What changes at routers.
+
+    def _born(self, host: Host) -> None:
+        reach, name, life = host.reach, host.name, host.lives
+        tell = reach.on_here
+
+        def is_current() -> bool:
+            return host.is_alive and host.lives == life
+
+        def here() -> None:
+            changed = set(reach.changed_here)
+            tell()
+            if is_current():
+                self._here_changed(host, changed)
+
+        reach.on_here = here
+        reach.on_paths.append(lambda: self._paths_changed(name) if is_current() else None)
+        reach.on_wanted.append(
+            lambda key: self._wanted_changed(name, key) if is_current() else None
+        )
+
+    def _here_changed(self, host: Host, keys: set[str]) -> None:
+        for key in keys:
+            interest = host.reach.here.get(key)
+            routers = self.wanted.setdefault(key, {})
+            if interest is None:
+                routers.pop(host.name, None)
+            else:
+                routers[host.name] = interest
+            for name in [host.name, *self.ways.get(host.name, ())]:
+                self._look_at_key(name, key)
+        self._note()
+
+    def _paths_changed(self, name: str) -> None:
+        self.version += 1
+        self._look_at_paths(name)
+        self._note()
+
+    def _wanted_changed(self, name: str, key: str) -> None:
+        self._look_at_key(name, key)
+        self._note()
+
+    def _note(self) -> None:
+        is_right = self.is_right()
+        if is_right and not self._was_right:
+            self.right_since = self.network.agenda.now
+        self._was_right = is_right
+
+    # What changes in the network.
+
+    def network_changed(self) -> None:
+        """Something has happened to routers or links: reckon anew what they should know."""
+        running = {
+            name: host
+            for name, host in self.network.hosts.items()
+            if host.runs and not host.is_leaving and name in self._watched
+        }
+        beside: dict[str, dict[str, int]] = {name: {} for name in running}
+        for (one, other), cost in self.costs.items():
+            joint = self.network.joints[one, other]
+            if one in running and other in running and joint.is_clear:
+                for here, there in ((one, other), (other, one)):
+                    beside[here][there] = min(cost, beside[here].get(there, cost))
+        self.ways = {name: _costs_from(name, beside) for name in running}
+        self.wanted = {}
+        for name, host in running.items():
+            for key, interest in host.reach.here.items():
+                self.wanted.setdefault(key, {})[name] = interest
+        self.wrong_paths.clear()
+        self.wrong_keys.clear()
+        for name, host in running.items():
+            self._look_at_paths(name)
+            for key in {*self.wanted, *host.reach.wanted}:
+                self._look_at_key(name, key)
+        self.version += 1
+        self._note()
+
+    def _look_at_paths(self, name: str) -> None:
+        ways = self.ways.get(name)
+        if ways is None:
+            return
+        paths = self.network.hosts[name].reach.paths
+        known = {router: path.cost for router, path in paths.items() if router != name}
+        if known == ways:
+            self.wrong_paths.discard(name)
+        else:
+            self.wrong_paths.add(name)
+
+    def _look_at_key(self, name: str, key: str) -> None:
+        ways = self.ways.get(name)
+        if ways is None:
+            return
+        known: Mapping[str, Any] = self.network.hosts[name].reach.wanted.get(key, {})
+        there = self.wanted.get(key, {})
+        should = {router: each for router, each in there.items() if router in ways}
+        wrong = self.wrong_keys.get(name)
+        if known == should:
+            if wrong is not None:
+                wrong.discard(key)
+                if not wrong:
+                    del self.wrong_keys[name]
+        else:
+            self.wrong_keys.setdefault(name, set()).add(key)
+
+    # What is asked of it.
+
+    def cost_taken(self, start: str, end: str) -> int | None:
+        """What the way costs on which messages go now from one router to another, neighbour by
+        neighbour; None where it leads nowhere, or round in a circle.
+        """
+        total, here, seen = 0, start, {start}
+        while here != end:
+            host = self.network.hosts[here]
+            path = host.reach.path(end) if host.is_alive else None
+            if path is None or path.via in seen:
+                return None
+            cost = self.costs.get((here, path.via), self.costs.get((path.via, here)))
+            if cost is None:
+                return None
+            total += cost
+            here = path.via
+            seen.add(here)
+        return total
+
+
+def _costs_from(root: str, beside: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """What the cheapest way costs from one router to each other that there is a way to."""
+    costs: dict[str, int] = {}
+    due = [(0, root)]
+    while due:
+        cost, name = heapq.heappop(due)
+        if name in costs:
+            continue
+        costs[name] = cost
+        for other, more in beside[name].items():
+            if other not in costs:
+                heapq.heappush(due, (cost + more, other))
+    del costs[root]
+    return costs

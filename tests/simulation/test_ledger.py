@@ -1,0 +1,93 @@
+"""The ledger finds each way in which a message can be treated other than is promised."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.simulation.ledger import Ledger
+
+
+def ledger(
+    outcome: str, *tried: int, multicast: bool = False, presettled: bool = False
+) -> list[str]:
+    """What is wrong with one message of this outcome, delivered so often."""
+    made = Ledger()
+    if multicast:
+        made.multicast.add(0)
+    number = made.sent(0, 1.0, presettled=presettled)
+    for receiver, times in enumerate(tried):
+        made.delivered(number, receiver, times)
+    if outcome:
+        made.told(number, outcome)
+    return made.mistakes(is_whole=True)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tried"),
+    [
+        ("accepted", (0,)),
+        # it was offered again, and says so
+        ("accepted", (0, 1)),
+        ("released", ()),
+        ("modified", ()),
+        ("modified", (0,)),
+        ("modified", (0, 0)),
+        ("rejected", (0,)),
+        ("lost", ()),
+        ("lost", (0,)),
+    ],
+)
+def test_what_may_be(outcome: str, tried: tuple[int, ...]) -> None:
+    assert ledger(outcome, *tried) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tried", "mistake"),
+    [
+        ("accepted", (), "accepted, and nobody got it"),
+        ("accepted", (0, 0), "accepted, and delivered 2 times"),
+        ("released", (0,), "released, and receiver 0 got it"),
+        ("", (0,), "no outcome, though there is a way to everywhere"),
+    ],
+)
+def test_what_may_not_be(outcome: str, tried: tuple[int, ...], mistake: str) -> None:
+    assert ledger(outcome, *tried) == [f"message 0 of sender 0: {mistake}"]
+
+
+def test_a_multicast_reaches_many_and_each_once() -> None:
+    assert ledger("accepted", 0, 0, 0, multicast=True) == []
+    made = Ledger()
+    made.multicast.add(0)
+    number = made.sent(0, 1.0)
+    made.delivered(number, 5)
+    made.delivered(number, 5)
+    made.told(number, "modified")
+    assert "twice by one receiver" in made.mistakes(is_whole=False)[0]
+
+
+def test_what_is_sent_settled_has_no_outcome_and_arrives_once_at_most() -> None:
+    assert ledger("", presettled=True) == []
+    assert ledger("", 0, presettled=True) == []
+    assert "delivered 2 times" in ledger("", 0, 0, presettled=True)[0]
+
+
+def test_nobody_is_told_twice_and_nothing_comes_from_nowhere() -> None:
+    made = Ledger()
+    number = made.sent(0, 1.0)
+    made.delivered(number, 0)
+    made.told(number, "accepted")
+    made.told(number, "released")
+    made.delivered(17, 3)
+
+    mistakes = made.mistakes(is_whole=False)
+    assert "told accepted, and then released" in mistakes[0]
+    assert "message 17, which nobody sent" in mistakes[1]
+
+
+def test_what_is_under_way_is_a_mistake_only_where_it_could_have_ended() -> None:
+    made = Ledger()
+    made.sent(0, 1.0)
+
+    assert made.unsettled() == 1
+    assert made.mistakes(is_whole=False) == []
+    assert len(made.mistakes(is_whole=True)) == 1
