@@ -36,6 +36,8 @@ IN = "in"
 OUT = "out"
 # the address that a link to a transaction coordinator is routed by
 COORDINATOR = "$coordinator"
+# how names begin that say at which router of a network their nodes are
+TOPOLOGICAL = ("_topo/", "_edge/")
 # Dispatch's, as are the words, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
@@ -246,7 +248,7 @@ class LinkRoutes:
         """The route of peers' senders to this address, or receivers from it, if there is one.
 
         An address that is redirected has none, nor has a node that is here, unless a route names
-        that very one.
+        that very one, or a name that says at which router its node is, unless a route is for such.
         """
         if not self._routes:
             return None
@@ -255,6 +257,8 @@ class LinkRoutes:
         if route is None:
             return None
         if self._table.is_here_alone(name) and address_name(route.pattern) != name:
+            return None
+        if _is_topological(name) and not _is_topological(address_name(route.pattern)):
             return None
         if self._table.place_of(name, is_sender=is_sender) is not None:
             return None
@@ -397,6 +401,10 @@ def _subtract(counts: dict[Any, Counter[Any]], client: Any, place: Any) -> None:
 def _key(direction: str, pattern: str) -> tuple[str, str]:
     """What is equal for patterns that match the same."""
     return direction, pattern.strip("/.").replace(".", "/")
+
+
+def _is_topological(name: str) -> bool:
+    return name.startswith(TOPOLOGICAL)
 
 
 def no_route(text: str | None) -> AmqpError:

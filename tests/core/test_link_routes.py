@@ -81,6 +81,23 @@ def both(pattern: str, **fields: Any) -> tuple[Rule, Rule]:
     )
 
 
+@pytest.mark.parametrize(
+    ("pattern", "address", "is_routed"),
+    [
+        ("#", "q", True),
+        ("#", "amqp:/_topo/0/b/$management", False),
+        ("*/#", "_edge/e/temp.x", False),
+        ("_topo/0/b/#", "_topo/0/b/$management", True),
+    ],
+)
+def test_a_name_that_says_where_it_is_is_no_containers(
+    pattern: str, address: str, is_routed: bool
+) -> None:
+    router = Routed(*both(pattern))
+    found = router.link_routes.find(address, is_sender=True)
+    assert (found is not None) is is_routed
+
+
 def test_the_most_specific_route_of_the_direction_speaks() -> None:
     router = Routed(
         Rule("a", "in", True, "orders."),
