@@ -8,7 +8,9 @@ from bisect import bisect_right
 
 import attrs
 
+from router.control.network.adjacency import Adjacency
 from router.core.network.reach import mobile_key
+from router.simulation.host import Host
 from router.simulation.ledger import Entry, Ledger
 from router.simulation.traffic import Flow, Listener, Sink
 from router.simulation.truth import Truth
@@ -54,6 +56,12 @@ class Account(Listener):
         self.agenda = truth.network.agenda
         self.phases: list[Phase] = []
         self._starts: list[float] = []
+        # what counts the messages of each life of each router, and what all of them had said by
+        # the end of the phase before
+        self._spoken: list[Adjacency] = []
+        self._told = (0, 0)
+        for host in truth.network.hosts.values():
+            host.born.append(self._born)
         self._version = -1
         self._costs: dict[tuple[str, str], int | None] = {}
 
@@ -74,8 +82,24 @@ class Account(Listener):
         """The present phase is over."""
         phase, truth = self.phase, self.truth
         phase.ended = self.agenda.now
+        messages, octets = self._said()
+        phase.control_messages += messages
+        phase.control_octets += octets
         if truth.is_right():
             phase.converged_s = max(0.0, truth.right_since - phase.began)
+
+    def _said(self) -> tuple[int, int]:
+        """What routers have told each other since this was asked last: messages and octets."""
+        messages = octets = 0
+        for spoken in self._spoken:
+            messages += sum(spoken.messages[key] for key in spoken.messages if key[0] == "out")
+            octets += sum(spoken.octets[key] for key in spoken.octets if key[0] == "out")
+        told, self._told = self._told, (messages, octets)
+        return messages - told[0], octets - told[1]
+
+    def _born(self, host: Host) -> None:
+        if host.control.network is not None:
+            self._spoken.append(host.control.network)
 
     def end_waits(self, flows: list[Flow]) -> None:
         """Nothing more will be accepted: what was waited for until now counts as well."""

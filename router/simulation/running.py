@@ -96,9 +96,9 @@ class Simulation:
             if happening.at > settings.seconds:
                 break
             self._until_time(began + happening.at, account.phase.what, began, progress)
-            what = happening.act()
+            phase = account.begin(happening.action, happening.action)
+            phase.what = happening.act()
             self.truth.network_changed()
-            account.begin(happening.action, what)
         self._until_time(began + settings.seconds, account.phase.what, began, progress)
         account.begin("end", "traffic ends")
         self.traffic.end()
@@ -118,6 +118,7 @@ class Simulation:
         wanted = self.truth.wanted
         return (
             self.truth.is_right()
+            and self.truth.is_whole()
             and all(container.is_connected() for container in self.network.containers.values())
             and (
                 not self.truth.costs

@@ -46,6 +46,10 @@ class Truth:
         """Whether every router knows what there is."""
         return not self.wrong_paths and not self.wrong_keys
 
+    def is_whole(self) -> bool:
+        """Whether every connection that there should be between routers is there."""
+        return all(joint.is_up() for joint in self.network.joints.values())
+
     # What changes at routers.
 
     def _born(self, host: Host) -> None:

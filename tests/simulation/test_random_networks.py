@@ -1,0 +1,112 @@
+"""Networks that chance draws, and what chance does to them: in the end each router knows each way,
+and the ledger is whole.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from router.simulation.loading import parse_topology
+from router.simulation.running import Result, Simulation, simulate
+
+EVENTS = """
+[[event]]
+at = {at}
+action = "{action}"
+seconds = {seconds}
+"""
+# How long a router or a wire that is silent goes unnoticed, and some.
+NOTICED_S = 5
+# When all are back: as long as a connector may wait before it tries again, and some.
+BACK_S = 8
+
+
+def random_network(seed: int, most: int, *, traffic: str = "") -> str:
+    """A topology with up to `most` routers and some events, each undone in time."""
+    dice = Random(seed)
+    layout = dice.choice(["random", "random", "ring", "tree", "line", "star"])
+    events = ""
+    at = 1.0
+    for _ in range(dice.randint(1, 3)):
+        action = dice.choice(["kill", "stop", "pause", "cut", "reset", "restart"])
+        seconds = dice.choice([0.3, NOTICED_S])
+        events += EVENTS.format(at=at, action=action, seconds=seconds)
+        at += seconds + dice.choice([0.5, BACK_S])
+    return f"""
+[simulation]
+seed = {seed}
+seconds = {at + BACK_S}
+[[shape]]
+layout = "{layout}"
+routers = {dice.randint(2, most)}
+degree = {dice.choice([2, 3, 4])}
+mostCost = {dice.choice([1, 9])}
+delayMilliseconds = {dice.choice([0, 1, 20])}
+jitterMilliseconds = {dice.choice([0, 5])}
+{traffic}
+{events}
+"""
+
+
+def played(text: str) -> Result:
+    """What comes of a topology, in which nothing may be wrong."""
+    result = simulate(parse_topology(text, source="a test"))
+    assert result.mistakes == (), text
+    return result
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_routers_find_all_ways_whatever_happens(seed: int) -> None:
+    result = played(random_network(seed, 12))
+
+    assert result.phases[0].converged_s is not None
+    assert result.is_converged
+
+
+def test_fifty_routers_find_all_ways_and_notice_within_a_second_who_is_dead() -> None:
+    text = """
+    [simulation]
+    seconds = 6
+    [[shape]]
+    layout = "random"
+    routers = 50
+    [[event]]
+    action = "kill"
+    at = 1
+    """
+    result = played(text)
+
+    start, _, kill, _ = result.phases
+    assert start.converged_s is not None
+    assert start.converged_s < 2
+    assert kill.converged_s is not None
+    assert kill.converged_s < 1
+    # each says what is new to its neighbours, and not more than once over each link
+    links = len(result.plan.links)
+    assert start.control_messages < 4 * 50 * links
+
+
+def test_what_is_cut_off_is_forgotten_and_found_again() -> None:
+    text = """
+    [simulation]
+    seconds = 30
+    [[shape]]
+    layout = "ring"
+    routers = 6
+    [[event]]
+    action = "partition"
+    at = 1
+    routers = ["r1", "r2", "r3"]
+    seconds = 12
+    """
+    simulation = Simulation(parse_topology(text, source="a test"))
+    result = simulation.run()
+
+    _, _, parted, mended, _ = result.phases
+    # as long as a neighbour may be silent, and some
+    assert parted.converged_s is not None
+    assert 2 < parted.converged_s < 5
+    assert mended.converged_s is not None
+    assert len(simulation.network.hosts["r1"].reach.paths) >= 5
