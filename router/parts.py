@@ -79,6 +79,11 @@ class Parts:
         if router.mode != "standalone":
             self._join_network(router, max(1, int(wall_clock() * 1000)))
         self.treating = Treating(self.exchange.forwarder)
+        network = self.exchange.forwarder.network
+        network.treat = self.treating.treat
+        self.exchange.clocks.append(network.look)
+        if router.mode == "interior":
+            network.turn_on()
 
     def _join_network(self, router: RouterSettings, instance: int) -> None:
         """Be one of the routers of a network."""

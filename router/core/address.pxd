@@ -24,6 +24,7 @@ cdef class Address:
     cdef public Py_ssize_t sided
     cdef public Ties ties
     cdef public Counters heir
+    cdef public object transit
     cdef public bint credit_due
     cdef public bint is_dynamic
     cdef public object creator

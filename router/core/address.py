@@ -81,6 +81,9 @@ class Address:
         self.ties: Ties | None = None
         # what has taken over its counters, once it is no more in use
         self.heir: Counters | None = None
+        # what of it passes on its way to another router (`network.transit`), and nothing else; None
+        # where it is an address of this router's
+        self.transit: Any = None
         # its producers' credit is to be looked at, at the end of the turn
         self.credit_due = False
         # made for one link, `creator`, which may be suspended, and None once that is no more; its

@@ -52,7 +52,10 @@ def take(forwarder: Any, delivery: Any) -> bool:
 
 def _take_in(forwarder: Any, address: Address, delivery: Any) -> None:
     """Have a delivery wait for a consumer that can take it now, or that with the least to do."""
-    consumer = forwarder.choose(address, delivery.size)
+    if address.sided:
+        consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side)
+    else:
+        consumer = forwarder.choose(address, delivery.size)
     if consumer is None:
         sizes.least_busy(address, delivery).waiting.append(delivery)
     else:

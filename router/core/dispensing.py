@@ -50,7 +50,7 @@ class Dispenser(Settler):
         waiting = consumer.waiting
         has_any = True
         while waiting.count and session.can_send(link):
-            if link.max_message_size == UNLIMITED:
+            if link.max_message_size == UNLIMITED and consumer.address.sided == 0:
                 delivery = waiting.popleft()
             else:
                 delivery = sizes.take(self, consumer)

@@ -15,6 +15,7 @@ from typing import Any
 from router.core import tied_credit, ties
 from router.core.address import Consumer, Producer
 from router.core.credit import replenish
+from router.core.network import across
 
 # How long senders have: most networks' way there and back, and then some. Clocks are looked at as
 # often, so it may be twice as long.
@@ -63,8 +64,10 @@ def _ask(consumer: Consumer) -> bool:
     # a peer may drain with each of its flows
     consumer.link.session.connection.count_work(len(senders) // SENDERS_A_FRAME)
     before = _held(senders)
-    if address.ties is None:
+    if address.ties is None and address.sided == 0:
         replenish(address)
+    elif address.ties is None:
+        across.replenish_across(address)
     else:
         tied_credit.replenish([address])
     return _held(senders) > before

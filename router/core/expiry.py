@@ -16,7 +16,7 @@ from router.core.waiting import WaitingQueue
 def expire(forwarder: Forwarder) -> None:
     """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
     forwarder.backlog.next_expiry = 0.0
-    for address in forwarder.table.addresses():
+    for address in forwarder.table.all_addresses():
         _expire_queue(forwarder, address.waiting)
         if address.treatment == MULTICAST:
             for consumer in address.consumers:

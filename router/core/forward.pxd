@@ -21,6 +21,8 @@ cdef class Forwarder(Spreader):
     cdef public object link_routes
     cdef public object routed
     cdef public object reach
+    cdef public object network
+    cdef public list network_due
     cdef public object exchanges
     cdef public list dying_nodes
     cdef public list idle_sessions
@@ -34,6 +36,7 @@ cdef class Forwarder(Spreader):
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
+    cpdef bint opens_way(self, Address address, int side) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)

@@ -34,15 +34,16 @@ from router.core.exchanges import Exchanges
 from router.core.intake import Intake
 from router.core.link_names import LinkNames
 from router.core.link_routes import LinkRoutes
-from router.core.network import control_links
+from router.core.network import across, control_links
 from router.core.network.control_links import ControlEnd
 from router.core.network.far_routes import FarRoutes
+from router.core.network.network import Network
 from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
 from router.core.routed_links import Routed
 from router.core.spreading import Spreader
 from router.core.suspended import Suspended
-from router.core.table import AddressTable
+from router.core.table import AddressTable, address_name
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
@@ -72,6 +73,9 @@ class Forwarder(Spreader):
         self.routed = Routed()
         self.reach = Reach(router_id)
         FarRoutes(self.reach, self.link_routes)
+        self.network = Network(self, self.reach)
+        # the network, if something of it is to be seen to at the end of the turn
+        self.network_due: list[Any] = []
         self.exchanges = Exchanges(table, self)
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
@@ -158,10 +162,12 @@ class Forwarder(Spreader):
             self.fan_out(address, delivery, frame)
             return
         consumer = None
-        if address.waiting.count == 0:
+        if address.sided:
+            consumer = self.choose_across(address, delivery.size, producer.side)
+        elif address.waiting.count == 0:
             consumer = self.choose(address, delivery.size)
         if consumer is None:
-            if not address.consumers:
+            if not self.has_receiver(address, producer.side):
                 self.no_destination(address, delivery)
                 return
             if sizes.is_too_large(address, delivery):
@@ -206,7 +212,15 @@ class Forwarder(Spreader):
         if address is None:
             refusals.unaddressed(self, delivery, verdicts.NOT_FOUND)
             return None
+        if address is self.table.nowhere:
+            elsewhere = self.network.address_for(address_name(name), phase)
+            return address if elsewhere is None else elsewhere
         return address
+
+    def opens_way(self, address: Address, side: int) -> bool:
+        """Whether somebody receives at another router; from now on there is a link there."""
+        is_open: bool = self.network.opens_way(address, side)
+        return is_open
 
     def transfer_aborted(self, delivery: Delivery) -> None:
         """The sender gave up half way: so do we towards every receiver that saw a part of it."""
@@ -241,13 +255,17 @@ class Forwarder(Spreader):
     def finish_turn(self) -> None:
         """Grant what can be granted after all that came in this turn; then outputs are sent."""
         self.outcomes.end_run()
+        if self.network_due:
+            self.network.finish()
         due, self.credit_due = self.credit_due, []
         tied_due: list[Address] = []
         for item in due:
             if isinstance(item, Address):
                 item.credit_due = False
-                if item.ties is None:
+                if item.ties is None and item.sided == 0:
                     replenish(item)
+                elif item.ties is None:
+                    across.finish(self, item)
                 else:
                     tied_due.append(item)
             else:

@@ -24,7 +24,7 @@ from router.core import (
     terms,
 )
 from router.core.address import HERE, Consumer, Producer
-from router.core.network import control_links, route_links
+from router.core.network import attaching as network_links, control_links, route_links
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -66,11 +66,8 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
 
 def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
     """Accept a peer's attach and put the link on its address, or refuse it."""
-    if connection.settings.role == "inter-router" and route_links.is_traveller(link.remote_attach):
-        try:
-            route_links.attach_received(forwarder, link)
-        except AmqpError as error:
-            attaching.refuse(link, error)
+    if network_links.is_between_routers(connection):
+        network_links.attach_received(forwarder, link)
         return
     try:
         if control_links.is_control(link):
@@ -106,7 +103,9 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     agreed = terms.agree(source)
     text, address = _enter(forwarder, link, source, is_sender=False)
     consumer = Consumer(link, address)
-    consumer.shows_passage = link.session.connection.settings.shows_annotations
+    connection = link.session.connection
+    consumer.shows_passage = connection.settings.shows_annotations
+    consumer.side = forwarder.network.side_of(connection)
     link.owner = consumer
     link.terms = agreed
     resumed = resuming.take_up(forwarder, link, holder, address)
@@ -151,6 +150,7 @@ def join(forwarder: Any, consumer: Consumer) -> None:
     address.sided += consumer.side != HERE
     address.keeps = redelivery.keeps(address)
     fallbacks.joined(forwarder, consumer)
+    forwarder.network.joined(consumer)
     forwarder.note_credit(address, None)
 
 
@@ -160,6 +160,7 @@ def hang(forwarder: Any, producer: Producer) -> None:
     if address is not None:
         address.producers.append(producer)
         address.sided += producer.side != HERE
+        forwarder.network.address_changed(address)
     forwarder.note_credit(address, producer)
 
 
@@ -189,6 +190,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         text, address = _enter(forwarder, link, target, is_sender=True)
     producer = Producer(link, address, capacity)
     producer.is_fallback = phases.is_fallback(target)
+    producer.side = link.side = forwarder.network.side_of(connection)
     hang(forwarder, producer)
     link.owner = producer
     resumed = resuming.take_up(forwarder, link, holder, address)

@@ -75,6 +75,9 @@ def session_begun(forwarder: Any, session: Session) -> None:
     if own.is_over:
         forwarder.idle_sessions.append(session)
         return
+    if own.link is not None:
+        # its attach did not wait for this
+        return
     try:
         own.link = attaching.attach(session, own.frame)
     except AmqpError as error:

@@ -21,6 +21,7 @@ from router.core import (
     verdicts,
 )
 from router.core.address import HERE, MULTICAST, Consumer, Producer
+from router.core.network import sides
 from router.core.suspended import Terminus
 from router.core.waiting import WaitingQueue
 from router.engine.events import LinkDetached, LinkSuspended
@@ -59,7 +60,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
     session = link.session
-    _leave(consumer)
+    _leave(forwarder, consumer)
     current = link.current
     if current is not None:
         # The rest of it may still come in; nobody is there to take it.
@@ -78,13 +79,15 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     _give_up_waiting(forwarder, consumer)
 
 
-def _leave(consumer: Consumer) -> None:
+def _leave(forwarder: Any, consumer: Consumer) -> None:
     address = consumer.address
     if consumer in address.consumers:
         address.consumers.remove(consumer)
         address.sided -= consumer.side != HERE
-    if consumer in address.resuming:
+        forwarder.network.left(consumer)
+    elif consumer in address.resuming:
         address.resuming.remove(consumer)
+        forwarder.network.address_changed(address)
     address.keeps = redelivery.keeps(address)
 
 
@@ -102,6 +105,8 @@ def _give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
             address.counters.count_outcome(RELEASED)
             forwarder.settle(delivery, RELEASED, b"")
     else:
+        if address.sided:
+            sides.receiver_lost(forwarder, address)
         sizes.receiver_lost(forwarder, address)
 
 
@@ -122,7 +127,7 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
     address = consumer.address
     if consumer not in address.consumers:
         return
-    _leave(consumer)
+    _leave(forwarder, consumer)
     _give_up_waiting(forwarder, consumer)
     consumer.waiting = WaitingQueue()
     # the address stays in use until what was sent is settled
@@ -155,6 +160,7 @@ def unhang(forwarder: Any, producer: Producer) -> None:
     if address is not None:
         address.producers.remove(producer)
         address.sided -= producer.side != HERE
+        forwarder.network.address_changed(address)
         forwarder.note_credit(address, None)
 
 

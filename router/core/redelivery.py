@@ -18,6 +18,7 @@ from router.amqp.reading import DispositionFrame
 from router.amqp.revision import revise
 from router.core import passage
 from router.core.address import MULTICAST, Address, Consumer
+from router.core.network import sides
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
 
@@ -111,7 +112,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
         or len(had) >= MAX_ATTEMPTS
     ):
         return False
-    consumer = _other(address, had, len(kept.octets))
+    consumer = _other(address, delivery.incoming.side, had, len(kept.octets))
     if consumer is None:
         return False
     giver = delivery.outgoing.session
@@ -132,12 +133,15 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     return True
 
 
-def _other(address: Address, had: list[Any], size: int) -> Consumer | None:
-    """Of the consumers that have room and have not had it, the one with the least to do."""
+def _other(address: Address, side: int, had: list[Any], size: int) -> Consumer | None:
+    """Of the consumers that have room and have not had it, the one with the least to do; `side` is
+    where it comes from.
+    """
     able = [
         consumer
         for consumer in address.consumers
         if consumer.link not in had
+        and sides.serves(consumer, side)
         and size <= consumer.link.max_message_size
         and consumer.link.session.can_send(consumer.link)
     ]

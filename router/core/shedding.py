@@ -33,7 +33,7 @@ def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
 def shed(forwarder: Forwarder) -> int:
     """Give up deliveries until less waits than may; called when it is more. Returns how many."""
     limit = forwarder.backlog.limit_bytes
-    addresses = list(forwarder.table.addresses())
+    addresses = list(forwarder.table.all_addresses())
     holdings = {
         id(connection): int(connection.held_bytes)
         for address in addresses

@@ -12,6 +12,7 @@ from typing import Any
 from router.amqp.constants import Condition, Descriptor
 from router.core import parting, verdicts
 from router.core.address import MULTICAST, Address, Consumer, spreads_to
+from router.core.network import sides
 
 REJECTED = int(Descriptor.REJECTED)
 
@@ -22,12 +23,19 @@ def is_too_large(address: Address, delivery: Any) -> bool:
     consumers = address.consumers
     if address.sided and address.treatment == MULTICAST and delivery.incoming.owner is not None:
         consumers = [each for each in consumers if spreads_to(each, delivery.incoming.owner)]
+    elif address.sided and address.treatment != MULTICAST:
+        consumers = list(sides.serving(address, delivery.incoming.side))
     return all(size > consumer.link.max_message_size for consumer in consumers)
 
 
 def least_busy(address: Address, delivery: Any) -> Consumer:
     """The receiver with the least to do of those that take a delivery of this size."""
-    able = [each for each in address.consumers if delivery.size <= each.link.max_message_size]
+    able = [
+        each
+        for each in address.consumers
+        if delivery.size <= each.link.max_message_size
+        and sides.serves(each, delivery.incoming.side)
+    ]
     return min(able, key=lambda consumer: consumer.waiting.count)
 
 
@@ -62,8 +70,12 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     limit = consumer.link.max_message_size
     steps = 0
     found = None
+    is_across = consumer.address.sided and consumer.address.treatment != MULTICAST
+    seen: dict[int, bool] = {}
     for delivery in list(waiting) if consumer.address.treatment == MULTICAST else waiting:
         steps += 1
+        if is_across and not sides.is_waiting_for(consumer, delivery, seen):
+            continue
         if delivery.size <= limit:
             found = delivery
             break

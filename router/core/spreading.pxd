@@ -9,6 +9,7 @@ from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef int MULTICAST
+cdef int HERE
 cdef int CLOSEST
 cdef bytes EMPTY
 
@@ -16,12 +17,16 @@ cdef class Spreader(Relay):
 
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose(self, Address address, unsigned long long size)
+    @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, chosen_at=Py_ssize_t, least=cython.longlong, value=cython.longlong, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
+    cpdef Consumer choose_across(self, Address address, unsigned long long size, int side)
+    cpdef bint has_receiver(self, Address address, int side) except -1
+    cpdef bint opens_way(self, Address address, int side) except -1
     cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=IncomingLink, producer=Producer, consumer=Consumer, is_for_any=bint)
     cdef bint _spreads(self, Address address, Delivery delivery) except -1
     @cython.locals(incoming=IncomingLink, producer=Producer, sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
-    @cython.locals(consumer=Consumer, copy=Delivery)
+    @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink)
     cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
     @cython.locals(copy=Delivery)
     cdef Delivery _copy(self, Address address, Delivery delivery)

@@ -11,10 +11,12 @@ from router.amqp import codes
 from router.amqp.reading import TransferFrame
 from router.core import exchanges, sizes, ties
 from router.core.address import Address, Consumer, Producer, spreads_to
+from router.core.network import sides
 from router.core.relaying import Relay
 from router.engine.delivery import Delivery
 
 MULTICAST = 2
+HERE = 0
 CLOSEST = 0
 EMPTY = b""
 
@@ -48,6 +50,60 @@ class Spreader(Relay):
                     fewest = link.unsettled
                     address.rotation = at
         return best
+
+    def choose_across(self, address: Address, size: int, side: int) -> Consumer | None:
+        """`choose`, for what comes from a side: of the consumers that serve it (`network.sides`).
+
+        Closest takes one of the nearest, and waits for these; balanced adds what the way costs to
+        what is unsettled.
+        """
+        consumers = address.consumers
+        count = len(consumers)
+        best = None
+        least = -1
+        at = address.rotation
+        chosen_at = at
+        for _ in range(count):
+            if at >= count:
+                at = 0
+            consumer = consumers[at]
+            at += 1
+            link = consumer.link
+            if consumer.side == side != HERE or size > link.max_message_size:
+                continue
+            session = link.session
+            value = consumer.cost
+            if address.treatment == CLOSEST:
+                if least < 0 or value < least:
+                    least = value
+                    best = None
+                if value > least or best is not None or not session.can_send(link):
+                    continue
+            else:
+                value += link.unsettled
+                if (least >= 0 and value >= least) or not session.can_send(link):
+                    continue
+                least = value
+            best = consumer
+            chosen_at = at
+        if best is not None:
+            address.rotation = chosen_at
+        return best
+
+    def has_receiver(self, address: Address, side: int) -> bool:
+        """Whether somebody receives what comes to an address from a side, here or elsewhere; if it
+        is elsewhere, there is from now on who takes it there.
+        """
+        if address.sided == 0 and address.consumers:
+            return True
+        if address.sided and sides.has_receiver(address, side):
+            return True
+        is_open: bool = self.opens_way(address, side)
+        return is_open
+
+    def opens_way(self, address: Address, side: int) -> bool:
+        """Whether somebody receives at another router; overridden by who knows of them."""
+        return False
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
         """Give every consumer a copy; a settled message is not kept for one without room."""
@@ -102,7 +158,10 @@ class Spreader(Relay):
     ) -> None:
         """A copy for whichever consumer of an address has room for it first."""
         consumer = None
-        if address.waiting.count == 0:
+        if address.sided:
+            link = delivery.incoming
+            consumer = self.choose_across(address, delivery.size, link.side)
+        elif address.waiting.count == 0:
             consumer = self.choose(address, delivery.size)
         if consumer is None and sizes.is_too_large(address, delivery):
             return

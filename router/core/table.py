@@ -127,6 +127,12 @@ class AddressTable:
         self.kept: dict[str, Counters] = {}
         # where the ends of routed links meet, each with its own
         self.routed: dict[Address, None] = {}
+        # the ways through this router to others, by destination and key: nobody finds them, either
+        self.transit: dict[tuple[str, str], Address] = {}
+        # how many deliveries have come by those that are over
+        self.passed_through = 0
+        # how a name is treated that no rule says anything of, if that is known elsewhere
+        self.hint: Callable[[str], int | None] = lambda _: None
         # where messages go whose address nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
 
@@ -230,7 +236,8 @@ class AddressTable:
         if rule is None:
             # Names such as $management and $cbs belong to services; routed to whoever attaches
             # to them, a client would receive its own requests.
-            treatment = UNAVAILABLE if name.startswith("$") else self._default
+            hint = UNAVAILABLE if name.startswith("$") else self.hint(name)
+            treatment = self._default if hint is None else hint
         else:
             treatment = TREATMENTS[rule.treatment]
         return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
@@ -426,6 +433,10 @@ class AddressTable:
             self.retired.add(address.counters)
             address.heir = self.retired
 
+    def all_addresses(self) -> Iterator[Address]:
+        """Every address in use, and the ways through to other routers."""
+        return iter([*self._in_use.values(), *self.transit.values()])
+
     def total(self) -> Counters:
         """What the router has counted so far, over all addresses."""
         total = Counters()
@@ -433,6 +444,6 @@ class AddressTable:
         total.add(self.nowhere.counters)
         for counters in self.kept.values():
             total.add(counters)
-        for address in (*self._in_use.values(), *self.routed):
+        for address in (*self.all_addresses(), *self.routed):
             total.add(address.counters)
         return total

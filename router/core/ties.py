@@ -7,6 +7,8 @@ Where an address has a fallback, what is sent to it goes there while nobody else
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from router.core.address import Address, Producer, Ties
 
 
@@ -45,6 +47,16 @@ def served_by(address: Address) -> Address:
     if ties is None or ties.fallback is None or address.consumers:
         return address
     return ties.fallback if ties.fallback.consumers else address
+
+
+def hops(address: Address) -> Iterator[Address]:
+    """The addresses that what is sent to one may go on to."""
+    ties = address.ties
+    if ties is not None:
+        if ties.fallback is not None:
+            yield ties.fallback
+        if ties.exchange is not None:
+            yield from ties.exchange.hops
 
 
 def places(address: Address) -> list[Address]:

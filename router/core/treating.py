@@ -45,6 +45,11 @@ class Treating:
             and not self._treat(each)
         ]
 
+    def treat(self, address: Address) -> None:
+        """Treat an address as it should be by now; to be called in a turn."""
+        if address not in self.pending and not self._treat(address):
+            self.pending.append(address)
+
     def go_on(self) -> None:
         """Look again at what had to wait; to be called in a turn, now and then."""
         is_in_use = self._forwarder.table.is_in_use

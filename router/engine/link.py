@@ -133,6 +133,8 @@ class IncomingLink(Link):
         # how many messages the sender last said that it has waiting, and its delivery-count then
         self.told_available = 0
         self.told_at = 0
+        # the core's: where its peer is in a network of routers, also once `owner` is gone
+        self.side = 0
 
     def overdraws(self) -> bool:
         """Whether a delivery without credit is taken all the same; it has one credit then."""

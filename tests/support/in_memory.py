@@ -64,6 +64,7 @@ class Router:
         redirects: Redirects | None = None,
         stealing: str = "same-user",
         terminus_limit_s: int = 60,
+        router_id: str = "",
     ) -> None:
         self.turn = Turn()
         self.turn.now = 1000.0
@@ -71,7 +72,13 @@ class Router:
         made = [AddressRule(*rule) for rule in rules]
         self.table = AddressTable(made, default, self._dynamic_name, redirects)
         self.forwarder = Forwarder(
-            self.table, self.turn, self, limit_bytes, LinkNames(stealing), terminus_limit_s
+            self.table,
+            self.turn,
+            self,
+            limit_bytes,
+            LinkNames(stealing),
+            terminus_limit_s,
+            router_id,
         )
         self.clients: list[Client] = []
         self.events: list[Any] = []
@@ -120,6 +127,7 @@ class Router:
         expiry = self.forwarder.suspended.next_expiry
         if expiry and expiry <= self.turn.now:
             self.forwarder.suspended.expire(self.forwarder)
+        self.forwarder.network.look(self.turn.now)
         self.finish_turn()
 
 

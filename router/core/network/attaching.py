@@ -1,0 +1,56 @@
+"""Attaches on connections between routers: each says by its properties who is to judge it.
+
+Peers of any other kind have no business there, and clients' links are refused with the words that
+Dispatch has for it. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.amqp.types import Symbol
+from router.core.network import control_links, in_links, route_links
+from router.core.network.out_links import DESTINATION
+from router.engine import attaching
+from router.engine.link import Link
+from router.errors import AmqpError, Scope
+
+# the role of listeners and connectors that lead to other routers of the network
+ROLE: Final = "inter-router"
+# of a link of one tree of routers
+ORIGIN: Final = Symbol("qd.origin")
+# Dispatch's, as are the words.
+WRONG_ROLE: Final = "qd:connection-role"
+WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"
+
+
+def is_between_routers(connection: Any) -> bool:
+    """Whether a connection leads to another router of the network."""
+    return bool(connection.settings.role == ROLE)
+
+
+def attach_received(forwarder: Any, link: Link) -> None:
+    """Answer a router's attach, or refuse it."""
+    network = forwarder.network
+    remote = link.remote_attach
+    properties = remote.properties or {}
+    try:
+        if control_links.is_control(link):
+            forwarder.on_control(link)
+        elif route_links.is_traveller(remote):
+            route_links.attach_received(forwarder, link)
+        elif ORIGIN in properties and network.multicast is not None:
+            network.multicast.attach_received(link)
+        elif DESTINATION in properties:
+            in_links.attach_received(forwarder, link)
+        else:
+            raise refused()
+    except AmqpError as error:
+        if error.scope is not Scope.LINK:
+            raise
+        attaching.refuse(link, error)
+
+
+def refused() -> AmqpError:
+    """What links are told that have no business between routers."""
+    return AmqpError(WRONG_ROLE, WRONG_ROLE_WORDS, Scope.LINK)

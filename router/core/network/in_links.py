@@ -1,0 +1,77 @@
+"""Links that other routers attach here, for an address at this router or on the way to another.
+
+What comes for this router goes to its own receivers and to its edges, never on to a third router;
+what is for another takes a way through (`transit`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import Source
+from router.amqp.types import Symbol
+from router.core import linking
+from router.core.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Producer
+from router.core.network.out_links import COST, DESTINATION, PHASE, SHOWS
+from router.core.network.transit import Transit, no_route
+from router.core.table import address_name
+from router.engine import attaching
+from router.engine.link import IncomingLink, Link
+from router.errors import AmqpError, Scope
+
+# The most that a way through a network may cost.
+MAX_COST = 2**62
+
+
+def attach_received(forwarder: Any, link: Link) -> None:
+    """Take a link for one destination; raises `AmqpError` at link scope where that cannot be."""
+    remote = link.remote_attach
+    properties = remote.properties or {}
+    if not isinstance(link, IncomingLink):
+        raise _invalid("messages go to a destination by a link that sends")
+    destination = properties.get(DESTINATION)
+    said = _number(properties.get(COST), MAX_COST, "a cost")
+    phase = _number(properties.get(PHASE, 0), FALLBACK, "a phase")
+    text = getattr(remote.target, "address", None)
+    if not isinstance(destination, str) or not isinstance(text, str) or not address_name(text):
+        raise _invalid("a destination and an address are names")
+    if LAST_PHASE < phase < FALLBACK:
+        raise _invalid(f"{phase} is no phase")
+    network = forwarder.network
+    is_here = destination == network.reach.me
+    if is_here:
+        address = _enter(forwarder, text, phase)
+    elif network.reach.path(destination) is None:
+        raise no_route()
+    else:
+        address = network.transit_to(destination, address_name(text), phase)
+    producer = Producer(link, address, link.session.connection.settings.link_capacity)
+    # a way through has no sides: what comes at one end of it leaves at the other
+    producer.side = link.side = MESH if is_here else HERE
+    link.owner = producer
+    linking.hang(forwarder, producer)
+    if not is_here:
+        transit: Transit = address.transit
+        transit.add(producer, said, bool(properties.get(SHOWS)))
+        transit.see_to()
+    attaching.accept(link, remote.source if remote.source is not None else Source(), remote.target)
+    forwarder.note_credit(address, producer)
+
+
+def _enter(forwarder: Any, text: str, phase: int) -> Address:
+    address: Address | None = forwarder.table.enter(text, phase, is_fallback=phase == FALLBACK)
+    if address is None:
+        info = {Symbol("address"): text}
+        raise AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)
+    return address
+
+
+def _number(value: Any, most: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise _invalid(f"{what} is a number from 0 to {most}")
+    return int(value)
+
+
+def _invalid(problem: str) -> AmqpError:
+    return AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)

@@ -1,0 +1,72 @@
+"""What is received from here, told to the network: the addresses that have a receiver on this side.
+
+Receivers are counted as they come and go, so that a thousand of them at one address cost no more
+than one; what has changed is told at the end of the turn. Nodes of the router's own and dynamic
+ones are at this router by their names, and nobody needs to be told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core.address import MESH, Address, Consumer
+from router.core.network.names import edge_key_in, key_of, router_in
+from router.core.network.reach import Interest
+
+
+class LocalInterest:
+    """Counts the receivers of each address that are not at other routers."""
+
+    def __init__(self, forwarder: Any) -> None:
+        self._forwarder = forwarder
+        # how many receive, and how many of these are shown where messages have been
+        self._counts: dict[Address, tuple[int, int]] = {}
+
+    def joined(self, consumer: Consumer) -> None:
+        """A consumer has joined its address."""
+        if is_counted(consumer):
+            self._count(consumer, 1)
+
+    def left(self, consumer: Consumer) -> None:
+        """A consumer has left its address."""
+        if is_counted(consumer):
+            self._count(consumer, -1)
+
+    def _count(self, consumer: Consumer, by: int) -> None:
+        address = consumer.address
+        receivers, shown = self._counts.get(address, (0, 0))
+        receivers += by
+        if receivers > 0:
+            self._counts[address] = receivers, shown + by * consumer.shows_passage
+        else:
+            self._counts.pop(address, None)
+
+    def receivers(self, address: Address) -> int:
+        """How many receive from an address that are not at other routers."""
+        return self._counts.get(address, (0, 0))[0]
+
+    def tell(self, address: Address) -> None:
+        """Have the others know by the end of this turn how it stands."""
+        if not is_told(self._forwarder.table, address):
+            return
+        reach = self._forwarder.reach
+        receivers, shown = self._counts.get(address, (0, 0))
+        interest = Interest(address.treatment, shown > 0) if receivers else None
+        reach.want(key_of(address), interest)
+
+
+def is_counted(consumer: Consumer) -> bool:
+    """Whether a consumer is one that others may have to know of."""
+    return consumer.side != MESH and consumer.address.transit is None
+
+
+def is_told(table: Any, address: Address) -> bool:
+    """Whether the others are to know of those who receive from an address."""
+    name = address.name
+    return not (
+        address.transit is not None
+        or address.is_dynamic
+        or table.is_own_node(name)
+        or router_in(name) is not None
+        or edge_key_in(name) is not None
+    )

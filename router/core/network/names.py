@@ -1,0 +1,42 @@
+"""What addresses are called between routers, and names that say themselves where they lead.
+
+`_topo/0/<id>/…` is at the router of that id and nowhere else, and `_edge/<id>/…` at the edge router
+of that id: nobody has to receive there for it to be known (Dispatch's names).
+"""
+
+from __future__ import annotations
+
+import re
+
+from router.core.address import Address
+from router.core.network.reach import EDGE, MOBILE
+
+_TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")
+_AT_EDGE = re.compile(r"_edge/([^/]+)/.")
+
+
+def key_at(name: str, phase: int) -> str:
+    """The key of a mobile address; a phase is a digit, and that of a fallback the letter F."""
+    return f"{MOBILE}{chr(ord('0') + phase)}{name}"
+
+
+def key_of(address: Address) -> str:
+    """By what routers tell each other of an address."""
+    return key_at(address.name, address.phase)
+
+
+def phase_in(key: str) -> int:
+    """The phase in the key of a mobile address."""
+    return ord(key[1]) - ord("0")
+
+
+def router_in(name: str) -> str | None:
+    """The router that a name says it is at, or None where it says of none."""
+    found = _TOPOLOGICAL.match(name)
+    return None if found is None else found[1]
+
+
+def edge_key_in(name: str) -> str | None:
+    """The key of the edge router that a name says it is at, or None where it says of none."""
+    found = _AT_EDGE.match(name)
+    return None if found is None else EDGE + found[1]

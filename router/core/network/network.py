@@ -1,0 +1,231 @@
+"""The network of routers as the core of one of them sees it: what is received elsewhere is reached.
+
+It notes whatever may change where an address leads, in any turn, and acts on it at the turn's end:
+links are attached to the next routers on the way (`outward`, `out_links`), ways through this router
+go on (`transit`), and the others are told what is received from here (`interest`). What the network
+is like stands in `reach`, which the routing protocol writes. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from router.core.address import FALLBACK, HERE, MESH, MULTICAST, Address, Consumer
+from router.core.network.attaching import is_between_routers
+from router.core.network.interest import LocalInterest
+from router.core.network.names import edge_key_in, key_at, key_of, phase_in, router_in
+from router.core.network.outward import Outward
+from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
+from router.core.network.transit import Transit
+from router.core.ties import hops
+
+
+class Network:
+    """What a router does for its network; nothing, unless it `is_on`."""
+
+    def __init__(self, forwarder: Any, reach: Reach) -> None:
+        self.forwarder = forwarder
+        self.reach = reach
+        self.is_on = False
+        self.interest = LocalInterest(forwarder)
+        self.outward = Outward(self)
+        # who sees to multicasts, and to edges
+        self.multicast: Any = None
+        self.edges: Any = None
+        # the sides of connections that lead to edges
+        self.edge_sides: dict[Any, int] = {}
+        # has an address be treated as its rules say by now, and the others where there is no rule
+        self.treat: Callable[[Address], None] = lambda _: None
+        # ways through that lead nowhere any more, and wait for what is under way
+        self.stranded: dict[Transit, None] = {}
+        self._noted: dict[Address, None] = {}
+        self._have_paths_changed = False
+        self._numbers = count(1)
+
+    def turn_on(self) -> None:
+        """From now on this router is one of a network; what is received here already is told."""
+        if self.is_on:
+            return
+        self.is_on = True
+        table = self.forwarder.table
+        table.hint = self.hint
+        self.reach.on_paths.append(self.paths_changed)
+        self.reach.on_wanted.append(self.wanted_changed)
+        for address in table.addresses():
+            for consumer in address.consumers:
+                self.interest.joined(consumer)
+            self.address_changed(address)
+
+    def next_number(self) -> int:
+        """A number that no other link of this router has in its name."""
+        return next(self._numbers)
+
+    def side_of(self, connection: Any) -> int:
+        """Where in the network the peer of a connection is."""
+        if is_between_routers(connection):
+            return MESH
+        return self.edge_sides.get(connection, HERE)
+
+    # What is noted.
+
+    def joined(self, consumer: Consumer) -> None:
+        """A consumer has joined its address."""
+        if self.is_on:
+            self.interest.joined(consumer)
+        self.address_changed(consumer.address)
+
+    def left(self, consumer: Consumer) -> None:
+        """A consumer has left its address."""
+        if self.is_on:
+            self.interest.left(consumer)
+        self.address_changed(consumer.address)
+
+    def address_changed(self, address: Address) -> None:
+        """Who sends to an address or receives from it has changed, or how it is treated."""
+        if self.is_on and address not in self._noted:
+            self._noted[address] = None
+            self._note()
+        if self.edges is not None:
+            self.edges.address_changed(address)
+
+    def wanted_changed(self, key: str) -> None:
+        """At other routers somebody receives, or nobody any more."""
+        if self.multicast is not None:
+            self.multicast.wanted_changed(key)
+        if not key.startswith(MOBILE):
+            return
+        table = self.forwarder.table
+        name, phase = key[2:], phase_in(key)
+        for at in {phase, 0} if phase == FALLBACK else {phase}:
+            address = table.in_use(name, at)
+            if address is not None:
+                self.treat(address)
+                self.address_changed(address)
+
+    def paths_changed(self) -> None:
+        """There are other ways, or other neighbours."""
+        self._have_paths_changed = True
+        self._note()
+        if self.multicast is not None:
+            self.multicast.paths_changed()
+
+    def _note(self) -> None:
+        if not self.forwarder.network_due:
+            self.forwarder.network_due.append(self)
+
+    # What is done.
+
+    def finish(self) -> None:
+        """Act on what has changed in this turn, at its end."""
+        while self.forwarder.network_due:
+            self.forwarder.network_due.clear()
+            if self._have_paths_changed:
+                self._have_paths_changed = False
+                self.outward.paths_changed()
+                for address in self._all():
+                    self._noted[address] = None
+            noted, self._noted = self._noted, {}
+            for address in noted:
+                self._see_to(address)
+
+    def _all(self) -> list[Address]:
+        table = self.forwarder.table
+        return [*table.addresses(), *table.transit.values()]
+
+    def _see_to(self, address: Address) -> None:
+        if address.transit is not None:
+            address.transit.see_to()
+            return
+        self.interest.tell(address)
+        if self.multicast is not None:
+            self.multicast.address_changed(address)
+        self.outward.see_to(address)
+        for tied in self._tied(address):
+            # what is sent here may go there
+            self.outward.see_to(tied)
+            self.forwarder.table.leave(tied)
+
+    def _tied(self, address: Address) -> list[Address]:
+        """The addresses that what is sent to one may go to besides."""
+        table = self.forwarder.table
+        fallback_key = key_at(address.name, FALLBACK)
+        if address.phase == 0 and self.reach.wanted.get(fallback_key):
+            rule = table.rule_of(address.name)
+            if rule is not None and rule.fallback:
+                table.enter(address.name, is_fallback=True)
+        return list(hops(address))
+
+    def opens_way(self, address: Address, side: int) -> bool:
+        """Whether what comes from a side for an address that nobody receives from here can go
+        elsewhere; from now on there is somebody for whom it waits.
+        """
+        if not self.is_on or side == MESH or address.treatment == MULTICAST:
+            return False
+        if address.transit is not None:
+            return False
+        self.outward.see_to(address, is_asked=True)
+        return bool(self.outward.links(address))
+
+    def address_for(self, name: str, phase: int) -> Address | None:
+        """An address that is not in use, for a single message to it that can go elsewhere; None
+        where it cannot.
+        """
+        if not self.is_on or not self._is_known(name, phase):
+            return None
+        address: Address | None = self.forwarder.table.enter(name, phase)
+        return address
+
+    def _is_known(self, name: str, phase: int) -> bool:
+        router = router_in(name)
+        if router is not None:
+            return router != self.reach.me and self.reach.path(router) is not None
+        reach = self.reach
+        return any(
+            reach.wanted.get(key)
+            for key in (edge_key_in(name), key_at(name, phase), f"{MOBILE}{FALLBACK_PHASE}{name}")
+            if key is not None
+        )
+
+    def hint(self, name: str) -> int | None:
+        """How a name is treated where it is received from, if nothing is said of it here."""
+        wanted = self.reach.wanted
+        for phase in range(10) if wanted else ():
+            places = self.reach.places(key_at(name, phase))
+            if places:
+                return places[0][2].treatment
+        return None
+
+    # Ways through.
+
+    def transit_to(self, destination: str, name: str, phase: int) -> Address:
+        """The address of a way through; what is made here is forgotten with its last link."""
+        transit = self.forwarder.table.transit
+        key = destination, key_at(name, phase)
+        address: Address | None = transit.get(key)
+        if address is None:
+            address = transit[key] = Transit.make(self, destination, name, phase)
+        return address
+
+    def forget_transit(self, way: Transit) -> None:
+        """Nothing comes by a way through any more, and nothing is under way."""
+        self.stranded.pop(way, None)
+        address, table = way.address, self.forwarder.table
+        key = way.destination, key_of(address)
+        if table.transit.get(key) is address:
+            del table.transit[key]
+            table.retired.add(address.counters)
+            table.passed_through += address.counters.ingress
+            # how long it took what left it in this turn is known at the turn's end
+            address.heir = table.retired
+
+    def look(self, now: float) -> None:
+        """Do what is due by now; called when clocks are looked at."""
+        if not self.is_on:
+            return
+        self.outward.look(now)
+        for way in list(self.stranded):
+            way.turn_away()
+        if self.multicast is not None:
+            self.multicast.look(now)

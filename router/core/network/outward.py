@@ -1,0 +1,197 @@
+"""Which links lead out of this router, for each address: made, replaced, given up again.
+
+What should be follows from who sends here, who receives elsewhere and what the ways there are
+(`aims`); `see_to` makes it so. It is asked for at the end of each turn in which one of these
+changed, and may be asked for at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from router.amqp.performatives import Error
+from router.core import ties
+from router.core.address import CLOSEST, FALLBACK, MESH, MULTICAST, Address
+from router.core.network.names import edge_key_in, key_of, router_in
+from router.core.network.out_links import OutLink
+from router.core.network.reach import Path
+from router.core.network.sides import serves
+from router.errors import AmqpError
+
+# So many of the nearest routers share what is balanced.
+MAX_DESTINATIONS = 32
+# How long a link is kept by which nothing comes, for whom nobody sends any more.
+IDLE_S = 5.0
+# After how long one is tried again that was refused, or detached by the other router.
+RETRY_S = 0.5
+
+
+@attrs.frozen
+class Aim:
+    """A router that messages of an address are to go to."""
+
+    path: Path
+    shows: bool = False
+
+
+class Outward:
+    """The links of addresses in use, and of ways through, by their destinations."""
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+        self._links: dict[Address, dict[str, OutLink]] = {}
+        # those that end once all they have sent is settled
+        self.leaving: list[OutLink] = []
+        # addresses that have links but nobody who sends
+        self._idle: dict[Address, None] = {}
+        # when links may be tried again that ended unasked
+        self._retries: dict[tuple[Address, str], float] = {}
+
+    def addresses(self) -> list[Address]:
+        """Those that have links."""
+        return list(self._links)
+
+    def links(self, address: Address) -> list[OutLink]:
+        """The links of an address that take what is sent to it."""
+        return list(self._links.get(address, {}).values())
+
+    def has_senders(self, address: Address) -> bool:
+        """Whether anybody is attached whose messages may have to go elsewhere."""
+        senders = address.producers if address.ties is None else ties.producers(address)
+        return any(producer.side != MESH for producer in senders)
+
+    def aims(self, address: Address) -> Mapping[str, Aim]:
+        """Where what is sent to an address here should go, other than here; the nearest first."""
+        reach = self._network.reach
+        if address.treatment == MULTICAST or not reach.paths:
+            return {}
+        router = router_in(address.name)
+        if router is not None:
+            path = None if router == reach.me else reach.path(router)
+            return {} if path is None else {router: Aim(path)}
+        if self._network.forwarder.table.is_here_alone(address.name):
+            return {}
+        places = reach.places(edge_key_in(address.name) or key_of(address))
+        if address.treatment == CLOSEST and address.phase != FALLBACK and places:
+            if self._is_served_here(address):
+                return {}
+            nearest = places[0][0]
+            places = [place for place in places if place[0] == nearest]
+        return {
+            router: Aim(reach.paths[router], interest.shows)
+            for _, router, interest in places[:MAX_DESTINATIONS]
+            if router != reach.me
+        }
+
+    def _is_served_here(self, address: Address) -> bool:
+        """Whether everybody who sends here has a receiver this side of the mesh."""
+        nearby = [each for each in address.consumers if each.side != MESH]
+        if not nearby:
+            return False
+        sides = {producer.side for producer in address.producers if producer.side != MESH}
+        return all(any(serves(each, side) for each in nearby) for side in sides)
+
+    def see_to(self, address: Address, *, is_asked: bool = False) -> None:
+        """Have the links of an address be as they should; `is_asked` for one that somebody wants to
+        send to who is attached to none.
+        """
+        links = self._links.get(address)
+        has_senders = self.has_senders(address)
+        needed = is_asked or has_senders or address.waiting.count > 0
+        if links is None and not needed:
+            return
+        aims = self.aims(address)
+        for destination, aim in aims.items():
+            self._see_to_one(address, destination, aim, needed=needed)
+        for destination, link in list(self._links.get(address, {}).items()):
+            if destination not in aims:
+                self.give_up(link)
+        if address in self._links and not has_senders:
+            self._idle[address] = None
+        else:
+            self._idle.pop(address, None)
+
+    def _see_to_one(self, address: Address, destination: str, aim: Aim, *, needed: bool) -> None:
+        link = self._links.get(address, {}).get(destination)
+        connection = self._network.reach.connection(aim.path.via)
+        if link is not None and link.connection is connection and link.shows == aim.shows:
+            if aim.path.cost <= link.said:
+                if link.consumer is not None:
+                    link.consumer.cost = aim.path.cost
+                return
+        if needed:
+            # first, so that what waits has somewhere to go when the old one leaves
+            self.open(address, destination, aim)
+        if link is not None:
+            self.give_up(link)
+
+    def open(self, address: Address, destination: str, aim: Aim) -> OutLink | None:
+        """Attach a link; None where it has to wait for another time."""
+        network = self._network
+        connection = network.reach.connection(aim.path.via)
+        now = network.forwarder.turn.now
+        if connection is None or not connection.is_open():
+            # the paths are about to change
+            return None
+        if self._retries.get((address, destination), now) > now:
+            return None
+        link = OutLink(network, address, destination, aim.path.cost, aim.shows)
+        try:
+            link.begin(connection)
+        except AmqpError:
+            # no channel is left, or the peer takes no frame of that size
+            link.detach()
+            self._note_retry(link)
+            return None
+        self._links.setdefault(address, {})[destination] = link
+        return link
+
+    def give_up(self, link: OutLink) -> None:
+        """Let a link take leave; its address has none to that destination any more."""
+        self._forget(link)
+        link.take_leave()
+
+    def _forget(self, link: OutLink) -> None:
+        links = self._links.get(link.address)
+        if links is not None and links.get(link.destination) is link:
+            del links[link.destination]
+            if not links:
+                del self._links[link.address]
+                self._idle.pop(link.address, None)
+
+    def is_over(self, link: OutLink, error: Error | None) -> None:
+        """A link is over, asked for or not."""
+        if link in self.leaving:
+            self.leaving.remove(link)
+        self._forget(link)
+        if not link.is_leaving:
+            self._note_retry(link)
+            self._network.address_changed(link.address)
+
+    def _note_retry(self, link: OutLink) -> None:
+        now = self._network.forwarder.turn.now
+        self._retries[link.address, link.destination] = now + RETRY_S
+
+    def paths_changed(self) -> None:
+        """What failed before may be different now."""
+        self._retries.clear()
+
+    def look(self, now: float) -> None:
+        """End what has nothing more to do, and try again what has failed; now and then."""
+        for link in list(self.leaving):
+            link.end_if_quiet()
+        for key, due in list(self._retries.items()):
+            if due <= now:
+                del self._retries[key]
+                self._network.address_changed(key[0])
+        for address in list(self._idle):
+            for link in self.links(address):
+                own = link.link
+                if own is None or own.deliveries != link.carried or own.unsettled:
+                    link.carried = 0 if own is None else own.deliveries
+                    link.idle_since = now
+                elif now - link.idle_since >= IDLE_S and not address.waiting:
+                    self.give_up(link)

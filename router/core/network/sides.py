@@ -1,0 +1,66 @@
+"""Which consumer a delivery may go to, by the sides of a network that it comes from and leads to.
+
+What comes from one side goes to any consumer here, and to those of every other side: never back to
+the edge that it came from, and from one router of the network to the next only along a way made for
+it. Where the address's treatment is closest it goes to the nearest of these. All of this is for
+addresses that are `sided`; none of it runs once a message, but for what waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from router.amqp.constants import Descriptor
+from router.core.address import CLOSEST, HERE, Address, Consumer
+
+RELEASED = int(Descriptor.RELEASED)
+
+
+def serves(consumer: Consumer, side: int) -> bool:
+    """Whether a consumer may have what comes from a side."""
+    return consumer.side == HERE or consumer.side != side
+
+
+def serving(address: Address, side: int) -> Iterator[Consumer]:
+    """The consumers of an address that may have what comes from a side, be they near or far."""
+    return (consumer for consumer in address.consumers if serves(consumer, side))
+
+
+def has_receiver(address: Address, side: int) -> bool:
+    """Whether anybody receives what comes from a side."""
+    return any(serves(consumer, side) for consumer in address.consumers)
+
+
+def may_take(consumer: Consumer, side: int) -> bool:
+    """Whether a consumer is one of those that what comes from a side is for: with closest, there is
+    none nearer.
+    """
+    if not serves(consumer, side):
+        return False
+    address = consumer.address
+    if address.treatment != CLOSEST:
+        return True
+    return all(consumer.cost <= each.cost for each in serving(address, side))
+
+
+def is_waiting_for(consumer: Consumer, delivery: Any, seen: dict[int, bool]) -> bool:
+    """Whether what waits at its address is for a consumer; `seen` is what was found of sides."""
+    side = delivery.incoming.side
+    if side not in seen:
+        seen[side] = may_take(consumer, side)
+    return seen[side]
+
+
+def receiver_lost(forwarder: Any, address: Address) -> None:
+    """A consumer has left, and others are there: release what waits and is for none of these."""
+    sides = {each.incoming.side for each in address.waiting}
+    lost = {side for side in sides if not has_receiver(address, side)}
+    if not lost:
+        return
+    for delivery in address.waiting.take_out(lambda each: each.incoming.side in lost):
+        forwarder.count_out(delivery)
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        address.counters.count_outcome(RELEASED)
+        forwarder.settle(delivery, RELEASED, b"")

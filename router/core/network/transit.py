@@ -1,0 +1,108 @@
+"""Ways through this router: what comes from one router of the network and goes on to another.
+
+For each destination and address there is one, an address of its own that is in no table by its
+name: its producers are links from routers before this one, and its only consumer is the link to the
+next. Links are taken only while their routers are farther from the destination than this one; one
+that is not gets no credit until that is so again, or its router has found another way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core import credit
+from router.core.address import BALANCED, Address, Producer
+from router.core.network.outward import Aim
+from router.engine import attaching
+from router.errors import AmqpError, Scope
+
+# Dispatch's, as are the words.
+NO_ROUTE = "qd:no-route-to-dest"
+NO_ROUTE_WORDS = "No route to the destination node"
+
+
+class Transit:
+    """The way of what goes to one address at one destination."""
+
+    def __init__(self, network: Any, destination: str, address: Address) -> None:
+        self._network = network
+        self.destination = destination
+        self.address = address
+        address.transit = self
+        # what each link's attach said of the cost from where it comes, and how much it may send
+        self._said: dict[Producer, tuple[int, int]] = {}
+        self.shows = False
+
+    @classmethod
+    def make(cls, network: Any, destination: str, name: str, phase: int) -> Address:
+        """The address of a new one."""
+        address = Address(name, BALANCED, redelivers=False, phase=phase)
+        return cls(network, destination, address).address
+
+    def add(self, producer: Producer, said: int, shows: bool) -> None:
+        """A link has come; `see_to` is asked for afterwards."""
+        self._said[producer] = said, producer.capacity
+        self.shows = self.shows or shows
+
+    def see_to(self) -> None:
+        """Have the link to the next router, and credit for those before, as they should be."""
+        address = self.address
+        network = self._network
+        outward = network.outward
+        for producer in list(self._said):
+            if producer not in address.producers:
+                del self._said[producer]
+        path = network.reach.path(self.destination)
+        links = outward.links(address)
+        link = links[0] if links else None
+        if not self._said or path is None:
+            for producer in list(self._said):
+                self._block(producer)
+            if link is not None:
+                outward.give_up(link)
+            if not self._said and not address.resuming:
+                network.forget_transit(self)
+            elif path is None:
+                network.stranded[self] = None
+                self.turn_away()
+            return
+        network.stranded.pop(self, None)
+        connection = network.reach.connection(path.via)
+        # some that are to be taken would not be, by what its attach has said
+        is_behind = link is not None and any(
+            path.cost < said <= link.said for said, _ in self._said.values()
+        )
+        if (
+            link is None
+            or link.connection is not connection
+            or path.cost > link.said
+            or link.shows != self.shows
+            or is_behind
+        ):
+            fresh = outward.open(address, self.destination, Aim(path, self.shows))
+            if link is not None:
+                outward.give_up(link)
+            link = fresh
+        for producer, (said, capacity) in self._said.items():
+            if link is None or said <= link.said:
+                self._block(producer)
+            elif producer.capacity == 0:
+                producer.capacity = capacity
+                network.forwarder.note_credit(address, producer)
+
+    def _block(self, producer: Producer) -> None:
+        """Let a link send nothing any more."""
+        producer.capacity = 0
+        credit.stop(producer.link)
+
+    def turn_away(self) -> None:
+        """There is no way any more: end the links of which nothing is under way."""
+        for producer in list(self._said):
+            link = producer.link
+            if link.is_attached() and link.unsettled == 0 and link.current is None:
+                attaching.detach(link, True, no_route())
+
+
+def no_route() -> AmqpError:
+    """What a link is told that cannot go on."""
+    return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK)

@@ -1,0 +1,74 @@
+"""What is received from here is told to the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.performatives import Source
+from router.amqp.types import Symbol
+from router.core.address import BALANCED, CLOSEST, MULTICAST
+from router.core.network.reach import Interest
+
+from support.far_routers import Mesh
+from support.in_memory import Router
+
+
+def alone(**fields: Any) -> Router:
+    router = Mesh("a", **fields)["a"]
+    router.finish_turn()
+    return router
+
+
+def test_an_address_is_told_with_its_first_receiver_and_withdrawn_with_its_last() -> None:
+    router = alone()
+    here = router.forwarder.reach.here
+    one, other = router.client().receiver("q"), router.client().receiver("q")
+    assert here == {"M0q": Interest(BALANCED)}
+    one.detach()
+    assert here == {"M0q": Interest(BALANCED)}
+    other.client.lose()
+    assert here == {}
+
+
+def test_the_treatment_is_told_and_whether_somebody_is_shown_the_way() -> None:
+    router = alone(rules=[(False, "m", "multicast"), (False, "c", "closest")])
+    here = router.forwarder.reach.here
+    router.client().receiver("c")
+    router.client().receiver("m")
+    shown = router.client(shows_annotations=True).receiver("m")
+    assert here == {"M0c": Interest(CLOSEST), "M0m": Interest(MULTICAST, shows=True)}
+    shown.detach()
+    assert here["M0m"] == Interest(MULTICAST)
+
+
+def test_senders_and_dynamic_nodes_are_nobody_elses_business() -> None:
+    router = alone()
+    router.table.add_own_node("$management", "_topo/0/a/$management")
+    router.client().sender("q")
+    router.client(is_own=True).receiver("$management")
+    router.client().receiver("_topo/0/a/x")
+    router.client().receiver("_edge/e/x")
+    dynamic = router.client().receiver(None, source=Source(dynamic=True))
+    assert dynamic.address is not None
+    assert router.forwarder.reach.here == {}
+
+
+def test_what_was_received_before_is_told_when_the_network_is_turned_on() -> None:
+    router = Router(router_id="a")
+    router.client().receiver("q")
+    router.client().receiver("q").detach()
+    assert router.forwarder.reach.here == {}
+    router.forwarder.network.turn_on()
+    router.finish_turn()
+    assert list(router.forwarder.reach.here) == ["M0q"]
+    address = router.table.in_use("q")
+    assert address is not None
+    assert router.forwarder.network.interest.receivers(address) == 1
+
+
+def test_phases_and_fallbacks_have_keys_of_their_own() -> None:
+    router = alone(rules=[(False, "q", "balanced", True, None, 0, 1, True)])
+    router.client().receiver("q")
+    fallback = Source(address="q", capabilities=(Symbol("qd.fallback"),))
+    router.client().receiver("q", source=fallback)
+    assert set(router.forwarder.reach.here) == {"M1q", "MFq"}

@@ -1,0 +1,39 @@
+"""Names that say where they lead, and the keys that routers tell each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.core.address import BALANCED, FALLBACK, Address
+from router.core.network.names import edge_key_in, key_of, phase_in, router_in
+
+
+@pytest.mark.parametrize(
+    ("name", "router"),
+    [
+        ("_topo/0/b/$management", "b"),
+        ("_topo/0/b.example/temp.x/y", "b.example"),
+        ("_topo/0/b/", None),
+        ("_topo/0/b", None),
+        ("_topo/0//x", None),
+        ("_topo/1/b/x", None),
+        ("a/_topo/0/b/x", None),
+        ("orders", None),
+    ],
+)
+def test_a_router_is_in_a_name(name: str, router: str | None) -> None:
+    assert router_in(name) == router
+
+
+def test_an_edge_is_in_a_name() -> None:
+    assert edge_key_in("_edge/e1/temp.x") == "He1"
+    assert edge_key_in("_edge/e1") is None
+    assert edge_key_in("_topo/0/e1/x") is None
+
+
+@pytest.mark.parametrize(
+    ("phase", "key"), [(0, "M0orders"), (1, "M1orders"), (9, "M9orders"), (FALLBACK, "MForders")]
+)
+def test_a_phase_is_in_a_key(phase: int, key: str) -> None:
+    assert key_of(Address("orders", BALANCED, phase=phase)) == key
+    assert phase_in(key) == phase

@@ -1,0 +1,208 @@
+"""Which routers what is sent here goes to: the nearest, several, or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.performatives import Source
+from router.amqp.types import Symbol
+from router.core.network.outward import IDLE_S, MAX_DESTINATIONS
+from router.core.table import AddressRule
+
+from support.far_routers import Mesh
+from support.waypoints import message, texts
+
+
+def star(*far: tuple[str, int], **fields: Any) -> Mesh:
+    """A router `a` with neighbours, each so far away."""
+    mesh = Mesh("a", *(name for name, _ in far), **fields)
+    for name, cost in far:
+        mesh.join("a", name, cost)
+    mesh.learn()
+    return mesh
+
+
+def aims(mesh: Mesh, name: str = "q") -> list[str]:
+    address = mesh["a"].table.in_use(name)
+    if address is None:
+        return []
+    links = mesh["a"].forwarder.network.outward.links(address)
+    return sorted(link.destination for link in links)
+
+
+def test_closest_goes_to_the_nearest_and_stays_here_where_somebody_is() -> None:
+    mesh = star(("b", 2), ("c", 2), ("d", 3), default="closest")
+    for name in "bcd":
+        mesh[name].client().receiver("q", credit=5)
+    mesh["a"].client().sender("q")
+    mesh.run()
+    assert aims(mesh) == ["b", "c"]
+    here = mesh["a"].client().receiver("q", credit=5)
+    mesh.settle()
+    assert aims(mesh) == []
+    here.detach()
+    mesh.settle()
+    assert aims(mesh) == ["b", "c"]
+
+
+def test_balanced_goes_to_the_nearest_ones_and_weighs_the_way() -> None:
+    mesh = star(("b", 1), ("c", 5))
+    near = mesh["b"].client().receiver("q", credit=100)
+    far = mesh["c"].client().receiver("q", credit=100)
+    here = mesh["a"].client().receiver("q", credit=100)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    assert aims(mesh) == ["b", "c"]
+    for _ in range(18):
+        sender.send(b"x")
+        mesh.run()
+    # what is unsettled, and the cost, come out even
+    counts = [len(each.received) for each in (here, near, far)]
+    assert counts == [8, 7, 3]
+
+
+def test_not_more_routers_than_some_share_what_is_balanced() -> None:
+    mesh = star(*((f"r{number}", 1) for number in range(MAX_DESTINATIONS + 3)))
+    for name in list(mesh.routers)[1:]:
+        mesh[name].client().receiver("q", credit=1)
+    mesh["a"].client().sender("q")
+    mesh.run()
+    assert len(aims(mesh)) == MAX_DESTINATIONS
+
+
+def test_without_senders_there_are_no_links() -> None:
+    mesh = star(("b", 1))
+    receiver = mesh["b"].client().receiver("q", credit=5)
+    mesh["a"].client().receiver("q", credit=5)
+    mesh.run()
+    assert aims(mesh) == []
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    assert aims(mesh) == ["b"]
+    sender.detach()
+    mesh.wait(1)
+    assert aims(mesh) == ["b"]
+    for _ in range(int(IDLE_S) + 2):
+        mesh.wait(1)
+    assert aims(mesh) == []
+    del receiver
+
+
+def test_links_end_when_nobody_receives_there_any_more() -> None:
+    mesh = star(("b", 1))
+    receiver = mesh["b"].client().receiver("q", credit=5)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    receiver.detach()
+    mesh.settle()
+    assert aims(mesh) == []
+    assert sender.drain or sender.credit == 0
+    again = mesh["b"].client().receiver("q", credit=5)
+    mesh.settle()
+    assert aims(mesh) == ["b"]
+    sender.give_back()
+    mesh.run()
+    # all of it at once
+    assert sender.credit == 5
+    assert again.received == []
+
+
+def test_a_single_message_finds_its_way_and_the_link_is_given_up() -> None:
+    mesh = star(("b", 1))
+    receiver = mesh["b"].client().receiver("q", credit=5)
+    mesh.run()
+    sender = mesh["a"].client().sender(None)
+    sending = sender.send(message("hello", "q"))
+    mesh.run()
+    assert texts(receiver) == ["hello"]
+    receiver.settle()
+    mesh.run()
+    assert sending.outcome is not None
+    for _ in range(int(IDLE_S) + 2):
+        mesh.wait(1)
+    assert aims(mesh) == []
+    assert len(mesh["a"].table) == 0
+
+
+def test_replies_go_to_dynamic_nodes_at_other_routers() -> None:
+    mesh = Mesh("a", "b", "c")
+    mesh.join("a", "b")
+    mesh.join("b", "c")
+    mesh.learn()
+    for name, router in mesh.routers.items():
+        router.table._new_name = f"amqp:/_topo/0/{name}/temp.{{}}".format
+    client = mesh["a"].client()
+    inbox = client.receiver(None, source=Source(dynamic=True))
+    inbox.grant(10)
+    service = mesh["c"].client()
+    requests = service.receiver("service", credit=10)
+    mesh.run()
+    asking = client.sender("service")
+    mesh.run()
+    asking.send(message("request"))
+    mesh.run()
+    assert texts(requests) == ["request"]
+    assert inbox.address is not None
+    service.sender(None).send(message("reply", inbox.address))
+    mesh.run()
+    assert texts(inbox) == ["reply"]
+    named = service.sender(inbox.address)
+    mesh.run()
+    named.send(message("another"))
+    mesh.run()
+    assert texts(inbox) == ["reply", "another"]
+
+
+def test_what_is_not_known_here_is_treated_as_it_is_there() -> None:
+    mesh = Mesh("a", "b")
+    mesh.join("a", "b")
+    mesh.learn()
+    mesh["b"].table.set_rules([AddressRule(False, "q", "closest")], "balanced")
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    mesh["b"].client().receiver("q", credit=5)
+    mesh.run()
+    assert mesh["a"].table.treatment("q") == mesh["b"].table.treatment("q")
+    assert sender.credit == 5
+
+
+def test_what_nobody_takes_goes_to_a_fallback_elsewhere() -> None:
+    rules = [(False, "q", "balanced", True, None, 0, 0, True)]
+    mesh = star(("b", 1), ("c", 1), rules=rules)
+    fallback = Source(address="q", capabilities=(Symbol("qd.fallback"),))
+    rest = mesh["b"].client().receiver("q", source=fallback, credit=5)
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    assert sender.credit == 5
+    sender.send(message("one"))
+    mesh.run()
+    assert texts(rest) == ["one"]
+    primary = mesh["c"].client().receiver("q", credit=5)
+    mesh.settle()
+    sender.send(message("two"))
+    mesh.settle()
+    assert texts(primary) == ["two"]
+    primary.detach()
+    mesh.settle()
+    if not sender.can_send():
+        sender.give_back()
+        mesh.settle()
+    sender.send(message("three"))
+    mesh.settle()
+    assert texts(rest) == ["one", "three"]
+
+
+def test_phases_cross_the_network() -> None:
+    rules = [(False, "q", "balanced", True, None, 0, 1)]
+    mesh = star(("b", 1), ("c", 1), rules=rules)
+    broker = mesh["b"].client()
+    taking = broker.receiver(
+        "q", source=Source(address="q", capabilities=(Symbol("qd.waypoint"),)), credit=5
+    )
+    consumer = mesh["c"].client().receiver("q", credit=5)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    sender.send(message("in"))
+    mesh.run()
+    assert texts(taking) == ["in"]
+    assert texts(consumer) == []

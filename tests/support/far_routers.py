@@ -1,0 +1,190 @@
+"""Several routers without sockets, joined by hand: what one says others hear when it is carried.
+
+    mesh = Mesh("a", "b", "c")
+    mesh.join("a", "b")
+    mesh.join("b", "c", cost=3)
+    mesh.learn()
+    receiver = mesh["c"].client().receiver("q", credit=1)
+    mesh.run()
+
+There is no routing protocol: `learn` tells routers what the network is like, all or some of them,
+so that the others may think of what it was before. What is received at each is told by `run`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from router.core.network.reach import Path
+from router.engine.connection import Connection
+
+from support.in_memory import Router
+from support.transcripts import server_settings
+
+
+class Wire:
+    """One end of a joint: carries what its connection has to say to the other end."""
+
+    def __init__(self, router: Router, peer: Router, is_client: bool, cost: int) -> None:
+        self.router = router
+        self.peer = peer
+        self.cost = cost
+        self.other: Wire
+        # what has been said and not heard yet
+        self.under_way: deque[bytes] = deque()
+        self.is_cut = False
+        # whether what is said is heard at all, for now
+        self.is_held = False
+        settings = server_settings(
+            container_id=router.forwarder.reach.me,
+            role="inter-router",
+            sasl_mechanisms=(),
+            honours_annotations=True,
+            idle_timeout_s=0,
+        )
+        self.connection = Connection(settings, router.forwarder, router.turn, "joint", is_client)
+        self.connection.owner = self
+
+    def carry(self) -> None:
+        """Take what the router has to say, as at the end of a turn."""
+        self.connection.write_due()
+        output = self.connection.outbox.output
+        waiting = bytes(output.waiting())
+        if waiting:
+            self.connection.sent(len(waiting))
+            if not self.is_cut:
+                self.under_way.append(waiting)
+            self.router.forwarder.room_made(self.connection)
+
+    def hear(self, octets: bytes) -> None:
+        """The router reads this, and ends its turn."""
+        buffer = self.router.buffer
+        kept = self.connection.prepare(buffer)
+        buffer[kept : kept + len(octets)] = octets
+        self.connection.receive(buffer, kept + len(octets))
+        self.router.finish_turn()
+        while self.connection.is_behind:
+            self.connection.resume()
+            self.router.finish_turn()
+
+    def lose(self) -> None:
+        """Lose the socket."""
+        self.is_cut = True
+        self.under_way.clear()
+        self.connection.end_of_input()
+        self.router.finish_turn()
+
+
+class Mesh:
+    """Routers by their ids, and the joints between them; `rules` are those of all."""
+
+    def __init__(self, *names: str, rules: Iterable[tuple[Any, ...]] = (), **fields: Any) -> None:
+        self.routers = {
+            name: Router(rules, router_id=name, **fields)  # as many clocks as routers
+            for name in names
+        }
+        self.wires: list[Wire] = []
+        for router in self.routers.values():
+            router.forwarder.network.turn_on()
+
+    def __getitem__(self, name: str) -> Router:
+        return self.routers[name]
+
+    def join(self, one: str, other: str, cost: int = 1) -> None:
+        """Connect two routers; nobody knows of it until `learn`."""
+        ends = [
+            Wire(self[one], self[other], True, cost),
+            Wire(self[other], self[one], False, cost),
+        ]
+        ends[0].other, ends[1].other = ends[1], ends[0]
+        self.wires += ends
+        ends[0].connection.start()
+        ends[0].router.finish_turn()
+        self.run()
+        assert all(end.connection.is_open() for end in ends)
+
+    def cut(self, one: str, other: str) -> None:
+        """Lose the connection between two routers, on both sides at once."""
+        for wire in [each for each in self.wires if _between(each, one, other)]:
+            self.wires.remove(wire)
+            wire.lose()
+
+    def hold(self, one: str, other: str, *, held: bool = True) -> None:
+        """Let what two routers say to each other be under way from now on, or arrive again."""
+        for wire in self.wires:
+            if _between(wire, one, other):
+                wire.is_held = held
+
+    def learn(self, *names: str) -> None:
+        """Tell routers, or all, what the network is like by now."""
+        for name in names or self.routers:
+            router = self[name]
+            paths = self.paths(name)
+            neighbours = {
+                wire.peer.forwarder.reach.me: wire.connection
+                for wire in sorted(self.wires, key=lambda each: each.cost, reverse=True)
+                if wire.router is router
+            }
+            reach = router.forwarder.reach
+            reach.set_paths(neighbours, paths, lambda _: None)
+            for key, places in list(reach.wanted.items()):
+                for place in list(places):
+                    if place not in paths:
+                        reach.set_wanted(place, key, None)
+            for other in paths:
+                for key, interest in self[other].forwarder.reach.here.items():
+                    reach.set_wanted(other, key, interest)
+            router.finish_turn()
+
+    def paths(self, root: str) -> dict[str, Path]:
+        """The cheapest ways from one router, by what is connected now."""
+        found: dict[str, tuple[int, str]] = {}
+        edge: list[tuple[int, str, str]] = [(0, root, root)]
+        while edge:
+            edge.sort()
+            cost, name, via = edge.pop(0)
+            if name in found:
+                continue
+            found[name] = cost, via
+            for wire in self.wires:
+                if wire.router is self[name]:
+                    far = wire.peer.forwarder.reach.me
+                    edge.append((cost + wire.cost, far, far if name == root else via))
+        del found[root]
+        return {name: Path(via, cost) for name, (cost, via) in found.items()}
+
+    def run(self) -> None:
+        """Carry all that is said, and all news of who receives what, until nobody says more."""
+        is_busy = True
+        while is_busy:
+            is_busy = False
+            for wire in list(self.wires):
+                while wire.under_way and not wire.is_held:
+                    is_busy = True
+                    wire.other.hear(wire.under_way.popleft())
+            for name, router in self.routers.items():
+                changes = router.forwarder.reach.take_changed_here()
+                for key, interest in changes:
+                    is_busy = True
+                    for other in self.routers.values():
+                        if name in other.forwarder.reach.paths:
+                            other.forwarder.reach.set_wanted(name, key, interest)
+                            other.finish_turn()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass everywhere."""
+        for router in self.routers.values():
+            router.wait(seconds)
+        self.run()
+
+    def settle(self) -> None:
+        """Let everything come to rest that is under way or to be tried again."""
+        self.run()
+        for _ in range(4):
+            self.wait(0.5)
+
+
+def _between(wire: Wire, one: str, other: str) -> bool:
+    return {wire.router.forwarder.reach.me, wire.peer.forwarder.reach.me} == {one, other}
