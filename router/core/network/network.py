@@ -12,14 +12,19 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from router.core.address import FALLBACK, HERE, MESH, MULTICAST, Address, Consumer
+from router.core.address import FALLBACK, HERE, MESH, MULTICAST, Address, Consumer, Producer
+from router.core.network import sides
 from router.core.network.attaching import is_between_routers
 from router.core.network.interest import LocalInterest
 from router.core.network.names import edge_key_in, key_at, key_of, phase_in, router_in
 from router.core.network.outward import Outward
 from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
-from router.core.network.transit import Transit
+from router.core.network.transit import Transit, no_route
 from router.core.ties import hops
+from router.engine import attaching
+
+# How long somebody may take to come back before what is sent to nobody is turned away.
+GRACE_S = 0.5
 
 
 class Network:
@@ -38,8 +43,8 @@ class Network:
         self.edge_sides: dict[Any, int] = {}
         # has an address be treated as its rules say by now, and the others where there is no rule
         self.treat: Callable[[Address], None] = lambda _: None
-        # ways through that lead nowhere any more, and wait for what is under way
-        self.stranded: dict[Transit, None] = {}
+        # what other routers send here for nobody, or for nowhere, and since when
+        self.unserved: dict[Producer, float] = {}
         self._noted: dict[Address, None] = {}
         self._have_paths_changed = False
         self._numbers = count(1)
@@ -139,6 +144,8 @@ class Network:
             address.transit.see_to()
             return
         self.interest.tell(address)
+        if address.sided and address.treatment != MULTICAST:
+            self._look_for_unserved(address)
         if self.multicast is not None:
             self.multicast.address_changed(address)
         self.outward.see_to(address)
@@ -197,6 +204,29 @@ class Network:
                 return places[0][2].treatment
         return None
 
+    # What comes for nobody.
+
+    def _look_for_unserved(self, address: Address) -> None:
+        is_served = sides.has_receiver(address, MESH)
+        for producer in address.producers:
+            if producer.side != MESH:
+                continue
+            if is_served:
+                self.unserved.pop(producer, None)
+            else:
+                self.unserved.setdefault(producer, self.forwarder.turn.now)
+
+    def _turn_away(self, producer: Producer) -> None:
+        """End a link by which nothing can go on, unless something is under way: what waits for it
+        in front of here is another's again.
+        """
+        link = producer.link
+        if not link.is_attached() or link.owner is not producer:
+            del self.unserved[producer]
+        elif link.unsettled == 0 and link.current is None:
+            del self.unserved[producer]
+            attaching.detach(link, True, no_route())
+
     # Ways through.
 
     def transit_to(self, destination: str, name: str, phase: int) -> Address:
@@ -210,7 +240,6 @@ class Network:
 
     def forget_transit(self, way: Transit) -> None:
         """Nothing comes by a way through any more, and nothing is under way."""
-        self.stranded.pop(way, None)
         address, table = way.address, self.forwarder.table
         key = way.destination, key_of(address)
         if table.transit.get(key) is address:
@@ -225,7 +254,8 @@ class Network:
         if not self.is_on:
             return
         self.outward.look(now)
-        for way in list(self.stranded):
-            way.turn_away()
+        for producer, since in list(self.unserved.items()):
+            if now - since >= GRACE_S:
+                self._turn_away(producer)
         if self.multicast is not None:
             self.multicast.look(now)

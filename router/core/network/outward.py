@@ -25,8 +25,10 @@ from router.errors import AmqpError
 MAX_DESTINATIONS = 32
 # How long a link is kept by which nothing comes, for whom nobody sends any more.
 IDLE_S = 5.0
-# After how long one is tried again that was refused, or detached by the other router.
+# After how long one is tried again that was refused, or detached by the other router; each time it
+# is twice as long, until nothing is known any more of the time before.
 RETRY_S = 0.5
+LONGEST_RETRY_S = 4.0
 
 
 @attrs.frozen
@@ -47,8 +49,8 @@ class Outward:
         self.leaving: list[OutLink] = []
         # addresses that have links but nobody who sends
         self._idle: dict[Address, None] = {}
-        # when links may be tried again that ended unasked
-        self._retries: dict[tuple[Address, str], float] = {}
+        # when links may be tried again that ended unasked, and how long that was put off
+        self._retries: dict[tuple[Address, str], tuple[float, float]] = {}
 
     def addresses(self) -> list[Address]:
         """Those that have links."""
@@ -136,7 +138,7 @@ class Outward:
         if connection is None or not connection.is_open():
             # the paths are about to change
             return None
-        if self._retries.get((address, destination), now) > now:
+        if self._retries.get((address, destination), (now, 0))[0] > now:
             return None
         link = OutLink(network, address, destination, aim.path.cost, aim.shows)
         try:
@@ -173,7 +175,10 @@ class Outward:
 
     def _note_retry(self, link: OutLink) -> None:
         now = self._network.forwarder.turn.now
-        self._retries[link.address, link.destination] = now + RETRY_S
+        key = link.address, link.destination
+        _, before_s = self._retries.get(key, (now, RETRY_S / 2))
+        wait_s = min(before_s * 2, LONGEST_RETRY_S)
+        self._retries[key] = now + wait_s, wait_s
 
     def paths_changed(self) -> None:
         """What failed before may be different now."""
@@ -183,10 +188,12 @@ class Outward:
         """End what has nothing more to do, and try again what has failed; now and then."""
         for link in list(self.leaving):
             link.end_if_quiet()
-        for key, due in list(self._retries.items()):
-            if due <= now:
-                del self._retries[key]
+        for key, (due, wait_s) in list(self._retries.items()):
+            if due <= now < due + wait_s:
                 self._network.address_changed(key[0])
+            elif due <= now:
+                # it has been well since, or nobody wants it any more
+                del self._retries[key]
         for address in list(self._idle):
             for link in self.links(address):
                 own = link.link

@@ -12,8 +12,9 @@ from typing import Any
 
 from router.core import credit
 from router.core.address import BALANCED, Address, Producer
+from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
-from router.engine import attaching
+from router.core.network.reach import Path
 from router.errors import AmqpError, Scope
 
 # Dispatch's, as are the words.
@@ -49,58 +50,44 @@ class Transit:
         address = self.address
         network = self._network
         outward = network.outward
-        for producer in list(self._said):
-            if producer not in address.producers:
-                del self._said[producer]
+        for producer in [each for each in self._said if each not in address.producers]:
+            del self._said[producer]
         path = network.reach.path(self.destination)
         links = outward.links(address)
         link = links[0] if links else None
         if not self._said or path is None:
-            for producer in list(self._said):
-                self._block(producer)
             if link is not None:
                 outward.give_up(link)
+                link = None
             if not self._said and not address.resuming:
                 network.forget_transit(self)
-            elif path is None:
-                network.stranded[self] = None
-                self.turn_away()
-            return
-        network.stranded.pop(self, None)
-        connection = network.reach.connection(path.via)
-        # some that are to be taken would not be, by what its attach has said
-        is_behind = link is not None and any(
-            path.cost < said <= link.said for said, _ in self._said.values()
-        )
-        if (
-            link is None
-            or link.connection is not connection
-            or path.cost > link.said
-            or link.shows != self.shows
-            or is_behind
-        ):
+        elif link is None or self._is_stale(link, path):
             fresh = outward.open(address, self.destination, Aim(path, self.shows))
             if link is not None:
                 outward.give_up(link)
             link = fresh
         for producer, (said, capacity) in self._said.items():
+            if link is not None:
+                network.unserved.pop(producer, None)
+            else:
+                network.unserved.setdefault(producer, network.forwarder.turn.now)
             if link is None or said <= link.said:
-                self._block(producer)
+                # it may send nothing any more
+                producer.capacity = 0
+                credit.stop(producer.link)
             elif producer.capacity == 0:
                 producer.capacity = capacity
                 network.forwarder.note_credit(address, producer)
 
-    def _block(self, producer: Producer) -> None:
-        """Let a link send nothing any more."""
-        producer.capacity = 0
-        credit.stop(producer.link)
-
-    def turn_away(self) -> None:
-        """There is no way any more: end the links of which nothing is under way."""
-        for producer in list(self._said):
-            link = producer.link
-            if link.is_attached() and link.unsettled == 0 and link.current is None:
-                attaching.detach(link, True, no_route())
+    def _is_stale(self, link: OutLink, path: Path) -> bool:
+        """Whether a link to the next router is to be replaced by one that says something else."""
+        return (
+            link.connection is not self._network.reach.connection(path.via)
+            or path.cost > link.said
+            or link.shows != self.shows
+            # some that are to be taken would not be, by what its attach has said
+            or any(path.cost < said <= link.said for said, _ in self._said.values())
+        )
 
 
 def no_route() -> AmqpError:

@@ -1,0 +1,178 @@
+"""Random networks of a few routers, with senders, receivers and failures: the books balance.
+
+Whoever is told accepted was received exactly once, nobody is left without an outcome, nothing is
+received that was released, and when all have gone nothing is left anywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given, strategies as st
+
+from router.amqp.performatives import Accepted, Modified, Rejected, Released
+
+from support.in_memory import ReceivingLink, Sending, SendingLink
+from support.far_routers import Mesh
+
+NAMES = "abcde"
+AT = st.integers(0, 4)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["send", "send", "send", "settle", "grant", "release", "cut", "join", "learn", "run"]
+            + ["receiver", "sender", "detach", "lose", "wait", "hold", "drain"]
+        ),
+        AT,
+        AT,
+    ),
+    max_size=60,
+)
+OUTCOMES = (Accepted, Released, Modified, Rejected)
+
+
+class World:
+    """A mesh, and what was sent and received in it."""
+
+    def __init__(self, treatment: str, joints: list[tuple[int, int, int]]) -> None:
+        self.mesh = Mesh(*NAMES, default=treatment)
+        self.joints: set[tuple[int, int]] = set()
+        for one, other in pairwise(range(len(NAMES))):
+            self.join(one, other, 1 + (one + other) % 3)
+        for one, other, cost in joints:
+            self.join(one, other, cost)
+        self.mesh.learn()
+        self.senders: list[SendingLink] = []
+        self.receivers: list[ReceivingLink] = []
+        self.sent: dict[bytes, Sending] = {}
+        self.accepted: Counter[bytes] = Counter()
+        self.given_back: Counter[bytes] = Counter()
+
+    def join(self, one: int, other: int, cost: int) -> None:
+        """Connect two routers that are not."""
+        key = min(one, other), max(one, other)
+        if one != other and key not in self.joints:
+            self.joints.add(key)
+            self.mesh.join(NAMES[one], NAMES[other], cost)
+
+    def step(self, what: str, at: int, other: int) -> None:
+        """Do something somewhere."""
+        mesh = self.mesh
+        name = NAMES[at]
+        if what == "send":
+            for sender in self.senders[at : at + 2]:
+                if sender.can_send():
+                    payload = b"%d" % len(self.sent)
+                    self.sent[payload] = sender.send(payload)
+        elif what == "receiver":
+            self.receivers.append(mesh[name].client().receiver("q", credit=other))
+        elif what == "sender":
+            self.senders.append(mesh[name].client().sender("q"))
+        elif what == "cut":
+            key = min(at, other), max(at, other)
+            if key in self.joints:
+                self.joints.remove(key)
+                mesh.cut(name, NAMES[other])
+        elif what == "join":
+            self.join(at, other, 1 + at)
+        elif what == "learn":
+            mesh.learn(name)
+        elif what == "wait":
+            mesh.wait(1)
+        elif what == "run":
+            mesh.run()
+        elif what == "hold":
+            mesh.hold(name, NAMES[other], held=at < other)
+        else:
+            self._receive(what, at, other)
+
+    def _receive(self, what: str, at: int, other: int) -> None:
+        for receiver in self.receivers[at : at + 1]:
+            if not receiver.attached or receiver.client.over:
+                continue
+            if what == "settle":
+                self.settle(receiver, Accepted())
+            elif what == "release":
+                self.settle(receiver, Released())
+            elif what == "grant":
+                receiver.grant(other * 3)
+            elif what == "drain":
+                receiver.grant(other, drain=True)
+            elif what == "detach":
+                receiver.detach()
+            elif what == "lose":
+                receiver.client.lose()
+
+    def settle(self, receiver: ReceivingLink, state: Any) -> None:
+        """Say something of all that a receiver has."""
+        for received in receiver.unsettled.values():
+            if isinstance(state, Accepted):
+                self.accepted[received.payload] += 1
+            else:
+                self.given_back[received.payload] += 1
+        receiver.settle(state)
+
+    def come_to_rest(self) -> None:
+        """Everybody learns the truth, and receivers take all there is."""
+        for one in NAMES:
+            for other in NAMES:
+                self.mesh.hold(one, other, held=False)
+        self.mesh.learn()
+        for _ in range(4):
+            self.mesh.settle()
+            for receiver in self.receivers:
+                if receiver.attached and not receiver.client.over:
+                    self.settle(receiver, Accepted())
+                    receiver.grant(50)
+        self.mesh.settle()
+
+    def check(self) -> None:
+        """Each message has one outcome, and it is true."""
+        for payload, sending in self.sent.items():
+            assert sending.is_over, f"{payload!r} has no outcome"
+            assert isinstance(sending.outcome, OUTCOMES)
+            if isinstance(sending.outcome, Accepted):
+                assert self.accepted[payload] == 1
+            elif isinstance(sending.outcome, Released):
+                assert self.accepted[payload] == 0
+
+    def end(self) -> None:
+        """When all have gone nothing is left."""
+        links: list[Any] = [*self.senders, *self.receivers]
+        for link in links:
+            link.client.close()
+        for _ in range(8):
+            self.mesh.wait(1)
+            self.mesh.settle()
+        for name, router in self.mesh.routers.items():
+            forwarder = router.forwarder
+            assert not router.table.transit, name
+            assert len(router.table) == 0, name
+            assert forwarder.backlog.held_bytes == 0
+            assert not forwarder.network.outward.leaving
+            assert not forwarder.network.outward.addresses()
+            assert not forwarder.reach.here
+        for wire in self.mesh.wires:
+            assert not wire.connection.local_sessions
+
+
+@given(
+    st.sampled_from(["balanced", "closest"]),
+    st.lists(st.tuples(AT, AT, st.integers(1, 4)), max_size=4),
+    STEPS,
+)
+def test_the_books_balance(
+    treatment: str, joints: list[tuple[int, int, int]], steps: list[tuple[str, int, int]]
+) -> None:
+    world = World(treatment, joints)
+    world.step("receiver", 3, 2)
+    world.step("sender", 0, 0)
+    world.step("sender", 2, 0)
+    world.mesh.run()
+    for step in steps:
+        world.step(*step)
+    world.come_to_rest()
+    world.check()
+    world.end()
