@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,6 +24,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.interop)
+
+
+# the routers of a test, and how much of their logs is shown where it fails
+ROUTERS = pytest.StashKey[list[RouterProcess]]()
+LAST_LINES = 30
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what its routers have logged where a test fails."""
+    report = yield
+    if report.failed:
+        for router in item.stash.get(ROUTERS, []):
+            lines = router.log_text().splitlines()[-LAST_LINES:]
+            report.sections.append((f"router {router.pid}: end of log", "\n".join(lines)))
+    return report
 
 
 def check(router: RouterProcess) -> None:
@@ -53,11 +71,11 @@ def _no_traceback(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def routers(tmp_path: Path) -> Iterator[StartRouter]:
+def routers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartRouter]:
     """Start routers with configurations of their own."""
     with ExitStack() as stack:
         count = itertools.count(1)
-        started: list[RouterProcess] = []
+        started = request.node.stash.setdefault(ROUTERS, [])
 
         def start(configuration: str = PLAIN) -> RouterProcess:
             folder = tmp_path / f"router-{next(count)}"

@@ -17,6 +17,8 @@ from proton import Message
 
 from support.proton_peers import ProtonConnection, ProtonReceiver, ProtonSender, Sent
 
+# How many names of messages a failure tells.
+NAMES = 10
 # How long a client waits before it attaches again.
 AGAIN_S = 0.1
 
@@ -55,6 +57,16 @@ class Ledger:
     def is_complete(self) -> bool:
         """Whether everything that was accepted has arrived."""
         return not self.missing
+
+    def state(self) -> str:
+        """What senders heard, what arrived, and what is missing."""
+        missing = self.missing
+        more = ", ..." if len(missing) > NAMES else ""
+        return (
+            f"outcomes {dict(self.outcomes)}, conditions {dict(self.conditions)}, "
+            f"arrived {len(self.arrived)} (in all {sum(self.arrived.values())} times), "
+            f"missing {len(missing)}: {', '.join(missing[:NAMES])}{more}"
+        )
 
     def check(self, allowed: Collection[str] = ("accepted", "released", "modified", "")) -> None:
         """What was accepted arrived, what was released or rejected did not, and no sender heard
@@ -109,6 +121,14 @@ class Producer:
             while self.todo and sender.link.credit > 0 and len(self.open) < self.window:
                 self._send(sender, *self.todo.popleft())
         return False
+
+    def state(self) -> str:
+        """How many messages are still to be accepted, and the link."""
+        link = "no link" if self.sender is None else self.sender.state()
+        return (
+            f"{self.accepted} accepted, {len(self.todo)} to send, {len(self.open)} unsettled, "
+            f"attached {self.attached} times, now {link}"
+        )
 
     def _attach(self) -> None:
         now = time.monotonic()
@@ -170,6 +190,11 @@ class Consumer:
             self._attach()
         return self.count
 
+    def state(self) -> str:
+        """How many messages have come, and the link."""
+        link = "no link" if self.receiver is None else self.receiver.state()
+        return f"{self.count} came, attached {self.attached} times, now {link}"
+
     def _attach(self) -> None:
         now = time.monotonic()
         if now < self._not_before:
@@ -197,10 +222,22 @@ class Traffic:
         done = [producer.step() for producer in self.producers]
         return all(done) and self.ledger.is_complete()
 
+    def state(self) -> str:
+        """The ledger, and each of them."""
+        said = [f"ledger: {self.ledger.state()}"]
+        said += [f"producer: {each.state()}" for each in self.producers]
+        said += [f"consumer: {each.state()}" for each in self.consumers]
+        return "; ".join(said)
+
     @property
     def accepted(self) -> int:
         """How many messages were accepted so far."""
         return sum(producer.accepted for producer in self.producers)
+
+    def has_heard(self, count: int) -> bool:
+        """Run on; returns whether senders have heard so many outcomes by now."""
+        self.step()
+        return sum(self.ledger.outcomes.values()) >= count
 
     def has_accepted(self, count: int) -> bool:
         """Run on; returns whether so many were accepted by now."""

@@ -11,7 +11,8 @@ import itertools
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 from proton import Condition, Delivery, Endpoint, Handler, Link, Message, symbol
@@ -24,10 +25,28 @@ PATIENCE_S = 30.0
 _STEP_S = 0.02
 
 
-class ProtonPeers:
-    """A proton container whose connections each have a container-id of their own."""
+@runtime_checkable
+class Telling(Protocol):
+    """What can be waited for, and then tells what is missing where that was in vain."""
 
-    def __init__(self) -> None:
+    def state(self) -> str:
+        """How it stands, on one line."""
+
+
+def state_of(holds: Callable[[], Any]) -> str:
+    """How that stands whose method is waited for; nothing where it does not tell."""
+    owner = getattr(holds.func if isinstance(holds, partial) else holds, "__self__", None)
+    return f": {owner.state()}" if isinstance(owner, Telling) else ""
+
+
+class ProtonPeers:
+    """A proton container whose connections each have a container-id of their own.
+
+    `patience_s` is how long anything may take, where nothing else is said.
+    """
+
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self.patience_s = patience_s
         self.container = Container()
         self.container.timeout = _STEP_S
         self.container.start()
@@ -37,12 +56,18 @@ class ProtonPeers:
         self._numbers = itertools.count(1)
         self._connections: list[ProtonConnection] = []
 
-    def until(self, holds: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> None:
-        """Run until `holds()` is true; fails, naming what it waited for, when it takes too long."""
+    def until(self, holds: Callable[[], Any], what: str, patience_s: float | None = None) -> None:
+        """Run until `holds()` is true; fails, naming what it waited for, when it takes too long.
+
+        Where it is a method of something that tells its `state`, that is told as well.
+        """
+        if patience_s is None:
+            patience_s = self.patience_s
         end = time.monotonic() + patience_s
         while not holds():
             if time.monotonic() > end:
-                raise AssertionError(f"waited {patience_s:g} s in vain until {what}")
+                state = state_of(holds)
+                raise AssertionError(f"waited {patience_s:g} s in vain until {what}{state}")
             self.container.process()
 
     def run_for(self, duration_s: float) -> None:
@@ -206,6 +231,12 @@ class _Link(Handler):
         self.is_attached = False
         self.is_over = False
         self.condition: Condition | None = None
+
+    def state(self) -> str:
+        """What it is, and its credit."""
+        if not self.is_attached:
+            return f"not attached ({self.condition})" if self.is_over else "being attached"
+        return f"attached, credit {self.link.credit}, unsettled {self.link.unsettled}"
 
     def detach(self, *, closed: bool = True) -> None:
         """Detach and wait for the answer."""
