@@ -1,16 +1,35 @@
-"""Ports for tests that have to name one before anybody listens."""
+"""Ports for tests that have to name one before anybody listens.
+
+The system gives none of them to those that ask for any port, to listen at or to connect from. So a
+broker that was killed finds its own free again, however long it takes to start.
+"""
 
 from __future__ import annotations
 
 import socket
+from pathlib import Path
+from random import SystemRandom
+
+FIRST = 20000
+# From where on the system gives ports away.
+SYSTEMS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port() -> int:
     """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    end = int(SYSTEMS.read_text(encoding="ascii").split()[0])
+    # not from a seed, which could be that of another worker
+    choice = SystemRandom()
+    while True:
+        # 0 is any port: where the system gives nearly all of them away
+        port = choice.randrange(FIRST, end) if end > FIRST + 1000 else 0
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
 
 
 def is_open(port: int) -> bool:

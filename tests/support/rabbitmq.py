@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from support.brokers import Broker, unpacked
-from support.ports import free_port
+from support.brokers import LOOK_S, PATIENCE_S, Broker, unpacked
+from support.ports import free_port, is_open
 
 CONFIGURATION = """\
 listeners.tcp.1 = 127.0.0.1:{port}
@@ -86,6 +88,9 @@ class RabbitMQ(Broker):
             "PATH": f"{self._programs / 'usr/bin'}{os.pathsep}{os.environ['PATH']}",
             "RABBITMQ_NODENAME": "rabbit@localhost",
             "RABBITMQ_CONF_ENV_FILE": os.devnull,
+            # its script becomes the broker, where it would be a shell that waits for it: then the
+            # broker is gone, with its ports and its name at the epmd, when its process is
+            "RUNNING_UNDER_SYSTEMD": "true",
             "RABBITMQ_DIST_PORT": str(self._dist_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
             "ERL_EPMD_PORT": str(self._epmd_port),
@@ -100,8 +105,8 @@ class RabbitMQ(Broker):
         return "Server startup complete" in self.log_text()
 
     def begin_start(self) -> None:
-        """An epmd goes before it."""
-        if self._epmd is None:
+        """An epmd goes before it, and listens: a broker that finds none starts one that stays."""
+        if self._epmd is None or self._epmd.poll() is not None:
             epmd = ["epmd", "-address", "127.0.0.1", "-port", str(self._epmd_port)]
             program = self._programs / "usr/bin" / epmd[0]
             self._epmd = subprocess.Popen(
@@ -110,6 +115,12 @@ class RabbitMQ(Broker):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
+        end = time.monotonic() + PATIENCE_S
+        while not is_open(self._epmd_port):
+            with suppress(subprocess.TimeoutExpired):
+                code = self._epmd.wait(LOOK_S)
+                raise AssertionError(f"RabbitMQ's epmd ended with {code}")
+            assert time.monotonic() < end, "RabbitMQ's epmd does not listen"
         super().begin_start()
 
     def stop(self) -> None:

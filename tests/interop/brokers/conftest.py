@@ -1,27 +1,66 @@
 """Real brokers, started when the first test wants one, for all tests of this folder.
 
 A test may kill one: the next test finds it running again. Each uses queues of its own.
+
+Brokers take seconds of a processor to start, and some milliseconds of a disk for a message that is
+durable. So these tests have more patience than others, and where one fails, the ends of the logs
+are shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from support.artemis import Artemis
-from support.brokers import Broker, ExampleBroker, until_connected
+from support.brokers import PATIENCE_S, Broker, ExampleBroker, last_lines, until_connected
 from support.configuring import LISTENER, both_ways
 from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rabbitmq import RabbitMQ
 from support.routers import StartRouter
+
+# For one test, which may have to start three brokers first. The longest takes half a minute where
+# nothing else runs.
+TIMEOUT_S = 4 * PATIENCE_S
+# those that this worker has
+_BROKERS: list[Broker] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test of this folder its time."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the brokers have said where a test fails."""
+    report = yield
+    if report.failed:
+        for broker in _BROKERS:
+            state = "runs" if broker.is_running else "does not run"
+            report.sections.append((f"{broker.name}, which {state}", last_lines(broker.log)))
+    return report
+
+
+@pytest.fixture
+def proton() -> Iterator[ProtonPeers]:
+    """Proton connections, none yet, that have the patience that brokers want."""
+    peers = ProtonPeers(PATIENCE_S)
+    yield peers
+    peers.close()
 
 
 @contextmanager
 def _kept(broker: Broker) -> Iterator[Broker]:
     try:
         broker.start()
+        _BROKERS.append(broker)
         yield broker
     finally:
         broker.stop()

@@ -8,7 +8,7 @@ import pytest
 from proton import Message
 
 from support.broker_loads import Consumer, Ledger, Producer, Traffic
-from support.brokers import Broker, until_connected
+from support.brokers import Broker, until_active, until_connected
 from support.configuring import LISTENER, both_ways, entity
 from support.proton_peers import ProtonPeers
 from support.routers import StartRouter
@@ -88,6 +88,8 @@ def test_a_queue_is_spread_over_brokers_of_different_makes(
             for name, queue in queues.items()
         )
     )
+    # one that is first would take all
+    until_active(proton, router, 4)
     ledger = Ledger()
     client = proton.connect(router.url())
     producer = Producer(ledger, client, address, 1000)
