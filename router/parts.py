@@ -46,6 +46,9 @@ class Parts:
     ) -> None:
         router = configuration.router
         self.container_id = router.id or socket.gethostname()
+        # how names begin that lead to this router wherever they are used
+        is_edge = router.mode == "edge"
+        self._place = f"_edge/{self.container_id}" if is_edge else f"_topo/0/{self.container_id}"
         self._make_token = make_token
         self.table = AddressTable(
             configured_rules(configuration.addresses),
@@ -84,6 +87,7 @@ class Parts:
         self.exchange.clocks.append(network.look)
         if router.mode == "interior":
             network.turn_on()
+        self.control.configure_uplinks(configuration)
 
     def _join_network(self, router: RouterSettings, instance: int) -> None:
         """Be one of the routers of a network."""
@@ -100,6 +104,10 @@ class Parts:
         exchange.ending = network.finish
         exchange.forwarder.on_control = network.attach_received
         self.control.network = network
+        if mode == "edge":
+            network.edges = self.control.be_edge(network)
+        else:
+            network.edges = self.control.serve_edges(network)
 
     def _dynamic_name(self, maker: str) -> str:
-        return f"amqp:/_topo/0/{self.container_id}/temp.{self._make_token()}.{maker}"
+        return f"amqp:/{self._place}/temp.{self._make_token()}.{maker}"

@@ -60,6 +60,8 @@ def take_up(running: Running, differences: Iterable[Difference], wanted: Configu
         _change_link_routes(running, wanted)
     if "autoLink" in entities:
         running.control.auto_links.configure(configured_auto_links(wanted.auto_links))
+    if entities & {"router", "connector"}:
+        running.control.configure_uplinks(wanted)
     if "log" in entities:
         running.journal.change(wanted.log)
     for (entity, name), change in LIVE.items():
@@ -137,6 +139,9 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     # it is read where it is told
     ("router", "metadata"): _elsewhere,
     ("router", "default_distribution"): _elsewhere,
+    ("router", "active_uplinks"): _elsewhere,
+    ("router", "edge_heartbeat_seconds"): _elsewhere,
+    ("router", "edge_heartbeat_max_age_seconds"): _elsewhere,
     ("router", "memory_limit_bytes"): _set_memory_limit,
     ("router", "honour_absolute_expiry_time"): _set_absolute_expiry,
     ("router", "link_stealing"): _set_stealing,

@@ -49,5 +49,26 @@ def _fallbacks(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
             )
 
 
-ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks)
+def _holds(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, address in enumerate(configuration.addresses):
+        here: Path = ("address", index, "holdSeconds")
+        if address.hold_seconds and configuration.router.mode != "edge":
+            yield Finding(
+                here,
+                f"has no effect on a router whose mode is {configuration.router.mode}",
+                "take it out; only edge routers hold messages",
+                shown=True,
+                concerns=(("router", "mode"),),
+            )
+        elif address.hold_seconds and address.distribution in ("multicast", "unavailable"):
+            yield Finding(
+                here,
+                f"has no effect with the distribution {address.distribution}",
+                "take it out or give another distribution",
+                shown=True,
+                concerns=(("address", index, "distribution"),),
+            )
+
+
+ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks, _holds)
 """In the order in which they find."""

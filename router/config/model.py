@@ -59,6 +59,7 @@ def _mechanism_from_user(self: ConnectorSettings) -> tuple[Mechanism, ...]:
 _HOST: Final = kinds.text(255, spaces=False)
 # Longer than what the default names are made of, so that no default can be refused.
 _NAME: Final = kinds.text(512)
+LONGEST_HOLD_S: Final = 86400
 _MECHANISMS: Final = kinds.mechanisms(get_args(Mechanism))
 
 
@@ -304,6 +305,30 @@ class AddressSettings:
             kinds.flag(),
             "Whether messages that nobody receives go to a fallback: a link that has the "
             "capability qd.fallback, or an autoLink with fallback. Not with phases other than 0.",
+        ),
+    )
+    hold_seconds: float = attrs.field(
+        default=0.0,
+        metadata=setting(
+            kinds.seconds(LONGEST_HOLD_S, zero="not at all"),
+            "For how long an edge router holds, in memory, each message to these addresses that "
+            "it cannot send on because it has no uplink, and that nobody receives here; then the "
+            "message is released. Not with multicast.",
+        ),
+    )
+    hold_messages: int = attrs.field(
+        default=1000,
+        metadata=setting(
+            kinds.whole_number(1, 1_000_000, "messages"),
+            "How many messages are held for one address at most.",
+        ),
+    )
+    hold_bytes: int = attrs.field(
+        default=1024 * 1024,
+        metadata=setting(
+            kinds.whole_number(1024, 2**40, "bytes"),
+            "How many bytes of messages are held for one address at most; what comes beyond that "
+            "is released within a moment.",
         ),
     )
     dead_letter_address: str | None = attrs.field(

@@ -75,6 +75,14 @@ def _intervals(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[F
             shown=True,
             concerns=(("router", "helloIntervalSeconds"),),
         )
+    if router.edge_heartbeat_max_age_seconds <= router.edge_heartbeat_seconds:
+        yield Finding(
+            ("router", "edgeHeartbeatMaxAgeSeconds"),
+            f"is not more than edgeHeartbeatSeconds, {router.edge_heartbeat_seconds:g}",
+            "give at least twice as much, so that one lost moment is not the end of an uplink",
+            shown=True,
+            concerns=(("router", "edgeHeartbeatSeconds"),),
+        )
 
 
 def _ids(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:

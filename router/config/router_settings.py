@@ -14,6 +14,7 @@ Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
 LinkStealing = Literal["same-user", "any", "never", "off"]
 
 MIB: Final = 2**20
+MOST_UPLINKS: Final = 64
 DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
 LONGEST_TERMINUS_TIMEOUT_S: Final = 86400
 LONGEST_PERIOD_S: Final = 3600
@@ -64,6 +65,30 @@ class RouterSettings:
             kinds.period(LONGEST_PERIOD_S),
             "How often an interior router says to its neighbours what it knows of the network when "
             "nothing changes, so that they ask for what they have missed.",
+        ),
+    )
+    active_uplinks: int = attrs.field(
+        default=1,
+        metadata=setting(
+            kinds.whole_number(1, MOST_UPLINKS, "connections"),
+            "How many connections of its connectors with the role edge an edge router uses at the "
+            "same time, each to another interior router; the others stand by. The first connectors "
+            "of the configuration are preferred.",
+        ),
+    )
+    edge_heartbeat_seconds: float = attrs.field(
+        default=2.0,
+        metadata=setting(
+            kinds.period(LONGEST_PERIOD_S),
+            "How often an edge router says to its interior routers that it is there; they answer.",
+        ),
+    )
+    edge_heartbeat_max_age_seconds: float = attrs.field(
+        default=8.0,
+        metadata=setting(
+            kinds.period(LONGEST_PERIOD_S),
+            "After how much silence an edge router and its interior routers give each other up; "
+            "more than edgeHeartbeatSeconds.",
         ),
     )
     metadata: str | None = attrs.field(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.config.model import Configuration
 from router.control.auto_links import AutoLinks
 from router.control.containers import Containers
+from router.control.edge.edge import EdgeRouter, configured_plan
+from router.control.edge.edges import Edges
+from router.control.edge.messages import Port
 from router.control.link_routes import LinkRouting
 from router.control.network.adjacency import Adjacency
 
@@ -20,6 +24,26 @@ class Control:
         self.auto_links = AutoLinks(forwarder, self.containers)
         # the other routers, if there are any for this one
         self.network: Adjacency | None = None
+        # what an edge router has, and what an interior router has for its edges; None otherwise
+        self.edge: EdgeRouter | None = None
+        self.edges: Edges | None = None
+
+    def serve_edges(self, port: Port) -> Edges:
+        """Be a router that edges may connect to."""
+        self.forwarder.network.edges = self.edges = Edges(self.forwarder, port)
+        return self.edges
+
+    def be_edge(self, port: Port) -> EdgeRouter:
+        """Be an edge router."""
+        me = self.forwarder.reach.me
+        self.forwarder.network.edges = self.edge = EdgeRouter(self.forwarder, me, port)
+        self.forwarder.table.hint = self.edge.proxies.hint
+        return self.edge
+
+    def configure_uplinks(self, configuration: Configuration) -> None:
+        """From now on the uplinks of an edge router are wanted like this; others have none."""
+        if self.edge is not None:
+            self.edge.configure(configured_plan(configuration))
 
     def event_received(self, connection: Any, event: object) -> None:
         """Something rare has happened on a connection; the core has acted on it."""
@@ -33,3 +57,6 @@ class Control:
         self.auto_links.look(now)
         if self.network is not None:
             self.network.look(now)
+        for part in (self.edge, self.edges):
+            if part is not None:
+                part.look(now)

@@ -242,7 +242,9 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         )
     phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
     takes_rest = not is_sender and not is_own and phases.is_fallback(terminus)
-    address = forwarder.table.enter(text, phase, is_fallback=takes_rest)
+    address = None
+    if forwarder.network.takes(link, text, is_sender=is_sender):
+        address = forwarder.table.enter(text, phase, is_fallback=takes_rest)
     if address is None:
         # the words are Dispatch's, which programs compare; which address it was is beside them
         info = {Symbol("address"): text}

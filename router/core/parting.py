@@ -110,6 +110,13 @@ def _give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
         sizes.receiver_lost(forwarder, address)
 
 
+def leave(forwarder: Any, consumer: Consumer) -> None:
+    """A consumer that has had nothing leaves its address."""
+    _leave(forwarder, consumer)
+    _give_up_waiting(forwarder, consumer)
+    nodes.left(forwarder, consumer.address, None)
+
+
 class _Leaving:
     """In place of what a link resumes: it gets nothing new, and goes on with what it has."""
 

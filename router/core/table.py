@@ -65,7 +65,7 @@ class AddressRule(NamedTuple):
     `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
     offered to another; `dead_letter`: the name of the address that what has expired goes to;
     `ingress_phase` and `egress_phase`: where those enter who send, and who receive; `fallback`:
-    whether who takes what nobody else does gets something.
+    whether who takes what nobody else does gets something; `hold`: seconds, messages and octets.
     """
 
     is_prefix: bool
@@ -76,6 +76,7 @@ class AddressRule(NamedTuple):
     ingress_phase: int = 0
     egress_phase: int = 0
     fallback: bool = False
+    hold: tuple[float, int, int] | None = None
 
 
 def _pattern(rule: AddressRule) -> str:

@@ -58,7 +58,7 @@ AMQP_VALUE: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 def node_names(router_id: str) -> tuple[str, ...]:
     """The names of the node of one router: the first is the one that stands for all."""
-    return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}"
+    return NODE, f"_local/{NODE}", f"_topo/0/{router_id}/{NODE}", f"_edge/{router_id}/{NODE}"
 
 
 class Agent:

@@ -135,6 +135,7 @@ def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
             one.ingress_phase,
             one.egress_phase,
             one.enable_fallback,
+            (one.hold_seconds, one.hold_messages, one.hold_bytes) if one.hold_seconds else None,
         )
         for one in settings
     ]

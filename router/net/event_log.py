@@ -12,6 +12,7 @@ from typing import Any
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
 from router.core.auto_links import AutoLinkChanged
+from router.core.network.proxy_links import UplinkChanged
 from router.core.own_links import OwnLink
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
@@ -35,6 +36,9 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         _end(log, "connection closed", event)
     elif isinstance(event, AutoLinkChanged):
         _auto_link(link_log, event)
+    elif isinstance(event, UplinkChanged):
+        said = "uplink in use" if event.is_active else "uplink stands by"
+        link_log.info(said, connector=event.connector, router=event.router, reason=event.reason)
     elif isinstance(event, events.SessionEnded):
         if _is_announced(event.session):
             return

@@ -1,25 +1,28 @@
 """What an edge router and its interior tell each other on their control link, and its encoding.
 
-Each message is an AMQP list: a symbol that says what it is, and its fields. A list may have more
-fields behind those that are known here, and a message of another kind is passed over, so that a
-later version can say more to an earlier one. What else cannot be understood raises `AmqpError`.
+Each is an AMQP message of one section, an amqp-value that is a list: a symbol that says what it is,
+and its fields. A list may have more fields behind those that are known here, and a message of
+another kind is passed over, so that a later version can say more to an earlier one. What else
+cannot be understood raises `AmqpError`.
 None of this is part of the routing protocol: interior routers do not tell each other of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, Descriptor
 from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
-from router.amqp.types import Symbol, UByte, ULong
+from router.amqp.types import Described, Symbol, UByte, UInt, ULong
 from router.errors import AmqpError
 
 T = TypeVar("T")
+
+UNSAID: Final = 255
 
 # So many octets of keys are in one message at most, unless a single key is longer.
 PART_BYTES: Final = 16 * 1024
@@ -37,9 +40,13 @@ class UplinkUse:
 
 @attrs.frozen
 class Beat:
-    """A sign of life, with a number that grows; the peer answers nothing."""
+    """A sign of life of the edge, which the interior answers with the same.
+
+    `max_age_ms` is after how much silence each of them is to give up the other.
+    """
 
     number: int
+    max_age_ms: int
 
 
 @attrs.frozen
@@ -54,7 +61,8 @@ class Watch:
 class Place:
     """Whether somebody beyond the edge receives from an address, and how it is treated there.
 
-    `treatment` is one of `router.core.address.CLOSEST` and the like.
+    `treatment` is one of `router.core.address.CLOSEST` and the like, or `UNSAID` where nobody has
+    said anything of it.
     """
 
     key: str
@@ -71,15 +79,26 @@ class Reached:
 
 Message = UplinkUse | Beat | Watch | Reached
 
+_VALUE: Final = ULong(Descriptor.AMQP_VALUE)
 _USE: Final = Symbol("USE")
 _BEAT: Final = Symbol("BEAT")
 _WATCH: Final = Symbol("WATCH")
 _REACHED: Final = Symbol("REACHED")
 
 
+class Port(Protocol):
+    """Who has the control links of a router."""
+
+    def send(self, connection: Any, octets: bytes) -> None:
+        """Send a message behind all that were sent before it."""
+
+    def fail(self, connection: Any, error: AmqpError) -> None:
+        """Close a connection at once, for that reason; its links are lost in this turn."""
+
+
 def encode_message(message: Message) -> bytes:
-    """The octets of a message's body, which is one value."""
-    return encode_value(_fields(message))
+    """The octets of a message."""
+    return encode_value(Described(_VALUE, _fields(message)))
 
 
 def _fields(message: Message) -> list[Any]:
@@ -87,7 +106,7 @@ def _fields(message: Message) -> list[Any]:
         case UplinkUse():
             return [_USE, message.is_active]
         case Beat():
-            return [_BEAT, ULong(message.number)]
+            return [_BEAT, ULong(message.number), UInt(message.max_age_ms)]
         case Watch():
             return [_WATCH, list(message.added), list(message.removed)]
         case Reached():
@@ -107,11 +126,12 @@ def decode_message(octets: bytes) -> Message | None:
     value, end = decode_value(octets)
     if end != len(octets):
         raise _malformed("something stands behind it")
-    return read_message(value)
+    if not isinstance(value, Described) or value.descriptor not in (_VALUE, "amqp:amqp-value:*"):
+        raise _malformed("it is no amqp-value")
+    return _read(value.value)
 
 
-def read_message(value: object) -> Message | None:
-    """As `decode_message`, for a value that is decoded."""
+def _read(value: object) -> Message | None:
     if not isinstance(value, list) or not value or not isinstance(value[0], Symbol):
         raise _malformed("it is no list that begins with a symbol")
     kind, fields = value[0], value[1:]
@@ -119,7 +139,7 @@ def read_message(value: object) -> Message | None:
         case "USE":
             return UplinkUse(_field(fields, 0, bool))
         case "BEAT":
-            return Beat(int(_field(fields, 0, ULong)))
+            return Beat(int(_field(fields, 0, ULong)), int(_field(fields, 1, UInt)))
         case "WATCH":
             return Watch(_keys(fields, 0), _keys(fields, 1))
         case "REACHED":

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from router.amqp.constants import Condition
-from router.control.edge.messages import Message, Place, Watch, reached
+from router.control.edge.messages import UNSAID, Message, Place, Watch, reached
 from router.core import ties
 from router.core.address import FALLBACK, LAST_PHASE, Address
 from router.core.network.reach import EDGE, FALLBACK_PHASE, MOBILE, mobile_key
+from router.core.table import TREATMENTS
 from router.errors import AmqpError
 
 # An edge that watches more takes what is beyond for reached, and finds out by credit.
@@ -160,18 +161,20 @@ class Watching:
         name, phase = split_key(key)
         table = self.forwarder.table
         address = table.in_use(table.own_name(name), phase)
-        treatment = table.treatment(name) if address is None else address.treatment
-        if address is not None and self._is_received_here(address, side):
-            return True, treatment
-        keys = [key]
         rule = table.rule_of(name)
+        treatment = UNSAID if rule is None else TREATMENTS[rule.treatment]
+        keys = [key]
         if phase == 0 and rule is not None and rule.fallback:
             keys.append(mobile_key(name, FALLBACK_PHASE))
-        for each in keys:
-            places = self.forwarder.reach.places(each)
-            if places:
-                return True, treatment if address is not None else places[0][2].treatment
-        return self._is_there(name, side), treatment
+        places = [place for each in keys for place in self.forwarder.reach.places(each)]
+        if places and rule is None:
+            treatment = places[0][2].treatment
+        is_reached = (
+            bool(places)
+            or (address is not None and self._is_received_here(address, side))
+            or self._is_there(name, side)
+        )
+        return is_reached, treatment
 
     def _is_received_here(self, address: Address, side: int) -> bool:
         places = [address] if address.ties is None else ties.places(address)

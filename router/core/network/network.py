@@ -73,6 +73,13 @@ class Network:
             return MESH
         return self.edge_sides.get(connection, HERE)
 
+    def takes(self, link: Any, text: str, *, is_sender: bool) -> bool:
+        """Whether a peer's link may be attached to an address here: an edge has nothing for its
+        interior but what is at that edge.
+        """
+        connection = link.session.connection
+        return self.edges is None or self.edges.takes(connection, text, is_sender=is_sender)
+
     # What is noted.
 
     def joined(self, consumer: Consumer) -> None:
@@ -116,6 +123,10 @@ class Network:
         if self.multicast is not None:
             self.multicast.paths_changed()
 
+    def note_edges(self) -> None:
+        """What concerns edges has changed, or what concerns the uplinks of this one."""
+        self._note()
+
     def _note(self) -> None:
         if not self.forwarder.network_due:
             self.forwarder.network_due.append(self)
@@ -134,6 +145,8 @@ class Network:
             noted, self._noted = self._noted, {}
             for address in noted:
                 self._see_to(address)
+            if self.edges is not None:
+                self.edges.finish()
 
     def _all(self) -> list[Address]:
         table = self.forwarder.table
@@ -168,6 +181,8 @@ class Network:
         """Whether what comes from a side for an address that nobody receives from here can go
         elsewhere; from now on there is somebody for whom it waits.
         """
+        if self.edges is not None and self.edges.opens_way(address, side):
+            return True
         if not self.is_on or side == MESH or address.treatment == MULTICAST:
             return False
         if address.transit is not None:
@@ -179,7 +194,8 @@ class Network:
         """An address that is not in use, for a single message to it that can go elsewhere; None
         where it cannot.
         """
-        if not self.is_on or not self._is_known(name, phase):
+        is_at_edge = self.edges is not None and self.edges.is_known(name)
+        if not is_at_edge and not (self.is_on and self._is_known(name, phase)):
             return None
         address: Address | None = self.forwarder.table.enter(name, phase)
         return address

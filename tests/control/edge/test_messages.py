@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.encode import encode_value
-from router.amqp.types import Symbol, UByte, ULong
+from router.amqp.types import Described, Symbol, UByte, ULong
 from router.control.edge.messages import (
     LONGEST_BYTES,
     PART_BYTES,
@@ -27,7 +27,7 @@ KEYS = st.text(min_size=1, max_size=40)
 PLACES = st.builds(Place, KEYS, st.booleans(), st.integers(0, 255))
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(UplinkUse, st.booleans()),
-    st.builds(Beat, st.integers(0, 2**64 - 1)),
+    st.builds(Beat, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1)),
     st.builds(Watch, st.lists(KEYS).map(tuple), st.lists(KEYS).map(tuple)),
     st.builds(Reached, st.lists(PLACES).map(tuple)),
 )
@@ -56,10 +56,14 @@ def test_whatever_comes_only_one_error_leaves(octets: bytes) -> None:
         pass
 
 
+def octets_of(value: object) -> bytes:
+    return encode_value(Described(ULong(0x77), value))
+
+
 def test_further_fields_and_other_messages_are_passed_over() -> None:
     later = [Symbol("USE"), True, "as of the next version"]
-    assert decode_message(encode_value(later)) == UplinkUse(is_active=True)
-    assert decode_message(encode_value([Symbol("SLEEP"), 5])) is None
+    assert decode_message(octets_of(later)) == UplinkUse(is_active=True)
+    assert decode_message(octets_of([Symbol("SLEEP"), 5])) is None
 
 
 @pytest.mark.parametrize(
@@ -83,11 +87,19 @@ def test_further_fields_and_other_messages_are_passed_over() -> None:
 )
 def test_other_fields_are_refused(value: object) -> None:
     with pytest.raises(AmqpError):
-        decode_message(encode_value(value))
+        decode_message(octets_of(value))
+
+
+def test_only_a_value_is_a_message() -> None:
+    value = [Symbol("USE"), True]
+    assert decode_message(encode_value(Described(Symbol("amqp:amqp-value:*"), value)))
+    for other in (value, Described(ULong(0x75), b"USE"), Described(ULong(0x76), value)):
+        with pytest.raises(AmqpError):
+            decode_message(encode_value(other))
 
 
 def test_a_message_has_an_end() -> None:
-    octets = encode_value([Symbol("BEAT"), ULong(1), b"\0" * LONGEST_BYTES])
+    octets = octets_of([Symbol("USE"), True, b"\0" * LONGEST_BYTES])
     with pytest.raises(AmqpError, match="octets"):
         decode_message(octets)
 

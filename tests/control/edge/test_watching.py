@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.control.edge import watching
-from router.control.edge.messages import Message, Place, Reached, Watch
+from router.control.edge.messages import UNSAID, Message, Place, Reached, Watch
 from router.control.edge.watching import Watcher, Watching, key_of_address, split_key
 from router.core.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
 from router.core.network.reach import Interest, Path
@@ -48,10 +48,10 @@ def test_nobody_is_there_until_somebody_is() -> None:
     interior = Interior()
     edge, told = interior.edge()
     interior.watch(edge, "M0q")
-    assert places(told) == [Place("M0q", False, BALANCED)]
+    assert places(told) == [Place("M0q", False, UNSAID)]
     receiver = interior.client.receiver("q")
     interior.changed("q")
-    assert places(told) == [Place("M0q", True, BALANCED)]
+    assert places(told) == [Place("M0q", True, UNSAID)]
     interior.client.receiver("q")
     interior.changed("q")
     assert places(told) == []
@@ -70,8 +70,8 @@ def test_who_watches_does_not_hear_of_its_own_receivers() -> None:
     address.consumers[0].side = edge.side
     interior.watch(edge, "M0q")
     interior.watch(other, "M0q")
-    assert places(told) == [Place("M0q", False, BALANCED)]
-    assert places(other_told) == [Place("M0q", True, BALANCED)]
+    assert places(told) == [Place("M0q", False, UNSAID)]
+    assert places(other_told) == [Place("M0q", True, UNSAID)]
 
 
 def test_other_routers_count_with_how_they_treat_the_address() -> None:
@@ -85,7 +85,7 @@ def test_other_routers_count_with_how_they_treat_the_address() -> None:
     assert places(told) == [Place("M0m", True, MULTICAST)]
     interior.reach.set_wanted("B", "M0m", None)
     interior.watching.tell()
-    assert places(told) == [Place("M0m", False, BALANCED)]
+    assert places(told) == [Place("M0m", False, UNSAID)]
 
 
 def test_what_is_watched_no_more_is_not_told_of() -> None:
@@ -106,7 +106,7 @@ def test_who_names_a_key_anew_hears_of_it_anew() -> None:
     edge, told = interior.edge()
     interior.watch(edge, "M0q")
     interior.watch(edge, "M0q")
-    assert places(told) == [Place("M0q", False, BALANCED)] * 2
+    assert places(told) == [Place("M0q", False, UNSAID)] * 2
 
 
 def test_an_address_with_a_fallback_is_reached_by_it() -> None:
@@ -127,7 +127,7 @@ def test_names_that_say_where_they_are() -> None:
     assert [place.is_reached for place in places(told)] == [False, False, False]
     interior.reach.set_paths({}, {"B": Path("B", 1)}, lambda _: None)
     interior.watching.tell()
-    assert places(told) == [Place("M0_topo/0/B/temp.1", True, BALANCED)]
+    assert places(told) == [Place("M0_topo/0/B/temp.1", True, UNSAID)]
     interior.reach.set_wanted("B", "HE2", Interest(CLOSEST))
     interior.watching.tell()
     assert [place.is_reached for place in places(told)] == [True]

@@ -1,0 +1,193 @@
+"""An edge router: its uplinks, of which some are used, and what it tells its interiors by them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.config.model import Configuration
+from router.control.edge.messages import (
+    Beat,
+    Message,
+    Port,
+    Reached,
+    UplinkUse,
+    decode_message,
+    encode_message,
+    watches,
+)
+from router.control.edge.proxies import Proxies
+from router.control.edge.uplinks import Uplinks
+from router.core.address import MESH, Address
+from router.core.network.proxy_links import UplinkChanged
+from router.errors import AmqpError
+
+# of connectors to interior routers, and of the listeners there
+ROLE: Final = "edge"
+
+
+@attrs.frozen
+class UplinkPlan:
+    """How uplinks are wanted: by which connectors, the preferred one first, and how many of them at
+    a time; how often an edge is heard by its interiors, and after how much silence no more.
+    """
+
+    order: tuple[str, ...] = ()
+    wanted: int = 1
+    heartbeat_s: float = 2.0
+    max_age_s: float = 8.0
+
+
+def configured_plan(configuration: Configuration) -> UplinkPlan:
+    """How the uplinks of an edge router are configured."""
+    router = configuration.router
+    return UplinkPlan(
+        tuple(each.name for each in configuration.connectors if each.role == ROLE),
+        router.active_uplinks,
+        router.edge_heartbeat_seconds,
+        router.edge_heartbeat_max_age_seconds,
+    )
+
+
+class _Pulse:
+    """When an interior was heard last, and when it is told again that the edge is alive."""
+
+    def __init__(self, now: float) -> None:
+        self.heard_at = now
+        self.next_at = now
+        self.number = 0
+
+
+class EdgeRouter:
+    """What an edge router, whose id is `me`, has beside what every router has."""
+
+    def __init__(self, forwarder: Any, me: str, port: Port) -> None:
+        self.forwarder = forwarder
+        self.me = me
+        self.port = port
+        self.uplinks = Uplinks()
+        self.proxies = Proxies(forwarder, me, self._watch)
+        self.plan = UplinkPlan()
+        self._connections: dict[int, Any] = {}
+        # what has been said of each uplink
+        self._told: dict[int, UplinkChanged] = {}
+        self._pulses: dict[Any, _Pulse] = {}
+        # given up for their silence
+        self.silent = 0
+
+    def configure(self, plan: UplinkPlan) -> None:
+        """From now on uplinks are wanted like this."""
+        self.plan = plan
+        self.uplinks.configure(plan.order, plan.wanted, self.forwarder.turn.now)
+        self._act()
+
+    # Uplinks come and go.
+
+    def connection_came(self, connection: Any, router: str) -> None:
+        """A connection to an interior is open, and its control link can be used."""
+        now = self.forwarder.turn.now
+        self.forwarder.network.edge_sides[connection] = MESH
+        self._connections[connection.number] = connection
+        self._pulses[connection] = _Pulse(now)
+        self.uplinks.came(connection.number, connection.settings.endpoint, router, now)
+        self._act()
+
+    def connection_left(self, connection: Any) -> None:
+        """A connection to an interior is over."""
+        if self._pulses.pop(connection, None) is None:
+            return
+        del self._connections[connection.number]
+        self._told.pop(connection.number, None)
+        self.forwarder.network.edge_sides.pop(connection, None)
+        self.proxies.connection_lost(connection)
+        self.uplinks.left(connection.number, self.forwarder.turn.now)
+        self._act()
+
+    def _act(self) -> None:
+        """Do what follows from which uplinks are used by now."""
+        changes = self.uplinks.take()
+        for number, is_active in changes:
+            if number in self._connections:
+                self._tell(self._connections[number], UplinkUse(is_active))
+        for number, uplink in self.uplinks.links.items():
+            news = UplinkChanged(uplink.connector, uplink.router, uplink.is_active, uplink.reason)
+            if self._told.get(number) != news:
+                self._told[number] = news
+                self.forwarder.observer.event_received(self._connections[number], news)
+        active = [self._connections[each.connection] for each in self.uplinks.active()]
+        if changes or active != list(self.proxies.told):
+            self.proxies.use(active)
+            self._note()
+
+    def message_received(self, connection: Any, octets: bytes) -> None:
+        """An interior says something on its control link; raises `AmqpError` where it must not."""
+        pulse = self._pulses.get(connection)
+        if pulse is None:
+            return
+        pulse.heard_at = self.forwarder.turn.now
+        message = decode_message(octets)
+        match message:
+            case Reached():
+                self.proxies.reached(connection, message)
+                self._note()
+            case Beat() | None:
+                pass
+            case _:
+                kind = type(message).__name__
+                raise AmqpError(Condition.NOT_ALLOWED, f"an interior does not say {kind}")
+
+    def _tell(self, connection: Any, message: Message) -> None:
+        self.port.send(connection, encode_message(message))
+
+    def _watch(self, connection: Any, changes: list[tuple[str, bool]]) -> None:
+        for message in watches(changes):
+            self._tell(connection, message)
+
+    # Addresses.
+
+    def address_changed(self, address: Address) -> None:
+        """Somebody has come to an address, or has left it."""
+        self.proxies.address_changed(address)
+        self._note()
+
+    def opens_way(self, address: Address, side: int) -> bool:
+        """Whether what comes from a side for an address that nobody receives from here may go up;
+        from now on there is somebody for whom it waits.
+        """
+        return side != MESH and self.proxies.opens_way(address)
+
+    def is_known(self, name: str) -> bool:
+        """Whether a name may be that of an address beyond."""
+        return self.proxies.may_be_beyond(name)
+
+    def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
+        """Whether a peer's link may be attached to an address: an interior's only where it sends to
+        something that is here.
+        """
+        return connection not in self._pulses or (is_sender and self.proxies.is_here(text))
+
+    def _note(self) -> None:
+        self.forwarder.network.note_edges()
+
+    def finish(self) -> None:
+        """At the end of a turn: see to what has changed in it."""
+        self.proxies.finish()
+
+    # The clock.
+
+    def look(self, now: float) -> None:
+        """Do what is due."""
+        for connection, pulse in list(self._pulses.items()):
+            age_s = now - pulse.heard_at
+            if age_s >= self.plan.max_age_s:
+                self.silent += 1
+                reason = f"the interior router has been silent for {age_s:.1f} s"
+                error = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+                self.port.fail(connection, error)
+            elif pulse.next_at <= now:
+                pulse.number += 1
+                pulse.next_at = now + self.plan.heartbeat_s
+                self._tell(connection, Beat(pulse.number, int(self.plan.max_age_s * 1000)))
+        self.proxies.look(now)

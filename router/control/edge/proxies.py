@@ -1,0 +1,286 @@
+"""Which proxy links an edge router wants, by what its own clients send and receive.
+
+Where a client receives, the edge receives from its interior, once for all of them. Where one
+sends, the edge watches the address, and sends up only as long as somebody beyond receives and,
+with closest, nobody does here. All this is looked at again, address by address, whenever something
+of it changes, at the end of that turn; so it may be said as often as one likes.
+(docs/decisions/0066-proxies.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from router.control.edge.lines import Lines
+from router.control.edge.messages import UNSAID, Place, Reached
+from router.control.edge.watching import (
+    AT_AN_EDGE,
+    MOST_WATCHED,
+    TOPOLOGICAL,
+    key_of_address,
+    split_key,
+)
+from router.core.address import CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
+from router.core.network.holding import Bounds, Holding, Use
+from router.core.network.proxy_links import Proxy
+from router.core.network.reach import mobile_key
+from router.core.table import address_name
+
+# How long what nobody sends to any more is watched, and can be sent up, for whoever comes back.
+IDLE_S: Final = 10.0
+
+Watching = Callable[[Any, list[tuple[str, bool]]], None]
+
+
+class Proxies:
+    """All proxy links of an edge router, whose id is `me`.
+
+    `watch` tells an uplink, by its connection, what is watched from now on or not any more.
+    """
+
+    def __init__(self, forwarder: Any, me: str, watch: Watching) -> None:
+        self.forwarder = forwarder
+        # how names begin that are at this very router
+        self._mine = (f"{AT_AN_EDGE}{me}/", f"{TOPOLOGICAL}{me}/")
+        self.lines = Lines(forwarder, lambda _: MESH)
+        self.holding = Holding(forwarder)
+        # the active uplinks, and what each says of what is watched; the first is where goes what
+        # may go one way only
+        self.told: dict[Any, dict[str, Place]] = {}
+        # what is watched; and of that, what nobody here sends to any more, and since when
+        self.watched: dict[str, None] = {}
+        self.idle: dict[str, float] = {}
+        # of what is watched, that which is sent up until it is known that nobody is there: somebody
+        # has sent a single message
+        self._asked: dict[str, None] = {}
+        self._watch = watch
+        self._news: dict[str, bool] = {}
+        self._due: dict[str, None] = {}
+
+    # What happens.
+
+    def address_changed(self, address: Address) -> None:
+        """Somebody has come to an address, or has left it."""
+        if not self._is_private(address.name, address):
+            self._due[key_of_address(address)] = None
+
+    def use(self, connections: Iterable[Any]) -> None:
+        """From now on these are the active uplinks, and no others; the first one is the primary."""
+        before, self.told = self.told, {}
+        for connection in connections:
+            self.told[connection] = before.get(connection, {})
+            if connection not in before:
+                self._watch(connection, [(key, True) for key in self.watched])
+        for connection in before:
+            if connection not in self.told:
+                for proxy in self.lines.of(connection):
+                    self.lines.unwant(connection, proxy)
+                if connection.is_open():
+                    self._watch(connection, [(key, False) for key in self.watched])
+        for address in self.forwarder.table.addresses():
+            self.address_changed(address)
+        self._due.update(self.watched)
+
+    def connection_lost(self, connection: Any) -> None:
+        """An uplink is over; `use` follows if it was active."""
+        self.lines.connection_lost(connection)
+
+    def reached(self, connection: Any, message: Reached) -> None:
+        """An interior says whether somebody receives from what is watched."""
+        told = self.told.get(connection)
+        if told is None:
+            return
+        for place in message.places:
+            if place.key in self.watched:
+                before = told.get(place.key)
+                told[place.key] = place
+                self._due[place.key] = None
+                if before is None or before.treatment != place.treatment:
+                    address = self.forwarder.table.in_use(*split_key(place.key))
+                    if address is not None:
+                        self.forwarder.network.treat(address)
+
+    def opens_way(self, address: Address) -> bool:
+        """A single message has come for an address that nobody receives from here: whether there is
+        somebody from now on for whom it waits.
+        """
+        name = address.name
+        if address.phase == FALLBACK or self._is_private(name, address):
+            return False
+        if not self.told:
+            self.holding.see_to(address, self._bounds(address), Use.OPEN)
+            return bool(address.consumers)
+        key = key_of_address(address)
+        if self._is_known_unreached(key):
+            return False
+        self._asked[key] = None
+        self._see_to_watching(key, True)
+        self._see_to(key)
+        return bool(address.consumers)
+
+    def may_be_beyond(self, name: str) -> bool:
+        """Whether somebody beyond may receive from an address that nobody uses here."""
+        if name.startswith(self._mine):
+            return False
+        if not self.told:
+            rule = self.forwarder.table.rule_of(name)
+            return rule is not None and rule.hold is not None
+        return not self._is_known_unreached(mobile_key(name))
+
+    def is_here(self, text: str) -> bool:
+        """Whether an address is one of this very router's, and is there."""
+        table = self.forwarder.table
+        name = address_name(text)
+        if table.is_own_node(name):
+            return True
+        return name.startswith(self._mine) and table.in_use(name) is not None
+
+    def _is_known_unreached(self, key: str) -> bool:
+        places = [told.get(key) for told in self.told.values()]
+        if not places:
+            return False
+        return all(place is not None and not place.is_reached for place in places)
+
+    def _bounds(self, address: Address) -> Bounds | None:
+        """Within which bounds what is sent to an address may be held; None where it may not."""
+        rule = self.forwarder.table.rule_of(address.name)
+        if rule is None or rule.hold is None or address.treatment == MULTICAST:
+            return None
+        return Bounds(*rule.hold)
+
+    def _see_to_hold(self, key: str, address: Address, *, receives: bool, sends: bool) -> None:
+        """Have what is sent to an address held, as far as it may be and cannot go up now."""
+        hold = self.holding.holds.get(address)
+        places = [told.get(key) for told in self.told.values()]
+        if not places or (hold is not None and hold.use is Use.OPEN and None in places):
+            use = Use.OPEN
+        elif hold is not None and hold.use is not Use.IDLE and self._is_known_unreached(key):
+            # whoever receives beyond may have lost as much, and be back in a moment
+            use = Use.CLOSING
+        else:
+            use = Use.IDLE
+        bounds = self._bounds(address)
+        if (
+            receives
+            or (use is Use.CLOSING and not address.waiting.count)
+            or (use is Use.IDLE and self._is_known_unreached(key))
+            or (not sends and not address.waiting.count)
+        ):
+            bounds = None
+        if bounds is not None or address in self.holding.holds:
+            self.holding.see_to(address, bounds, use)
+
+    def hint(self, name: str) -> int | None:
+        """How an address is treated beyond, if nothing is said of it here."""
+        for told in self.told.values():
+            place = told.get(mobile_key(name))
+            if place is not None and place.treatment != UNSAID:
+                return place.treatment
+        return None
+
+    # What follows from it.
+
+    def finish(self) -> None:
+        """At the end of a turn: see to what has changed in it."""
+        while self._due:
+            due, self._due = self._due, {}
+            for key in due:
+                self._see_to(key)
+        if self._news:
+            news, self._news = self._news, {}
+            for connection in self.told:
+                self._watch(connection, list(news.items()))
+
+    def look(self, now: float) -> None:
+        """Do what is due."""
+        while self.idle:
+            key, since = next(iter(self.idle.items()))
+            if since + IDLE_S > now:
+                break
+            self._unwatch(key)
+        self.lines.look(now)
+        self.holding.look(now)
+        for address in self.holding.holds:
+            self._due[key_of_address(address)] = None
+        self.finish()
+
+    def _see_to(self, key: str) -> None:
+        name, phase = split_key(key)
+        address = self.forwarder.table.in_use(name, phase)
+        if address is not None and self._is_private(name, address):
+            return
+        sends = address is not None and _has_local(address.producers)
+        receives = address is not None and _has_local(address.consumers)
+        is_elsewhere = _is_elsewhere(name)
+        if address is not None and address.waiting.count:
+            # of senders that may be gone by now
+            self._see_to_watching(key, True)
+        self._see_to_watching(key, sends or receives)
+        is_multicast = self._is_multicast(key, address)
+        is_watched = key in self.watched
+        goes_up = (sends or is_watched) and phase != FALLBACK
+        # what is not known yet, or cannot be
+        is_given = key in self._asked or not is_watched
+        if address is not None and receives and address.treatment == CLOSEST:
+            goes_up = False
+        if address is not None and phase != FALLBACK:
+            self._see_to_hold(key, address, receives=receives, sends=sends)
+        for number, connection in enumerate(self.told):
+            may_go = number == 0 or not is_multicast
+            place = self.told[connection].get(key)
+            is_reached = is_given if place is None else place.is_reached
+            self._keep(connection, Proxy(name, phase, False), may_go and goes_up and is_reached)
+            wants_in = may_go and receives and not is_elsewhere
+            self._keep(connection, Proxy(name, phase, True), wants_in)
+
+    def _keep(self, connection: Any, proxy: Proxy, is_wanted: bool) -> None:
+        if is_wanted:
+            self.lines.want(connection, proxy)
+        else:
+            self.lines.unwant(connection, proxy)
+
+    def _see_to_watching(self, key: str, is_wanted: bool) -> None:
+        if is_wanted:
+            self.idle.pop(key, None)
+            if key not in self.watched and len(self.watched) < MOST_WATCHED:
+                self.watched[key] = None
+                self._news[key] = True
+        elif key in self.watched:
+            self.idle.setdefault(key, self.forwarder.turn.now)
+
+    def _unwatch(self, key: str) -> None:
+        """Nobody has sent for a while: what waits even so goes on first."""
+        del self.idle[key]
+        address = self.forwarder.table.in_use(*split_key(key))
+        if address is not None and address.waiting.count:
+            self.idle[key] = self.forwarder.turn.now
+            return
+        del self.watched[key]
+        self._asked.pop(key, None)
+        self._news[key] = False
+        for told in self.told.values():
+            told.pop(key, None)
+        self._due[key] = None
+
+    def _is_multicast(self, key: str, address: Address | None) -> bool:
+        """Whether each receiver gets a copy, so that two ways would be two copies."""
+        if address is not None and address.treatment == MULTICAST:
+            return True
+        places = (told.get(key) for told in self.told.values())
+        return any(place is not None and place.treatment == MULTICAST for place in places)
+
+    def _is_private(self, name: str, address: Address) -> bool:
+        """Whether an address is at this very router, and nowhere else."""
+        if address.is_dynamic or self.forwarder.table.is_own_node(name):
+            return True
+        return name.startswith(self._mine)
+
+
+def _has_local(ends: list[Any]) -> bool:
+    return any(end.side == HERE for end in ends)
+
+
+def _is_elsewhere(name: str) -> bool:
+    """Whether a name says that it is at another router, so that nobody can receive from it here."""
+    return name.startswith((AT_AN_EDGE, TOPOLOGICAL))

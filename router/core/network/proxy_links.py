@@ -1,0 +1,175 @@
+"""Proxy links: what an edge router attaches to its interior for all its clients of an address.
+
+One link for each address and direction, however many clients there are. An interior attaches them
+as well, to an edge, for what is sent to addresses that are at that edge. When they are attached
+and how they are given up is decided in `router.control.edge.lines`. None of this runs once a
+message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.types import Symbol
+from router.core import credit, linking, parting
+from router.core.address import (
+    FALLBACK,
+    NO_TREE,
+    OWN_TREE,
+    Address,
+    Consumer,
+    Producer,
+)
+from router.core.own_links import OwnLink
+from router.core.phases import TAKES_WHAT_IS_LEFT, WAYPOINT
+from router.engine import attaching
+from router.errors import AmqpError, Scope
+
+
+@attrs.frozen
+class Proxy:
+    """What a link is for: `receives` what is sent to an address elsewhere, or sends there."""
+
+    name: str
+    phase: int
+    receives: bool
+
+
+@attrs.frozen
+class UplinkChanged:
+    """An edge uses an uplink from now on or does not, and why; `connector` is by which it came, and
+    `router` the interior that it leads to.
+    """
+
+    connector: str
+    router: str
+    is_active: bool
+    reason: str
+
+
+class Keeper(Protocol):
+    """Who wants to know what becomes of an attempt."""
+
+    def attached(self, link: ProxyLink) -> None:
+        """The peer has answered, and the link is at its address."""
+
+    def over(self, link: ProxyLink, error: Error | None) -> None:
+        """The link was refused, or detached, or lost; `error` says why, if anybody did."""
+
+
+class ProxyLink(OwnLink):
+    """One attempt at a proxy link, on one connection; `link_name` is unlike any before it.
+
+    Its end here is on `side`, and what it leads to is so far away as `cost` says.
+    """
+
+    is_announced = True
+
+    def __init__(self, proxy: Proxy, link_name: str, side: int, cost: int, keeper: Keeper) -> None:
+        told = _capabilities(proxy)
+        there, here = (told, ()) if proxy.receives else ((), told)
+        super().__init__(
+            Attach(
+                link_name,
+                0,
+                proxy.receives,
+                source=Source(address=proxy.name, capabilities=there),
+                target=Target(address=proxy.name, capabilities=here),
+                initial_delivery_count=None if proxy.receives else 0,
+            )
+        )
+        self.proxy = proxy
+        self.side = side
+        self.cost = cost
+        self.keeper = keeper
+        # what hangs on the address, once the peer has answered
+        self.end: Producer | Consumer | None = None
+
+    def begin(self, connection: Any) -> None:
+        """Begin the session and attach, so that what is to be sent has somebody to wait for.
+
+        Raises `AmqpError` where that cannot be.
+        """
+        forwarder = connection.handler
+        address = self._enter(forwarder.table)
+        super().begin(connection)
+        link: Any = attaching.attach(self.session, self.frame)
+        self.link = link
+        if self.proxy.receives:
+            return
+        consumer = Consumer(link, address)
+        consumer.side = self.side
+        consumer.tree = OWN_TREE
+        consumer.cost = self.cost
+        consumer.shows_passage = connection.settings.shows_annotations
+        link.owner = self.end = consumer
+        linking.join(forwarder, consumer)
+
+    def _enter(self, table: Any) -> Address:
+        """The address here; raises `AmqpError` where it is unavailable."""
+        proxy = self.proxy
+        is_fallback = proxy.phase == FALLBACK
+        phase = 0 if is_fallback else proxy.phase
+        address: Address | None = table.enter(proxy.name, phase, is_fallback=is_fallback)
+        if address is None:
+            reason = f"the address {proxy.name} is unavailable"
+            raise AmqpError(Condition.NOT_FOUND, reason, Scope.LINK)
+        return address
+
+    def attached(self, forwarder: Any) -> None:
+        """What the peer sends can come."""
+        if self.proxy.receives:
+            link: Any = self.link
+            try:
+                address = self._enter(forwarder.table)
+            except AmqpError as error:
+                self.detach(error=error)
+                return
+            producer = Producer(link, address, link.session.connection.settings.link_capacity)
+            producer.side = link.side = self.side
+            producer.tree = NO_TREE
+            link.owner = self.end = producer
+            linking.hang(forwarder, producer)
+            forwarder.note_credit(address, producer)
+        self.keeper.attached(self)
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Tell who keeps it."""
+        self.keeper.over(self, error)
+
+    def quiesce(self, forwarder: Any) -> None:
+        """Take nothing new any more; what is under way goes on, and is settled."""
+        end = self.end
+        if isinstance(end, Consumer):
+            parting.take_leave(forwarder, end)
+        elif end is not None and end.link.is_attached():
+            # whoever looks at the address gives it none, either
+            end.capacity = 0
+            credit.stop(end.link)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing of it is under way or unsettled."""
+        link = self.link
+        return link is None or (link.unsettled == 0 and link.current is None)
+
+    @property
+    def lingers(self) -> bool:
+        """Whether the peer has not answered the end of a session that is over."""
+        session = self.session
+        if session is None:
+            return False
+        return session.connection.local_sessions.get(session.channel) is session
+
+
+def _capabilities(proxy: Proxy) -> tuple[Symbol, ...]:
+    """What the peer is told of the phase; it says itself where those enter who are at phase 0."""
+    if proxy.phase == FALLBACK:
+        return (Symbol(TAKES_WHAT_IS_LEFT),) if proxy.receives else ()
+    if proxy.phase == 0:
+        return ()
+    return (Symbol(f"{WAYPOINT}.{proxy.phase + proxy.receives}"),)

@@ -1,0 +1,158 @@
+"""Which links an edge attaches for its clients: what goes up, and what comes down."""
+
+from __future__ import annotations
+
+from router.config.model import AddressSettings
+
+from support.edges import World, one_interior
+
+
+def test_an_edge_receives_what_is_sent_at_its_interior() -> None:
+    world = one_interior("E")
+    inbox = world.receiver("E", "q")
+    sender = world.sender("I", "q")
+    world.run(1)
+    world.offer(sender, 250)
+    assert sender.count() == {"accepted": 250}
+    assert len(world.received[inbox]) == 250
+    world.check()
+
+
+def test_what_is_sent_at_an_edge_is_received_at_the_interior() -> None:
+    world = one_interior("E")
+    sender = world.sender("E", "q")
+    world.run(1)
+    assert sender.credit == 0
+    inbox = world.receiver("I", "q")
+    world.run(1)
+    world.offer(sender, 250)
+    assert sender.count() == {"accepted": 250}
+    assert len(world.received[inbox]) == 250
+    world.check()
+
+
+def test_one_edge_sends_to_another() -> None:
+    world = one_interior("E1", "E2")
+    inbox = world.receiver("E2", "q")
+    sender = world.sender("E1", "q")
+    world.run(1)
+    world.offer(sender, 100)
+    assert sender.count() == {"accepted": 100}
+    assert len(world.received[inbox]) == 100
+    world.check()
+
+
+def test_local_traffic_stays_local() -> None:
+    world = one_interior("E", default_distribution="closest")
+    world.receiver("E", "q")
+    far = world.receiver("I", "q")
+    sender = world.sender("E", "q")
+    world.run(1)
+    world.offer(sender, 100)
+    assert sender.count() == {"accepted": 100}
+    assert world.received[far] == []
+    world.check()
+
+
+def test_one_link_serves_all_clients_of_an_address() -> None:
+    world = one_interior("E")
+    for _ in range(5):
+        world.receiver("E", "q")
+        world.sender("E", "r")
+    world.receiver("I", "r")
+    world.run(1)
+    proxies = [line.proxy for line in world.edge_at("E").proxies.lines.every()]
+    assert sorted((each.name, each.receives) for each in proxies) == [("q", True), ("r", False)]
+
+
+def test_links_go_when_nobody_needs_them() -> None:
+    world = one_interior("E")
+    world.receiver("E", "q", "one")
+    world.sender("E", "r")
+    world.receiver("I", "r")
+    world.run(1)
+    for container in world.network.containers.values():
+        if container.host.name == "E":
+            container.close()
+    world.run(2)
+    edge = world.edge_at("E")
+    assert [line.proxy.name for line in edge.proxies.lines.every()] == ["r"]
+    world.run(15)
+    assert list(edge.proxies.lines.every()) == []
+    assert not edge.proxies.lines.leaving
+    assert not edge.proxies.watched
+    assert not world.edges_of("I").watching.by_key
+    assert len(world.host("E").forwarder.table) == 0
+
+
+def test_what_an_anonymous_sender_sends_goes_up() -> None:
+    world = one_interior("E")
+    inbox = world.receiver("I", "q")
+    sender = world.sender("E", None, to="q")
+    world.run(1)
+    world.offer(sender, 20)
+    assert sender.count() == {"accepted": 20}
+    assert len(world.received[inbox]) == 20
+    world.run(30)
+    assert list(world.edge_at("E").proxies.lines.every()) == []
+    assert len(world.host("E").forwarder.table) == 0
+    world.check()
+
+
+def test_what_is_for_nobody_is_released() -> None:
+    world = one_interior("E")
+    sender = world.sender("E", None, to="nobody")
+    world.run(1)
+    world.offer(sender, 20)
+    assert sender.count() == {"released": 20}
+    world.run(30)
+    assert len(world.host("E").forwarder.table) == 0
+
+
+def test_a_multicast_comes_once_however_many_uplinks_are_active() -> None:
+    world = World()
+    rule = AddressSettings(prefix="m", distribution="multicast")
+    world.interior("I1", addresses=(rule,))
+    world.interior("I2", addresses=(rule,))
+    world.edge("E", "I1", "I2", active_uplinks=2, addresses=(rule,))
+    world.start()
+    inbox = world.receiver("E", "m")
+    beyond = world.receiver("I1", "m")
+    far = world.receiver("I2", "m")
+    sender = world.sender("E", "m")
+    world.run(1)
+    world.offer(sender, 10)
+    assert len(world.received[inbox]) == 10
+    # without a way between them, only what the primary leads to
+    assert sorted(len(world.received[each]) for each in (beyond, far)) == [0, 10]
+
+
+def test_who_is_multicast_to_hears_no_echo() -> None:
+    world = World()
+    rule = AddressSettings(prefix="m", distribution="multicast")
+    world.interior("I", addresses=(rule,))
+    for edge in ("E1", "E2"):
+        world.edge(edge, "I", addresses=(rule,))
+    world.start()
+    inboxes = [world.receiver(router, "m") for router in ("E1", "E1", "E2", "I")]
+    senders = [world.sender(router, "m") for router in ("E1", "E2", "I")]
+    world.run(1)
+    for sender in senders:
+        world.offer(sender, 10)
+    assert [len(world.received[each]) for each in inboxes] == [30] * 4
+
+
+def test_an_edge_treats_an_address_as_its_interior_does_where_it_has_no_rule() -> None:
+    world = World()
+    world.interior("I", addresses=(AddressSettings(prefix="m", distribution="multicast"),))
+    world.edge("E", "I")
+    world.start()
+    inboxes = [world.receiver("E", "m") for _ in range(3)]
+    sender = world.sender("I", "m")
+    world.run(1)
+    world.offer(sender, 10)
+    assert [len(world.received[each]) for each in inboxes] == [10] * 3
+    near = world.sender("E", "m")
+    world.run(1)
+    world.offer(near, 10)
+    assert [len(world.received[each]) for each in inboxes] == [20] * 3
