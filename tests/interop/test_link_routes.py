@@ -8,16 +8,14 @@ import pytest
 from proton import Condition, Delivery, Link, Message, symbol
 from proton.reactor import AtMostOnce, Copy, LinkOption, Selector
 
+from support.configuring import LISTENER
 from support.proton_containers import ProtonContainer
 from support.proton_peers import ProtonConnection, ProtonPeers, modify
 from support.rhea_peers import RheaPeer
+from support.router_lines import start_line, until_known
 from support.routers import RouterProcess, StartRouter
 
 ROUTES = """\
-[[listener]]
-host = "127.0.0.1"
-port = 0
-
 [[listener]]
 name = "brokers"
 host = "127.0.0.1"
@@ -36,21 +34,34 @@ connection = "brokers"
 """
 
 
-@pytest.fixture
-def routed(routers: StartRouter) -> RouterProcess:
-    """A router that forwards links below `queue` to whoever connects to its second listener."""
-    return routers(ROUTES)
+@pytest.fixture(params=[1, 3], ids=["one router", "three routers"])
+def line(request: pytest.FixtureRequest, routers: StartRouter) -> list[RouterProcess]:
+    """Routers in a line, of which the last forwards links below `queue` to whoever connects to its
+    last listener.
+    """
+    if request.param == 1:
+        return [routers(LISTENER + ROUTES)]
+    return start_line(routers, "a", "b", "c", last=ROUTES)
 
 
 @pytest.fixture
-def broker(routed: RouterProcess, proton: ProtonPeers) -> ProtonContainer:
-    """The container that they go to."""
-    return ProtonContainer(proton, routed.url(listener=1), "broker")
+def routed(line: list[RouterProcess]) -> RouterProcess:
+    """The router that clients connect to."""
+    return line[0]
+
+
+@pytest.fixture
+def broker(line: list[RouterProcess], proton: ProtonPeers) -> ProtonContainer:
+    """The container that links go to."""
+    last = line[-1]
+    container = ProtonContainer(proton, last.url(listener=len(last.addresses) - 1), "broker")
+    until_known(line[0], "Cqueue", "Dqueue")
+    return container
 
 
 @pytest.fixture
 def client(routed: RouterProcess, proton: ProtonPeers) -> ProtonConnection:
-    """A client of the router."""
+    """A client of the first router."""
     return proton.connect(routed.url(), container_id="client")
 
 
@@ -101,7 +112,9 @@ def test_a_refusal_and_a_redirect(client: ProtonConnection, broker: ProtonContai
     assert str(sender.condition.info) == str(broker.refuses.info)
 
 
-def test_without_a_container(client: ProtonConnection) -> None:
+def test_without_a_container(line: list[RouterProcess], proton: ProtonPeers) -> None:
+    # others know nothing of routes without one
+    client = proton.connect(line[-1].url())
     receiver = client.begin_receiver("queue/a")
     receiver.until_over()
     assert receiver.condition is not None

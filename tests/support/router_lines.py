@@ -1,0 +1,50 @@
+"""Real routers in a line, each connected to the next: clients at the first, brokers at the last."""
+
+from __future__ import annotations
+
+import time
+
+from support.configuring import entity
+from support.management_tool import Tool
+from support.routers import RouterProcess, StartRouter
+
+PATIENCE_S = 30.0
+
+
+def interior(name: str, *joined: RouterProcess, more: str = "") -> str:
+    """The configuration of a router that is connected to these, by their second listeners."""
+    configuration = f'[router]\nid = "{name}"\nmode = "interior"\n\n'
+    configuration += entity("listener", name="clients", host="127.0.0.1", port=0)
+    configuration += entity("listener", name="routers", host="127.0.0.1", port=0, role="inter-router")
+    for number, other in enumerate(joined):
+        configuration += entity(
+            "connector",
+            name=f"next-{number}",
+            host="127.0.0.1",
+            port=other.addresses[1][1],
+            role="inter-router",
+        )
+    return configuration + more
+
+
+def start_line(routers: StartRouter, *names: str, last: str = "") -> list[RouterProcess]:
+    """Start routers, and have the last one configured with more besides."""
+    started: list[RouterProcess] = []
+    for name in reversed(names):
+        more = "" if started else last
+        started.insert(0, routers(interior(name, *started[:1], more=more)))
+    return started
+
+
+def until_known(router: RouterProcess, *keys: str, known: bool = True) -> None:
+    """Wait until a router has these addresses, by their keys in management; or has none of them."""
+    tool = Tool(router)
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        while True:
+            found = {entity["key"] for entity in tool.query("router.address", "key")}
+            if found.issuperset(keys) if known else not found.intersection(keys):
+                return
+            assert time.monotonic() < deadline, f"{keys} of {sorted(found)}"
+    finally:
+        tool.close()
