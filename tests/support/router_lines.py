@@ -11,11 +11,15 @@ from support.routers import RouterProcess, StartRouter
 PATIENCE_S = 30.0
 
 
-def interior(name: str, *joined: RouterProcess, more: str = "") -> str:
-    """The configuration of a router that is connected to these, by their second listeners."""
+def interior(name: str, *joined: RouterProcess, costs: tuple[int, ...] = (), more: str = "") -> str:
+    """The configuration of a router that is connected to these, by their second listeners; `costs`
+    are those of the connections, 1 where there are none.
+    """
     configuration = f'[router]\nid = "{name}"\nmode = "interior"\n\n'
     configuration += entity("listener", name="clients", host="127.0.0.1", port=0)
-    configuration += entity("listener", name="routers", host="127.0.0.1", port=0, role="inter-router")
+    configuration += entity(
+        "listener", name="routers", host="127.0.0.1", port=0, role="inter-router"
+    )
     for number, other in enumerate(joined):
         configuration += entity(
             "connector",
@@ -23,6 +27,7 @@ def interior(name: str, *joined: RouterProcess, more: str = "") -> str:
             host="127.0.0.1",
             port=other.addresses[1][1],
             role="inter-router",
+            cost=costs[number] if costs else 1,
         )
     return configuration + more
 
