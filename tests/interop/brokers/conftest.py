@@ -20,6 +20,7 @@ from support.brokers import PATIENCE_S, Broker, ExampleBroker, last_lines, until
 from support.configuring import LISTENER, both_ways
 from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rabbitmq import RabbitMQ
+from support.router_lines import start_line, until_known
 from support.routers import StartRouter
 
 # For one test, which may have to start three brokers first. The longest takes half a minute where
@@ -119,16 +120,26 @@ def durable_broker(request: pytest.FixtureRequest) -> Broker:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(params=[1, 3], ids=["one router", "three routers"])
 def client(
-    routers: StartRouter, proton: ProtonPeers, artemis: Broker, address: str
+    request: pytest.FixtureRequest,
+    routers: StartRouter,
+    proton: ProtonPeers,
+    artemis: Broker,
+    address: str,
 ) -> ProtonConnection:
-    """A client of a router that has the test's address, and all transactions, at Artemis."""
-    router = routers(
-        LISTENER
-        + artemis.connector()
+    """A client of a router, at which the test's address and all transactions are at Artemis, or of
+    the first one of a line, where the last one is connected to it.
+    """
+    configuration = (
+        artemis.connector()
         + both_ways("linkRoute", prefix=address, connection="artemis")
         + both_ways("linkRoute", prefix="$coordinator", connection="artemis")
     )
-    until_connected(proton, router)
+    if request.param == 1:
+        router = routers(LISTENER + configuration)
+        until_connected(proton, router)
+    else:
+        router = start_line(routers, "a", "b", "c", last=configuration)[0]
+        until_known(router, f"C{address}", f"D{address}", "C$coordinator")
     return proton.connect(router.url())
