@@ -32,11 +32,13 @@ def interior(name: str, *joined: RouterProcess, costs: tuple[int, ...] = (), mor
     return configuration + more
 
 
-def start_line(routers: StartRouter, *names: str, last: str = "") -> list[RouterProcess]:
-    """Start routers, and have the last one configured with more besides."""
+def start_line(
+    routers: StartRouter, *names: str, every: str = "", last: str = ""
+) -> list[RouterProcess]:
+    """Start routers, and have each configured with more besides, and the last one with yet more."""
     started: list[RouterProcess] = []
     for name in reversed(names):
-        more = "" if started else last
+        more = every + ("" if started else last)
         started.insert(0, routers(interior(name, *started[:1], more=more)))
     return started
 
