@@ -116,13 +116,21 @@ class Broker(ABC):
         """What a client calls a queue that exists."""
         return queue
 
+    def has_stored(self, queue: str) -> bool:
+        """Whether a durable queue that is there would still be after a kill."""
+        return True
+
     def make_queues(self, proton: ProtonPeers, *queues: str) -> list[str]:
-        """Make durable queues; returns what a client calls each of them now that it exists."""
+        """Make durable queues; returns what a client calls each of them now that it exists.
+
+        They exist for good: a kill does not undo it.
+        """
         client = proton.connect(self.url())
         for queue in queues:
             sender = client.sender(self.address(queue), options=_DurableTarget())
             assert sender.is_attached, sender.condition
         client.close()
+        proton.until(lambda: all(map(self.has_stored, queues)), "the queues are stored")
         return [self.own_address(queue) for queue in queues]
 
     def make_queue(self, proton: ProtonPeers, queue: str) -> str:

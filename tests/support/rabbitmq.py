@@ -27,6 +27,8 @@ disk_free_limit.absolute = 1MB
 log.console = true
 log.console.level = info
 """
+# Where it tells that it has decided upon something, once that has been written.
+DECIDED = b"committed"
 # A queue whose name begins so takes as many messages, and refuses the others.
 FULL = "full."
 FULL_AT = 5
@@ -130,6 +132,26 @@ class RabbitMQ(Broker):
             self._epmd.terminate()
             self._epmd.wait()
             self._epmd = None
+
+    def has_stored(self, queue: str) -> bool:
+        """Whether it has written that it decided to have the queue.
+
+        It answers before: what it has is written at once, but that this is decided may be up to two
+        seconds late, and what was not decided is undone when it starts again.
+        """
+        stored = self.folder / "data/rabbit@localhost"
+        name = queue.encode()
+        try:
+            log = (stored / "LATEST.LOG").read_bytes()
+            at = log.rfind(name)
+            if at >= 0:
+                return log.find(DECIDED, at) > at
+            # what was decided has been moved, sooner or later, to where the queues are
+            tables = stored.glob("rabbit_durable_queue.DC?")
+            return any(name in table.read_bytes() for table in tables)
+        except FileNotFoundError:
+            # it is being moved
+            return False
 
     def address(self, queue: str) -> str:
         """See the class."""
