@@ -10,6 +10,7 @@ cdef int HERE
 cdef int MESH
 cdef int OWN_TREE
 cdef long long UNSETTLED_LIMIT
+cdef long long FOR_NOBODY
 
 @cython.locals(total=cython.longlong, slowest=cython.longlong, credit=cython.longlong, left=cython.longlong, consumer=Consumer)
 cpdef long long backing(Address address) except? -1

@@ -19,6 +19,8 @@ MESH = 1
 OWN_TREE = 0
 # A sender whose deliveries are not settled gets no further credit beyond this many of them.
 UNSETTLED_LIMIT = 65536
+# How much may come from another router at a time that nobody receives here any more.
+FOR_NOBODY = 16
 
 
 def backing(address: Address) -> int:
@@ -125,6 +127,9 @@ def replenish_spread(address: Address) -> None:
             share = min(share, beyond // counts[producer.tree])
             left = min(left, beyond - held[producer.tree])
             room = beyond if room < 0 else min(room, beyond)
+        if room < 0 and producer.tree > OWN_TREE:
+            # its router knows of somebody who is gone by now: what it sends is released
+            room = left = share = FOR_NOBODY
         if room < 0:
             if producer.side == HERE:
                 take_back(producer)

@@ -60,7 +60,8 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
     session = link.session
-    _leave(forwarder, consumer)
+    take_out(forwarder, consumer)
+    is_between_routers = speaks_for_others(consumer)
     current = link.current
     if current is not None:
         # The rest of it may still come in; nobody is there to take it.
@@ -69,17 +70,23 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
         current.discarded = True
         if not current.outgoing_open:
             # sent as settled, and yet not taken
-            forwarder.settle(current, MODIFIED, verdicts.DELIVERY_FAILED)
+            failed = verdicts.LOST if is_between_routers else verdicts.DELIVERY_FAILED
+            forwarder.settle(current, MODIFIED, failed)
     session.connection.count_work(session.outgoing.span)
     for delivery in session.outgoing.of_link(link):
         if stays and delivery is not current:
             continue
         session.close_outgoing(delivery)
-        address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
-    _give_up_waiting(forwarder, consumer)
+        if is_between_routers:
+            address.counters.count_outcome(MODIFIED)
+            forwarder.settle(delivery, MODIFIED, verdicts.LOST)
+        else:
+            address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
+    give_up_waiting(forwarder, consumer)
 
 
-def _leave(forwarder: Any, consumer: Consumer) -> None:
+def take_out(forwarder: Any, consumer: Consumer) -> None:
+    """A consumer gets nothing any more of what is sent to its address."""
     address = consumer.address
     if consumer in address.consumers:
         address.consumers.remove(consumer)
@@ -91,9 +98,15 @@ def _leave(forwarder: Any, consumer: Consumer) -> None:
     address.keeps = redelivery.keeps(address)
 
 
-def _give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
+def speaks_for_others(consumer: Consumer) -> bool:
+    """Whether a consumer is a link by which a multicast goes on to other routers, or to an edge."""
+    return consumer.side != HERE and consumer.address.treatment == MULTICAST
+
+
+def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     """Release what waits for a consumer that has left its address, unless others may take it."""
     address = consumer.address
+    outcome, state = (MODIFIED, verdicts.LOST) if speaks_for_others(consumer) else (RELEASED, b"")
     if not address.consumers:
         fallbacks.left(forwarder, address)
     if address.treatment == MULTICAST or not address.consumers:
@@ -102,8 +115,8 @@ def _give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
             forwarder.count_out(delivery)
             forwarder.backlog.drop(delivery)
             delivery.discarded = True
-            address.counters.count_outcome(RELEASED)
-            forwarder.settle(delivery, RELEASED, b"")
+            address.counters.count_outcome(outcome)
+            forwarder.settle(delivery, outcome, state)
     else:
         if address.sided:
             sides.receiver_lost(forwarder, address)
@@ -112,8 +125,8 @@ def _give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
 
 def leave(forwarder: Any, consumer: Consumer) -> None:
     """A consumer that has had nothing leaves its address."""
-    _leave(forwarder, consumer)
-    _give_up_waiting(forwarder, consumer)
+    take_out(forwarder, consumer)
+    give_up_waiting(forwarder, consumer)
     nodes.left(forwarder, consumer.address, None)
 
 
@@ -134,8 +147,8 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
     address = consumer.address
     if consumer not in address.consumers:
         return
-    _leave(forwarder, consumer)
-    _give_up_waiting(forwarder, consumer)
+    take_out(forwarder, consumer)
+    give_up_waiting(forwarder, consumer)
     consumer.waiting = WaitingQueue()
     # the address stays in use until what was sent is settled
     consumer.resuming = _LEAVING

@@ -13,7 +13,7 @@ from router.amqp import codes
 from router.amqp.constants import Condition
 from router.amqp.reading import DispositionFrame
 from router.core import terms, verdicts
-from router.core.address import Address, Producer
+from router.core.address import HERE, Address, Producer
 from router.core.outcomes import Outcomes
 from router.core.redelivery import Redelivery
 from router.engine.delivery import Delivery
@@ -246,16 +246,23 @@ class Settler(Handler):
             session.tell_receiver(delivery, True, codes.NO_STATE, EMPTY, 0, 0)
 
     def merge(self, copy: Delivery, code: int, state: bytes) -> None:
-        """One copy of a multicast is settled: rejected > accepted > modified > released."""
+        """One copy of a multicast is settled: rejected > accepted > modified > released.
+
+        One that is lost between routers speaks for those that were accepted.
+        """
         parent = copy.parent
         copy.parent = None
         parent.open_copies -= 1
         # the first one counts in any case, and may have been settled without an outcome
-        if parent.outcome_octets is None or verdicts.rank(code) > verdicts.rank(parent.outcome):
+        if parent.outcome_octets is None or verdicts.rank(code, state) > verdicts.rank(
+            parent.outcome, parent.outcome_octets
+        ):
             parent.outcome = code
             parent.outcome_octets = state
         if parent.open_copies == 0:
             parent.copies = None if parent.complete else parent.copies
+            if parent.outcome == codes.MODIFIED and parent.incoming.side == HERE:
+                parent.outcome_octets = verdicts.told(parent.outcome_octets)
             self.settle(parent, parent.outcome, parent.outcome_octets)
 
     def settlement_received(self, delivery: Delivery, frame: DispositionFrame) -> None:

@@ -21,9 +21,10 @@ cdef class Spreader(Relay):
     cpdef Consumer choose_across(self, Address address, unsigned long long size, int side)
     cpdef bint has_receiver(self, Address address, int side) except -1
     cpdef bint opens_way(self, Address address, int side) except -1
+    @cython.locals(link=IncomingLink, producer=Producer)
     cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
-    @cython.locals(link=IncomingLink, producer=Producer, consumer=Consumer, is_for_any=bint)
-    cdef bint _spreads(self, Address address, Delivery delivery) except -1
+    @cython.locals(consumer=Consumer, is_for_any=bint)
+    cdef bint _spreads(self, Address address, Producer producer) except -1
     @cython.locals(incoming=IncomingLink, producer=Producer, sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
     @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink)

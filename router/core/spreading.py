@@ -107,7 +107,11 @@ class Spreader(Relay):
 
     def fan_out(self, address: Address, delivery: Delivery, frame: TransferFrame) -> None:
         """Give every consumer a copy; a settled message is not kept for one without room."""
-        if not address.consumers or (address.sided and not self._spreads(address, delivery)):
+        link = delivery.incoming
+        producer = link.owner
+        if producer.address is None:
+            self.opens_way(address, producer.side)
+        if not address.consumers or (address.sided and not self._spreads(address, producer)):
             self.no_destination(address, delivery)
             return
         copies: list[Delivery] = []
@@ -116,10 +120,8 @@ class Spreader(Relay):
         self._copy_to_each(address, delivery, frame, copies)
         self._copied(address, delivery, copies)
 
-    def _spreads(self, address: Address, delivery: Delivery) -> bool:
+    def _spreads(self, address: Address, producer: Producer) -> bool:
         """Whether a multicast is for any consumer of its address, in a network of routers."""
-        link = delivery.incoming
-        producer = link.owner
         is_for_any = False
         for consumer in address.consumers:
             if spreads_to(consumer, producer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from router.amqp.composite import encode_composite
 from router.amqp.constants import Condition, Descriptor
 from router.amqp.performatives import Error, Modified, Rejected
@@ -17,6 +19,13 @@ def rejected(condition: str, description: str) -> bytes:
 # Sent, and its receiver lost before it said anything (the contract's mapping of lost links).
 DELIVERY_FAILED = encode_composite(Modified(delivery_failed=True))
 
+# So is one of a multicast's copies that was for all behind another router: nobody knows who of them
+# has got it. Routers tell it to each other by the annotation, which no sender gets to see.
+_LOST: dict[Any, Any] = {Symbol("x-opt-trioute.lost"): True}
+LOST = encode_composite(Modified(delivery_failed=True, message_annotations=_LOST))
+_MARK = b"x-opt-trioute.lost"
+_MODIFIED = int(Descriptor.MODIFIED)
+
 NO_TO = rejected(
     Condition.PRECONDITION_FAILED, "a message on an anonymous link needs a `to` in its properties"
 )
@@ -31,10 +40,23 @@ _RANKS = {
     int(Descriptor.RELEASED): 1,
     int(Descriptor.MODIFIED): 2,
     int(Descriptor.ACCEPTED): 4,
-    int(Descriptor.REJECTED): 5,
+    int(Descriptor.REJECTED): 6,
 }
+_LOST_RANK = 5
 
 
-def rank(code: int) -> int:
-    """The higher speaks for the lower: rejected > accepted > modified > released."""
-    return _RANKS.get(code, 3)
+def rank(code: int, state: bytes | None = None) -> int:
+    """The higher speaks for the lower: rejected > lost between routers > accepted > modified >
+    released.
+    """
+    return _LOST_RANK if is_lost(code, state) else _RANKS.get(code, 3)
+
+
+def is_lost(code: int, state: bytes | None) -> bool:
+    """Whether an outcome says that a copy was lost on its way between routers."""
+    return bool(state) and code == _MODIFIED and _MARK in (state or b"")
+
+
+def told(state: bytes | None) -> bytes | None:
+    """What a sender that is no router is told in place of that a copy was lost between routers."""
+    return DELIVERY_FAILED if is_lost(_MODIFIED, state) else state

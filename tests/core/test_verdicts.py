@@ -40,3 +40,16 @@ def test_ranks() -> None:
     assert ranks == sorted(set(ranks))
     for other in (0, int(Descriptor.TRANSACTIONAL_STATE), 0xFF):
         assert ranks[1] < verdicts.rank(other) < ranks[2]
+
+
+def test_a_copy_that_is_lost_between_routers_speaks_for_those_that_were_accepted() -> None:
+    accepted, rejected = int(Descriptor.ACCEPTED), int(Descriptor.REJECTED)
+    modified = int(Descriptor.MODIFIED)
+    lost = verdicts.rank(modified, verdicts.LOST)
+    assert verdicts.rank(accepted) < lost < verdicts.rank(rejected)
+    assert verdicts.rank(modified, verdicts.DELIVERY_FAILED) < verdicts.rank(accepted)
+    assert not verdicts.is_lost(accepted, verdicts.LOST)
+    assert not verdicts.is_lost(modified, None)
+    # no sender gets to see how routers tell it each other
+    assert verdicts.told(verdicts.LOST) == verdicts.DELIVERY_FAILED
+    assert verdicts.told(b"its own") == b"its own"

@@ -14,10 +14,12 @@ so that the others may think of what it was before. What is received at each is 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from router.core.network.reach import Path
+from router.control.network.graph import Graph
+from router.control.network.trees import Trees
+from router.core.network.reach import Path, Tree
 from router.engine.connection import Connection
 
 from support.in_memory import Router
@@ -102,7 +104,10 @@ class Mesh:
         self.wires += ends
         ends[0].connection.start()
         ends[0].router.finish_turn()
-        self.run()
+        while any(end.under_way for end in ends):
+            for end in ends:
+                while end.under_way:
+                    end.other.hear(end.under_way.popleft())
         assert all(end.connection.is_open() for end in ends)
 
     def cut(self, one: str, other: str) -> None:
@@ -128,7 +133,7 @@ class Mesh:
                 if wire.router is router
             }
             reach = router.forwarder.reach
-            reach.set_paths(neighbours, paths, lambda _: None)
+            reach.set_paths(neighbours, paths, self.trees(name))
             for key, places in list(reach.wanted.items()):
                 for place in list(places):
                     if place not in paths:
@@ -137,6 +142,15 @@ class Mesh:
                 for key, interest in self[other].forwarder.reach.here.items():
                     reach.set_wanted(other, key, interest)
             router.finish_turn()
+
+    def trees(self, me: str) -> Callable[[str], Tree | None]:
+        """The trees as a router sees them, by what is connected now."""
+        links: dict[str, dict[str, int]] = {name: {} for name in self.routers}
+        for wire in self.wires:
+            ends = wire.router.forwarder.reach.me, wire.peer.forwarder.reach.me
+            links[ends[0]][ends[1]] = min(wire.cost, links[ends[0]].get(ends[1], wire.cost))
+        graph = Graph(links)
+        return Trees(me, graph, graph.ways_from(me)).tree_of
 
     def paths(self, root: str) -> dict[str, Path]:
         """The cheapest ways from one router, by what is connected now."""

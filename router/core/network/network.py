@@ -16,6 +16,7 @@ from router.core.address import FALLBACK, HERE, MESH, MULTICAST, Address, Consum
 from router.core.network import sides
 from router.core.network.attaching import is_between_routers
 from router.core.network.interest import LocalInterest
+from router.core.network.multicast import Multicast
 from router.core.network.names import edge_key_in, key_at, key_of, phase_in, router_in
 from router.core.network.outward import Outward
 from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
@@ -54,6 +55,7 @@ class Network:
         if self.is_on:
             return
         self.is_on = True
+        self.multicast = Multicast(self.forwarder)
         table = self.forwarder.table
         table.hint = self.hint
         self.reach.on_paths.append(self.paths_changed)
@@ -165,6 +167,7 @@ class Network:
         for tied in self._tied(address):
             # what is sent here may go there
             self.outward.see_to(tied)
+            self.multicast.address_changed(tied)
             self.forwarder.table.leave(tied)
 
     def _tied(self, address: Address) -> list[Address]:
@@ -183,8 +186,10 @@ class Network:
         """
         if self.edges is not None and self.edges.opens_way(address, side):
             return True
-        if not self.is_on or side == MESH or address.treatment == MULTICAST:
+        if not self.is_on or side == MESH:
             return False
+        if address.treatment == MULTICAST:
+            return bool(self.multicast.opens_way(address))
         if address.transit is not None:
             return False
         self.outward.see_to(address, is_asked=True)

@@ -1,0 +1,181 @@
+"""Links along which a multicast goes on to the next routers of one tree.
+
+A `Spread` is the part of one tree that begins at this router, for one address: what comes by the
+tree's links goes on by one link to each child in whose branch somebody receives. A branch keeps its
+place among the receivers of the address while it has no link, so that what is sent meanwhile does
+not pass for received. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.types import Symbol
+from router.core import linking, parting
+from router.core.address import MESH, NO_TREE, Address, Consumer
+from router.core.network.out_links import PHASE, SHOWS
+from router.core.network.reach import Branch, Tree
+from router.core.own_links import OwnLink
+from router.engine import attaching
+
+# What an attach says: whose tree it is of, which branch of it, and who receives there; beside what
+# any link between routers says.
+ORIGIN: Final = Symbol("qd.origin")
+TREE: Final = Symbol("qd.tree")
+RECEIVERS: Final = Symbol("qd.receivers")
+# So many of those who receive are named, so that an attach fits into a frame.
+MOST_NAMED: Final = 64
+# What a router says to whom an address is not for all who receive.
+NO_MULTICAST: Final = "trioute:no-multicast"
+
+
+class Spread:
+    """One tree from here on, for one address; `number` is that of its ends, as their `tree`."""
+
+    def __init__(self, address: Address, key: str, tree: Tree, number: int) -> None:
+        self.address = address
+        self.key = key
+        self.tree = tree
+        self.number = number
+        self.branches: dict[str, BranchLink] = {}
+        # since when nobody has sent by it
+        self.idle_since: float | None = None
+        # how much its links had carried when that was looked at last
+        self.carried = 0
+
+
+class BranchLink(OwnLink):
+    """The link to one child in a tree; what is left of one before it, it goes on with."""
+
+    def __init__(
+        self,
+        keeper: Any,
+        spread: Spread,
+        branch: Branch,
+        receivers: list[str],
+        shows: bool,
+        before: BranchLink | None = None,
+    ) -> None:
+        network = keeper.forwarder.network
+        address = spread.address
+        properties: dict[Any, Any] = {
+            ORIGIN: spread.tree.root,
+            TREE: branch.digest,
+            RECEIVERS: receivers[:MOST_NAMED],
+        }
+        if address.phase:
+            properties[PHASE] = address.phase
+        if shows:
+            properties[SHOWS] = True
+        super().__init__(
+            Attach(
+                f"trioute.{network.reach.me}.{network.next_number()}",
+                0,
+                False,
+                source=Source(address=address.name),
+                target=Target(address=address.name),
+                initial_delivery_count=0,
+                properties=properties,
+            )
+        )
+        self.keeper = keeper
+        self.spread = spread
+        self.branch = branch
+        self.shows = shows
+        self.connection: Any = None
+        self.consumer: Consumer | None = None
+        # it gets nothing new, and is over once all is settled
+        self.is_leaving = False
+        self._before = before
+
+    def begin(self, connection: Any) -> None:
+        """Begin the session and attach; raises `AmqpError` where that cannot be."""
+        super().begin(connection)
+        self.connection = connection
+        link: Any = attaching.attach(self.session, self.frame)
+        self.link = link
+        consumer = Consumer(link, self.spread.address)
+        consumer.side = MESH
+        consumer.tree = self.spread.number
+        consumer.shows_passage = self.shows
+        before, self._before = self._before, None
+        if before is not None and before.consumer is not None:
+            consumer.waiting = before.consumer.waiting
+            before.let_go(self.keeper.forwarder)
+        self.consumer = link.owner = consumer
+        linking.join(self.keeper.forwarder, consumer)
+
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Keep its place, unless it was given up: another link is to come."""
+        consumer = self.consumer
+        if consumer is None or self.is_leaving:
+            self.keeper.is_over(self)
+            return
+        self.consumer = None
+        if error is not None and error.condition == NO_MULTICAST:
+            self.keeper.is_refused(self)
+            return
+        if not forwarder.table.is_in_use(consumer.address):
+            # nobody sends by it
+            self.keeper.is_orphaned(self)
+            return
+        # whatever it was, nothing can be sent by it any more
+        consumer.link.credit = 0
+        self.consumer = place = Consumer(consumer.link, consumer.address)
+        place.side, place.tree = consumer.side, consumer.tree
+        linking.join(forwarder, place)
+        self.keeper.is_broken(self)
+
+    def leave(self, forwarder: Any) -> None:
+        """Have it take nothing new; it ends when all that it was given before is settled."""
+        if self.is_leaving:
+            return
+        self.is_leaving = True
+        if self.is_over:
+            self.give_up(forwarder)
+            self.let_go(forwarder)
+        elif self.consumer is not None:
+            self.consumer.tree = NO_TREE
+            forwarder.note_credit(self.spread.address, None)
+            self.keeper.leaving[self] = None
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the child takes what comes by it, or did."""
+        link: Any = self.link
+        return not self.is_over and link is not None and (link.credit > 0 or link.deliveries > 0)
+
+    def end_if_quiet(self) -> bool:
+        """End it if it has nothing more to send, and nothing that is unsettled; whether it is over.
+
+        Where its peer has never let anything come, and so may not think of the tree as this router
+        did, what waits for it is given up.
+        """
+        link, consumer = self.link, self.consumer
+        if self.is_over or link is None or consumer is None:
+            return True
+        if not self.is_agreed:
+            self.give_up(self.keeper.forwarder)
+        if consumer.waiting.count or link.unsettled or link.current is not None:
+            return False
+        self.detach()
+        return True
+
+    def give_up(self, forwarder: Any) -> None:
+        """What waits for a link that is not there will not come to anybody in its branch."""
+        if self.consumer is not None and self.consumer.waiting.count:
+            parting.give_up_waiting(forwarder, self.consumer)
+
+    def let_go(self, forwarder: Any) -> None:
+        """Give up the place that was kept when the link was lost."""
+        consumer, self.consumer = self.consumer, None
+        if consumer is not None:
+            parting.take_out(forwarder, consumer)
+            forwarder.note_credit(self.spread.address, None)
+
+
+def named(routers: Iterable[str], wanted: Iterable[str]) -> list[str]:
+    """Who of some routers receives, in their order."""
+    return sorted(set(routers).intersection(wanted))

@@ -1,0 +1,126 @@
+"""Links of a tree that other routers attach here: what they ask for, and how they come to it.
+
+None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import Source
+from router.core import linking
+from router.core.address import LAST_PHASE, MESH, MULTICAST, Address, Producer
+from router.core.network.branch_links import NO_MULTICAST, ORIGIN, RECEIVERS, TREE
+from router.core.network.names import key_at
+from router.core.network.out_links import PHASE
+from router.core.table import address_name
+from router.core.waiting import WaitingQueue
+from router.engine import attaching
+from router.engine.link import IncomingLink
+from router.errors import AmqpError, Scope
+
+# How long a router waits to hear of receivers that its neighbour has heard of.
+PATIENCE_S: Final = 5.0
+LONGEST_DIGEST: Final = 64
+
+
+@attrs.define(eq=False)
+class Asked:
+    """A link of the branch `digest` of the tree whose root is `origin`; its sender knows of some of
+    the `receivers` in the branch.
+    """
+
+    link: IncomingLink
+    name: str
+    phase: int
+    origin: str
+    digest: bytes
+    receivers: frozenset[str]
+    patient_until: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """By what routers tell each other of the address."""
+        return key_at(self.name, self.phase)
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether it waits for nothing but to hear of receivers."""
+        return self.patient_until > 0
+
+    def has_waited(self, now: float) -> bool:
+        """Whether it has waited long enough to hear of receivers."""
+        if not self.is_patient:
+            self.patient_until = now + PATIENCE_S
+        return self.patient_until <= now
+
+    def enter(self, forwarder: Any) -> Address | None:
+        """The address, where it is one that gives to all who receive."""
+        address: Address | None = forwarder.table.enter(self.name, self.phase)
+        if address is None:
+            return None
+        if address.treatment != MULTICAST and forwarder.table.rule_of(address.name) is None:
+            _turn(forwarder, address)
+        if address.treatment == MULTICAST:
+            return address
+        forwarder.table.leave(address)
+        return None
+
+
+def _turn(forwarder: Any, address: Address) -> None:
+    """Treat an address as other routers do, since nothing is said of it here."""
+    if address.is_dynamic or address.waiting.count or address.resuming:
+        return
+    address.treatment = MULTICAST
+    for consumer in address.consumers:
+        consumer.waiting = WaitingQueue()
+    forwarder.note_credit(address, None)
+
+
+def receive(forwarder: Any, link: Any) -> Asked:
+    """Answer an attach; raises `AmqpError` at link scope where it does not say what it has to."""
+    remote = link.remote_attach
+    if not isinstance(link, IncomingLink):
+        raise _invalid("what goes along a tree goes by a link that sends")
+    asked = _asked(link, remote.properties or {}, getattr(remote.target, "address", None))
+    if asked.origin == forwarder.reach.me:
+        raise _invalid("nothing comes to the root of a tree")
+    address = asked.enter(forwarder)
+    if address is None:
+        described = f"{asked.name} is no address that gives to all who receive"
+        raise AmqpError(NO_MULTICAST, described, Scope.LINK)
+    forwarder.table.leave(address)
+    source = remote.source if remote.source is not None else Source()
+    attaching.accept(link, source, remote.target)
+    return asked
+
+
+def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Asked:
+    origin, digest = properties.get(ORIGIN), properties.get(TREE)
+    phase, receivers = properties.get(PHASE, 0), properties.get(RECEIVERS, [])
+    if not isinstance(text, str) or not address_name(text) or not isinstance(origin, str):
+        raise _invalid("an address and the root of a tree are names")
+    if not isinstance(digest, bytes) or not 0 < len(digest) <= LONGEST_DIGEST:
+        raise _invalid("a branch is known by some octets")
+    if isinstance(phase, bool) or not isinstance(phase, int) or not 0 <= phase <= LAST_PHASE:
+        raise _invalid(f"{phase!r} is no phase of a multicast")
+    if not isinstance(receivers, list) or not all(isinstance(each, str) for each in receivers):
+        raise _invalid("who receives is a list of names")
+    return Asked(link, address_name(text), int(phase), origin, digest, frozenset(receivers))
+
+
+def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> None:
+    """From now on what comes by a link goes on along its tree, and to those who receive here."""
+    link = asked.link
+    producer = Producer(link, address, link.session.connection.settings.link_capacity)
+    producer.side = link.side = MESH
+    producer.tree = number
+    link.owner = producer
+    linking.hang(forwarder, producer)
+
+
+def _invalid(problem: str) -> AmqpError:
+    return AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)

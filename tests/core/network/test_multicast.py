@@ -1,0 +1,266 @@
+"""What is sent to many goes along one tree, each consumer gets it once, and the sender is told."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from router.amqp.performatives import Accepted, Modified, Rejected, Released
+from router.core.address import MULTICAST
+from router.core.table import AddressRule
+
+from support.far_routers import Mesh
+from support.in_memory import ReceivingLink
+from support.waypoints import message, texts
+
+TO_ALL = [AddressRule(True, "q", "multicast")]
+
+
+def line(*names: str, **fields: Any) -> Mesh:
+    """Routers in a line."""
+    mesh = Mesh(*names, rules=TO_ALL, **fields)
+    for one, other in itertools.pairwise(names):
+        mesh.join(one, other)
+    mesh.learn()
+    return mesh
+
+
+def triangle() -> Mesh:
+    """Three routers, of which each is connected to the others."""
+    mesh = Mesh("a", "b", "c", rules=TO_ALL)
+    for one, other in itertools.combinations("abc", 2):
+        mesh.join(one, other)
+    mesh.learn()
+    return mesh
+
+
+def receivers(mesh: Mesh, *names: str, credit: int = 10) -> list[ReceivingLink]:
+    found = [mesh[name].client().receiver("q", credit=credit) for name in names]
+    mesh.settle()
+    return found
+
+
+def links_out(mesh: Mesh, name: str) -> list[tuple[str, int]]:
+    """The routers that a router has links of trees to, with the trees' numbers."""
+    address = mesh[name].table.in_use("q")
+    if address is None:
+        return []
+    return sorted(
+        (each.link.session.connection.remote_open.container_id, each.tree)
+        for each in address.consumers
+        if each.side
+    )
+
+
+def test_each_receiver_gets_one_copy_wherever_it_is() -> None:
+    mesh = line("a", "b", "c")
+    links = receivers(mesh, "a", "b", "c", "c")
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    assert sender.credit == 10
+    sending = sender.send(message("m"))
+    mesh.run()
+    assert [texts(each) for each in links] == [["m"]] * 4
+    for link in links[:3]:
+        link.settle()
+    mesh.run()
+    assert sending.outcome is None
+    links[3].settle()
+    mesh.run()
+    assert sending.outcome == Accepted()
+
+
+def test_what_is_sent_in_the_middle_goes_both_ways_and_not_back() -> None:
+    mesh = line("a", "b", "c")
+    links = receivers(mesh, "a", "c")
+    senders = [mesh[name].client().sender("q") for name in "abc"]
+    mesh.settle()
+    for number, sender in enumerate(senders):
+        sender.send(message(str(number)))
+        mesh.run()
+    assert [texts(each) for each in links] == [["0", "1", "2"]] * 2
+
+
+def test_there_are_links_where_somebody_receives_and_nowhere_else() -> None:
+    mesh = line("a", "b", "c", "d")
+    sender = mesh["b"].client().sender("q")
+    mesh.settle()
+    assert links_out(mesh, "b") == []
+    (link,) = receivers(mesh, "d")
+    assert links_out(mesh, "b") == [("c", 0)]
+    assert links_out(mesh, "c") == [("d", 1)]
+    assert links_out(mesh, "a") == []
+    sender.send(message("m"))
+    mesh.run()
+    link.settle()
+    mesh.run()
+    link.detach()
+    mesh.settle()
+    assert [links_out(mesh, name) for name in "abcd"] == [[], [], [], []]
+    assert mesh["c"].table.in_use("q") is None
+
+
+def test_the_links_of_a_tree_are_given_up_when_nobody_has_sent_by_it_for_a_while() -> None:
+    mesh = line("a", "b")
+    receivers(mesh, "b")
+    client = mesh["a"].client()
+    client.sender("q").detach()
+    mesh.settle()
+    sender = client.sender("q")
+    mesh.settle()
+    assert links_out(mesh, "a") == [("b", 0)]
+    sender.detach()
+    mesh.wait(5)
+    assert links_out(mesh, "a") == [("b", 0)]
+    mesh.wait(6)
+    mesh.settle()
+    assert links_out(mesh, "a") == []
+    assert mesh["a"].table.in_use("q") is None
+
+
+def test_in_a_circle_nobody_gets_anything_twice() -> None:
+    mesh = triangle()
+    links = receivers(mesh, *"abc")
+    senders = [mesh[name].client().sender("q") for name in "abc"]
+    mesh.settle()
+    for number, sender in enumerate(senders):
+        sender.send(message(str(number)))
+    mesh.run()
+    assert [sorted(texts(each)) for each in links] == [["0", "1", "2"]] * 3
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([Accepted(), Rejected(), Released()], Rejected()),
+        ([Modified(), Accepted(), Released()], Accepted()),
+        ([Modified(), Released(), Released()], Modified()),
+        ([Released(), Released(), Released()], Released()),
+    ],
+)
+def test_what_is_told_of_all_copies_is_what_one_router_would_tell(
+    states: list[Any], expected: Any
+) -> None:
+    mesh = line("a", "b", "c")
+    links = receivers(mesh, "a", "b", "c")
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    sending = sender.send(message("m"))
+    mesh.run()
+    for link, state in zip(links, states, strict=True):
+        link.settle(state)
+    mesh.run()
+    assert sending.outcome == expected
+
+
+def test_a_copy_that_is_lost_between_routers_is_not_passed_off_as_received() -> None:
+    mesh = line("a", "b", "c")
+    links = receivers(mesh, "a", "b", "c")
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    mesh.hold("b", "c")
+    sending = sender.send(message("m"))
+    mesh.run()
+    for link in links[:2]:
+        link.settle()
+    mesh.run()
+    mesh.cut("b", "c")
+    mesh.learn()
+    mesh.settle()
+    assert sending.outcome == Modified(delivery_failed=True)
+    # from now on it is not waited for
+    after = sender.send(message("n"))
+    mesh.run()
+    for link in links[:2]:
+        link.settle()
+    mesh.run()
+    assert after.outcome == Accepted()
+
+
+def test_a_slow_receiver_two_routers_away_slows_its_sender() -> None:
+    mesh = line("a", "b", "c")
+    near, far = receivers(mesh, "a", "c", credit=2)
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    near.grant(100)
+    mesh.settle()
+    sent = 0
+    while sender.can_send():
+        sender.send(message(str(sent)))
+        sent += 1
+        mesh.settle()
+    # what is granted, and one message ahead for each router at the most
+    assert 2 <= sent <= 5
+    assert len(far.received) == 2
+    far.grant(100)
+    mesh.settle()
+    assert len(far.received) == sent
+
+
+def test_settled_copies_are_dropped_only_for_the_branch_without_room() -> None:
+    mesh = line("a", "b")
+    near, far = receivers(mesh, "a", "b", credit=100)
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    mesh.hold("a", "b")
+    sent = 0
+    while sender.can_send() and sent < 150:
+        sender.send(message(str(sent)), settled=True)
+        near.grant(100)
+        mesh.run()
+        sent += 1
+    mesh.hold("a", "b", held=False)
+    mesh.settle()
+    assert len(near.received) == sent
+    assert texts(far) == [str(number) for number in range(len(far.received))]
+    assert len(far.received) <= 100
+
+
+def test_a_large_message_goes_on_as_it_comes() -> None:
+    mesh = line("a", "b", "c")
+    near, far = receivers(mesh, "a", "c")
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    whole = message("x" * 100_000)
+    sending = sender.send(whole[:50_000], more=True)
+    mesh.run()
+    assert [len(each.received[0].payload) > 40_000 for each in (near, far)] == [True, True]
+    sender.go_on(whole[50_000:])
+    mesh.run()
+    for link in (near, far):
+        assert link.received[0].payload == whole
+        link.settle()
+    mesh.run()
+    assert sending.outcome == Accepted()
+
+
+def test_a_message_without_a_link_of_its_own_reaches_all() -> None:
+    mesh = line("a", "b")
+    links = receivers(mesh, "a", "b")
+    sender = mesh["a"].client().sender(None)
+    sending = sender.send(message("m", to="q"))
+    mesh.settle()
+    assert [texts(each) for each in links] == [["m"], ["m"]]
+    for link in links:
+        link.settle()
+    mesh.run()
+    assert sending.outcome == Accepted()
+
+
+def test_where_nothing_is_said_of_an_address_it_is_as_it_is_for_who_receives() -> None:
+    mesh = Mesh("a", "b", "c")
+    mesh.join("a", "b")
+    mesh.join("b", "c")
+    mesh["c"].table.set_rules(TO_ALL, "balanced")
+    mesh.learn()
+    links = receivers(mesh, "c", "c")
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    sender.send(message("m"))
+    mesh.run()
+    assert [texts(each) for each in links] == [["m"], ["m"]]
+    address = mesh["b"].table.in_use("q")
+    assert address is not None
+    assert address.treatment == MULTICAST

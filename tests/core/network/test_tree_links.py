@@ -1,0 +1,170 @@
+"""Links of trees that come from other routers: what they have to say, and when they are let in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from router.amqp.constants import Condition
+from router.amqp.performatives import Source, Target
+from router.core.network.branch_links import NO_MULTICAST, ORIGIN, RECEIVERS, TREE
+from router.core.network.reach import Interest
+from router.core.network.tree_links import PATIENCE_S
+from router.core.table import AddressRule
+
+from support.far_routers import Mesh
+from support.in_memory import Client, Router, SendingLink
+from support.waypoints import message, texts
+
+TO_ALL = [AddressRule(True, "q", "multicast")]
+
+
+def router() -> Router:
+    """A router `b` that has a neighbour `a`, and behind that one `c`, and whom `q` is sent to."""
+    mesh = Mesh("a", "b", "c", rules=TO_ALL)
+    mesh.join("a", "b")
+    mesh.join("a", "c")
+    mesh.learn()
+    return mesh["b"]
+
+
+def digest(at: Router, root: str = "a") -> bytes:
+    tree = at.forwarder.reach.tree(root)
+    assert tree is not None
+    return tree.digest
+
+
+def neighbour(at: Router) -> Client:
+    return at.client(container="a", role="inter-router")
+
+
+def link(peer: Client, digest: Any, address: str = "q", **fields: Any) -> SendingLink:
+    properties = {ORIGIN: "a", TREE: digest, RECEIVERS: ["b"], **fields.pop("properties", {})}
+    return peer.sender(address, properties=properties, **fields)
+
+
+def test_a_link_of_the_tree_as_it_is_seen_here_gets_credit_from_who_receives() -> None:
+    at = router()
+    peer = neighbour(at)
+    receiver = at.client().receiver("q", credit=7)
+    sender = link(peer, digest(at))
+    assert sender.attached
+    assert sender.credit == 7
+    sender.send(message("m"))
+    assert texts(receiver) == ["m"]
+
+
+def test_a_link_of_another_tree_waits_until_it_is_seen_here() -> None:
+    at = router()
+    at.client().receiver("q", credit=7)
+    sender = link(neighbour(at), b"another")
+    assert sender.attached
+    assert sender.credit == 0
+    reach = at.forwarder.reach
+    trees = {"a": reach.tree("a")}
+    reach.set_paths(
+        reach.neighbours,
+        reach.paths,
+        lambda root: None if root == "b" else _renamed(trees[root], b"another"),
+    )
+    at.finish_turn()
+    assert sender.credit == 7
+
+
+def _renamed(tree: Any, digest: bytes) -> Any:
+    return attrs.evolve(tree, digest=digest)
+
+
+def test_receivers_that_the_sender_knows_of_are_waited_for_but_not_for_ever() -> None:
+    at = router()
+    at.client().receiver("q", credit=7)
+    peer = neighbour(at)
+    told = link(peer, digest(at), properties={RECEIVERS: ["b", "c"]})
+    gone = link(peer, digest(at), properties={RECEIVERS: ["b", "x"]})
+    assert (told.credit, gone.credit) == (0, 0)
+    at.forwarder.reach.set_wanted("c", "M0q", Interest(2))
+    at.finish_turn()
+    assert told.credit > 0
+    assert gone.credit == 0
+    at.wait(PATIENCE_S + 0.5)
+    assert gone.credit > 0
+
+
+def test_one_that_is_gone_meanwhile_is_forgotten() -> None:
+    at = router()
+    sender = link(neighbour(at), b"another")
+    sender.detach()
+    at.wait(1)
+    assert not at.forwarder.network.multicast._asked
+    assert at.table.in_use("q") is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "address"),
+    [
+        ({ORIGIN: 7}, "q"),
+        ({TREE: "text"}, "q"),
+        ({TREE: b""}, "q"),
+        ({TREE: b"x" * 65}, "q"),
+        ({RECEIVERS: "b"}, "q"),
+        ({RECEIVERS: [1]}, "q"),
+        ({"qd.phase": 10}, "q"),
+        ({"qd.phase": True}, "q"),
+        ({"qd.phase": "0"}, "q"),
+        ({ORIGIN: "b"}, "q"),
+        ({}, "/"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(properties: dict[str, Any], address: str) -> None:
+    at = router()
+    sender = link(neighbour(at), digest(at), address, properties=properties)
+    assert sender.detached is not None
+    assert sender.detached.error is not None
+    assert sender.detached.error.condition == Condition.INVALID_FIELD
+
+
+def test_a_tree_s_link_sends() -> None:
+    at = router()
+    peer = neighbour(at)
+    properties = {ORIGIN: "a", TREE: digest(at)}
+    receiver = peer.receiver("q", properties=properties, source=Source(address="q"))
+    assert receiver.detached is not None
+    assert receiver.detached.error is not None
+    assert receiver.detached.error.condition == Condition.INVALID_FIELD
+
+
+def test_an_address_that_is_no_multicast_by_its_rule_takes_no_part() -> None:
+    mesh = Mesh("a", "b")
+    mesh.join("a", "b")
+    mesh["a"].table.set_rules(TO_ALL, "balanced")
+    mesh["b"].table.set_rules([AddressRule(True, "q", "closest")], "balanced")
+    mesh.learn()
+    near = mesh["a"].client().receiver("q", credit=10)
+    far = mesh["b"].client().receiver("q", credit=10)
+    sender = mesh["a"].client().sender("q")
+    mesh.settle()
+    refused = [
+        each.error.condition
+        for each in mesh["a"].events
+        if type(each).__name__ == "LinkDetached" and each.error is not None
+    ]
+    assert refused == [NO_MULTICAST]
+    assert sender.credit == 10
+    sending = sender.send(message("m"))
+    mesh.settle()
+    near.settle()
+    assert str(sending.outcome) == "Accepted()"
+    assert far.received == []
+
+
+def test_the_phase_of_an_address_is_kept() -> None:
+    at = router()
+    peer = neighbour(at)
+    target = Target(address="q")
+    sender = link(peer, digest(at), properties={"qd.phase": 3}, target=target)
+    assert sender.attached
+    address = at.table.in_use("q", 3)
+    assert address is not None
+    assert len(address.producers) == 1
