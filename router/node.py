@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import structlog
 import trio
@@ -12,7 +12,9 @@ import trio
 from router.changing import Changing
 from router.config.model import Configuration, ListenerSettings
 from router.config.saved import Base, Keeper
+from router.control.network.syncing import FirstSync
 from router.core.address import UNAVAILABLE
+from router.core.network.membership import ROLES
 from router.endpoints import Endpoints, Listening, Prepared
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
@@ -22,6 +24,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.http import App, Health
 from router.metrics.readiness import STOPPING, Readiness
 from router.net.listeners import run_guarded
+from router.net.network_log import log_news
 from router.net.own import own_connection
 from router.net.shutdown import close_all
 from router.parts import Parts
@@ -73,6 +76,11 @@ class Node(Changing):
         self.exchange.chores.append(lambda _: self.treat_addresses())
         self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
         self.readiness.watch(self._needed_connector)
+        network = self.control.network
+        if network is not None:
+            network.watchers.append(log_news)
+            first_sync = FirstSync(network, self._unreached_routers, self.exchange.turn.now)
+            self.readiness.watch(first_sync.lacks)
 
     async def run(
         self,
@@ -152,6 +160,12 @@ class Node(Changing):
         """What is wrong with the first connector that has not the connection it needs."""
         lacking = (each.lacks() for each in self.endpoints.connectors.values())
         return next((reason for reason in lacking if reason is not None), None)
+
+    def _unreached_routers(self) -> Iterator[str]:
+        """The connectors to other routers that have never had a connection."""
+        for each in self.endpoints.connectors.values():
+            if each.connector.role in ROLES and not each.tally.opened:
+                yield each.connector.name
 
     def _lost_agent(self) -> str | None:
         node = self.table.in_use(NODE)

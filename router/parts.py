@@ -102,6 +102,7 @@ class Parts:
         network = Adjacency(exchange.forwarder, membership, timing, exchange.turn.now)
         exchange.membership = membership
         exchange.ending = network.finish
+        exchange.network = network
         exchange.forwarder.on_control = network.attach_received
         self.control.network = network
         if mode == "edge":

@@ -16,6 +16,10 @@ _MODULES: Final = {
     # links, and what waits
     "router.core": "ROUTER_CORE",
     "router.link": "ROUTER_CORE",
+    # the network of routers: neighbours, the routers that can be reached, their addresses
+    "router.hello": "ROUTER_HELLO",
+    "router.ls": "ROUTER_LS",
+    "router.ma": "ROUTER_MA",
     # connections, whoever opened them
     "router.connection": "SERVER",
     "router.connector": "SERVER",

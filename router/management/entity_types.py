@@ -37,6 +37,7 @@ from router.management.entities.link_routes import (
     scoped_link_routes,
 )
 from router.management.entities.logs import LOG, LOG_STATS, log_counts, logs
+from router.management.entities.node import NODE, nodes
 from router.management.entities.policy import POLICY
 from router.management.entities.router import ROUTER
 from router.management.schema import EntityType
@@ -85,6 +86,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (LINK, RouterView.links),
     (ADDRESS, lambda router: chain(router.addresses(), link_route_addresses(router))),
     (LINK_ROUTE, link_routes),
+    (NODE, nodes),
     *((each, lambda _: ()) for each in EMPTY),
 )
 ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {

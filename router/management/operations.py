@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from router.management import desired_state
 from router.management.changes import CHANGES
+from router.management.entities.node import other_nodes
 from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
 from router.management.explain import explain
 from router.management.finding import NODE_TYPES, find, known_type
@@ -144,9 +145,8 @@ def _get_annotations(_: RouterView, request: Request) -> dict[str, Any]:
     return {}
 
 
-def _get_nodes(_: RouterView, _request: Request) -> list[str]:
-    # a router that works alone knows no others
-    return []
+def _get_nodes(router: RouterView, _request: Request) -> list[str]:
+    return [f"amqp:/_topo/0/{other}/$management" for other in other_nodes(router)]
 
 
 def _get_schema(_: RouterView, _request: Request) -> dict[str, Any]:

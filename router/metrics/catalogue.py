@@ -17,6 +17,7 @@ from router.metrics.rows.deliveries import DELIVERIES
 from router.metrics.rows.latency import LATENCY
 from router.metrics.rows.link_routes import LINK_ROUTES
 from router.metrics.rows.memory import MEMORY
+from router.metrics.rows.network import NETWORK
 from router.metrics.rows.router import ROUTER
 
 METRICS: Final = (
@@ -24,6 +25,7 @@ METRICS: Final = (
     *CONNECTIONS,
     *LINK_ROUTES,
     *AUTO_LINKS,
+    *NETWORK,
     *DELIVERIES,
     *LATENCY,
     *MEMORY,

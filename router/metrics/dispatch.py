@@ -60,8 +60,9 @@ DISPATCH: Final = (
     Compatible(
         "qdr_routers_total",
         "gauge",
-        "Other routers that are known: none, as this one works alone.",
-        _none,
+        "Other interior routers that can be reached.",
+        lambda r: r.network.routers,
+        "trioute_network_routers",
     ),
     Compatible(
         "qdr_link_routes_total",

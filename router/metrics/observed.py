@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from router.control.auto_links import AutoLinks
+from router.control.network.adjacency import Adjacency
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine.connection import Connection
@@ -106,6 +107,10 @@ class Observed(Protocol):
     @property
     def auto_links(self) -> AutoLinks | None:
         """Who keeps auto-links attached."""
+
+    @property
+    def network(self) -> Adjacency | None:
+        """Who sees to connections with other routers."""
 
     @property
     def pumps(self) -> Mapping[int, Carried]:

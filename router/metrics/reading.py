@@ -24,6 +24,7 @@ from router.metrics.auto_links import AutoLinkReading, read_auto_links
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
 from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
+from router.metrics.network import NetworkReading, read_network
 from router.metrics.observed import Carried, Connecting, Observed, Tallied
 
 _MAPPED: Final = int(SessionState.MAPPED)
@@ -133,6 +134,7 @@ class Reading:
     memory: dict[str, int]
     link_routes: LinkRouteReading
     auto_links: AutoLinkReading
+    network: NetworkReading
     now: float = 0.0
     # by name
     connectors: list[tuple[str, Connecting]] = attrs.Factory(list)
@@ -235,6 +237,7 @@ def read_in_steps(
         memory=_read_memory(observed, connections),
         link_routes=read_link_routes(core.link_routes),
         auto_links=read_auto_links(observed.auto_links),
+        network=read_network(observed.network),
         held_up=connections.held_up,
         long_blocked=connections.long_blocked,
         now=observed.turn.now,

@@ -190,6 +190,9 @@ class Exchange(Hub):
         self.chores: list[Callable[[float], None]] = []
         # who keeps auto-links attached, for those who want to know how they fare
         self.auto_links: Any = None
+        # who sees to connections with other routers, for those who want to know; None where it
+        # works alone
+        self.network: Any = None
         # what this router says of itself to other routers; None where it works alone
         self.membership: Membership | None = None
         # does what is to be done at the end of each turn, before anything is sent, and says whether

@@ -222,6 +222,7 @@ class _Observed:
     shown: set[int] = attrs.Factory(set)
     unshown_past: Traffic = attrs.Factory(Traffic)
     auto_links: None = None
+    network: None = None
 
 
 def reading_of(router: Router) -> Reading:

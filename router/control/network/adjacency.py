@@ -22,7 +22,12 @@ from router.control.network.changes import (
     Wanted,
 )
 from router.control.network.codec import decode_control, encode_control
-from router.control.network.news import (
+from router.control.network.protocol import Protocol
+from router.control.network.timing import Timing
+from router.core.network import control_links
+from router.core.network.control_links import ControlLink
+from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
+from router.core.network.news import (
     ConflictSeen,
     NeighbourFound,
     NeighbourLost,
@@ -30,11 +35,6 @@ from router.control.network.news import (
     RoutersChanged,
     TableChanged,
 )
-from router.control.network.protocol import Protocol
-from router.control.network.timing import Timing
-from router.core.network import control_links
-from router.core.network.control_links import ControlLink
-from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
 from router.engine import opening
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.failures import NetworkCondition
@@ -102,6 +102,8 @@ class Adjacency:
         self.messages: Counter[tuple[str, str]] = Counter()
         self.octets: Counter[tuple[str, str]] = Counter()
         self.conflicts = 0
+        # times that there were other ways through the network
+        self.changes = 0
         self.refused = 0
         self._by_connection: dict[Any, Line] = {}
         self._numbers = count(1)
@@ -122,6 +124,16 @@ class Adjacency:
 
     def _note(self) -> None:
         self._is_due = True
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether what the neighbours know is known here, as far as they are known."""
+        protocol = self.protocol
+        if protocol is None:
+            return True
+        # of two connections to one neighbour only one is asked by
+        synced = {line.peer.router for line in self.lines.values() if protocol.in_sync(line.number)}
+        return all(line.is_edge or line.peer.router in synced for line in self.lines.values())
 
     def line_of(self, connection: Any) -> Line | None:
         """That of a connection, if it leads to another router and is open."""
@@ -330,6 +342,7 @@ class Adjacency:
         return False
 
     def _paths_changed(self, change: PathsChanged) -> None:
+        self.changes += 1
         before = self.reach.paths
         were, reach = self.reach.neighbours, self.reach
         lines = {router: self.lines[link] for router, link in change.neighbours.items()}

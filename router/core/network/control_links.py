@@ -145,6 +145,9 @@ class ControlLink:
 class _Sender(OwnLink):
     """Our half."""
 
+    # the end of the connection, which it takes with it, is the news
+    is_announced = True
+
     def __init__(self, control: ControlLink, name: str) -> None:
         super().__init__(
             Attach(

@@ -18,13 +18,6 @@ def _none(name: str, meaning: str, base: str, *absent: str) -> EntityType:
 
 # What is to be told of each stands with the part of the router that will make them.
 EMPTY: Final = (
-    _none(
-        "router.node",
-        "Another router: there are none.",
-        OPERATIONAL,
-        *("id", "protocolVersion", "instance", "linkState", "nextHop", "validOrigins", "address"),
-        *("routerLink", "cost", "lastTopoChange", "index"),
-    ),
     _none("authServicePlugin", "A service for SASL: there are none.", CONFIGURATION),
     _none("sslProfile", "A TLS profile: there are none.", CONFIGURATION),
     _none("vhost", "A policy for a host: there are none.", CONFIGURATION),

@@ -11,6 +11,7 @@ import attrs
 
 from router import __version__
 from router.management.entities.attributes import constant, identified, integers
+from router.management.entities.node import other_nodes
 from router.management.schema import (
     CONFIGURATION,
     Attribute,
@@ -124,7 +125,11 @@ ROUTER: Final = EntityType(
                     "Deliveries unsettled for more than ten seconds, once for each of their links.",
                     lambda r: r.deliveries_stuck,
                 ),
-                ("nodeCount", "Other routers.", constant(0)),
+                (
+                    "nodeCount",
+                    "Other interior routers that can be reached.",
+                    lambda r: len(other_nodes(r)),
+                ),
                 (
                     "linkRouteCount",
                     "Link routes that are configured.",

@@ -10,7 +10,7 @@ import pytest
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import Adjacency
-from router.control.network.news import ConflictSeen, NeighbourFound, NeighbourLost, News
+from router.core.network.news import ConflictSeen, NeighbourFound, NeighbourLost, News
 from router.core.network.reach import Interest, Path
 from router.engine.connection import Connection
 from router.errors import AmqpError

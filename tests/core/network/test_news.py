@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.control.network.news import ConflictSeen, NeighbourLost, RoutersChanged
+from router.core.network.news import ConflictSeen, NeighbourLost, RoutersChanged
 
 
 def test_news_is_known_by_what_it_is_about() -> None:

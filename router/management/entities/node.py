@@ -1,0 +1,173 @@
+"""The routers of the network, this one among them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from router.control.network import views
+from router.control.network.adjacency import Adjacency
+from router.core.network.reach import Reach
+from router.management.entities.attributes import identified
+from router.management.schema import OPERATIONAL, Attribute, EntityType
+from router.management.views import RouterView
+
+# Dispatch's word for the router that answers.
+SELF: Final = "(self)"
+# In larger networks it takes too long to find out for whom this router passes on what.
+MOST_ORIGINS: Final = 64
+
+
+@attrs.frozen
+class Node:
+    """One router, as this one knows it; `known` is what the routing protocol has of it."""
+
+    known: views.RouterView
+    index: int
+    is_self: bool
+    # the number of the connection by which messages go to a neighbour
+    connection: int | None
+    origins: list[str]
+    changed_at: int | None
+
+    @property
+    def name(self) -> str:
+        """What its entity is called."""
+        return f"router.node/{self.known.router}"
+
+    @property
+    def next_hop(self) -> str | None:
+        """Dispatch's way to say it: nothing for a neighbour."""
+        if self.is_self:
+            return SELF
+        via = self.known.via
+        return None if via == self.known.router else via
+
+
+def nodes(router: RouterView) -> Iterator[Node]:
+    """All routers that are known; of one that is not an interior router there are none."""
+    network = None if router.control is None else router.control.network
+    if network is None or network.protocol is None:
+        return
+    now = router.observed.turn.now
+    reach: Reach = network.reach
+    origins = _origins(reach)
+    changed_at = _changed_at(network, now)
+    for index, known in enumerate(views.router_views(network.protocol, now)):
+        connection = reach.neighbours.get(known.router)
+        yield Node(
+            known,
+            index,
+            known.router == reach.me,
+            None if connection is None else connection.number,
+            origins.get(known.router, []),
+            changed_at,
+        )
+
+
+def other_nodes(router: RouterView) -> list[str]:
+    """The other routers that can be reached."""
+    network = None if router.control is None else router.control.network
+    return [] if network is None else sorted(network.reach.paths)
+
+
+def _origins(reach: Reach) -> dict[str, list[str]]:
+    """By router, those from which messages to it come by this one; nothing where there are too
+    many to find out.
+    """
+    found: dict[str, list[str]] = {}
+    for root in sorted(reach.paths) if len(reach.paths) <= MOST_ORIGINS else ():
+        tree = reach.tree(root)
+        for branch in () if tree is None else tree.branches:
+            for each in branch.routers:
+                found.setdefault(each, []).append(root)
+    return found
+
+
+def _changed_at(network: Adjacency, now: float) -> int | None:
+    """When the ways through the network changed last, in seconds since 1970."""
+    last = None if network.protocol is None else network.protocol.last_topology_change
+    return None if last is None else round(time.time() - (now - last))
+
+
+def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
+    return Attribute(name, kind, meaning, read)
+
+
+NODE: Final = EntityType(
+    "router.node",
+    "A router of the network, this one among them.",
+    OPERATIONAL,
+    (
+        *identified(lambda n: n.name, lambda n: n.name, "router.node"),
+        _attribute("id", "string", "Its id.", lambda n: n.known.router),
+        _attribute(
+            "protocolVersion",
+            "integer",
+            "Which version of the protocol between routers is spoken with it; null of those that "
+            "are not neighbours.",
+            lambda n: n.known.version,
+        ),
+        _attribute(
+            "instance",
+            "integer",
+            "Tells its runs apart: milliseconds since 1970 when it started.",
+            lambda n: n.known.instance,
+        ),
+        _attribute(
+            "linkState",
+            "list",
+            "The ids of its neighbours, as far as both are heard by each other.",
+            lambda n: sorted(n.known.links),
+        ),
+        _attribute(
+            "nextHop",
+            "string",
+            "By which neighbour messages go there; null of a neighbour itself and of what cannot "
+            "be reached, and (self) of this router.",
+            lambda n: n.next_hop,
+        ),
+        _attribute(
+            "validOrigins",
+            "list",
+            "The ids of the routers from which messages to it come by this one; not found out in a "
+            f"network of more than {MOST_ORIGINS} others.",
+            lambda n: n.origins,
+        ),
+        _attribute(
+            "address",
+            "string",
+            "The address that all others of it begin with.",
+            lambda n: f"amqp:/_topo/0/{n.known.router}",
+        ),
+        _attribute(
+            "routerLink",
+            "integer",
+            "Of a neighbour, the number of the connection by which messages go there.",
+            lambda n: n.connection,
+        ),
+        _attribute(
+            "cost",
+            "integer",
+            "What the whole way there costs; null where there is none.",
+            lambda n: n.known.cost,
+        ),
+        _attribute(
+            "lastTopoChange",
+            "integer",
+            "When ways through the network changed last, in seconds since 1970.",
+            lambda n: n.changed_at,
+        ),
+        _attribute("index", "integer", "Its place in this list.", lambda n: n.index),
+        _attribute(
+            "addressCount",
+            "integer",
+            "Of how many addresses it is known that they are received from there. Dispatch does "
+            "not tell it.",
+            lambda n: n.known.addresses,
+        ),
+    ),
+)

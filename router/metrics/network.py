@@ -1,0 +1,68 @@
+"""What is read of the network of routers, for metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from router.control.network import messages as m
+from router.control.network.adjacency import Adjacency
+
+OF_PROTOCOL: Final = (
+    m.Hello,
+    m.Summary,
+    m.Rows,
+    m.LinkStateUpdate,
+    m.LinkStateRequest,
+    m.Withdrawal,
+    m.MobileUpdate,
+    m.MobileTable,
+    m.MobileRequest,
+)
+# so that rates begin with the first message
+NOTHING: Final = {
+    (direction, kind.opcode): 0 for direction in ("in", "out") for kind in OF_PROTOCOL
+}
+
+
+@attrs.frozen
+class NetworkReading:
+    """How the network fares, as this router sees it. `messages` and `octets` are those of control
+    links, by direction and opcode; `changed_s` is how long ago ways changed, None where they never
+    have.
+    """
+
+    connections: int = 0
+    neighbours: int = 0
+    routers: int = 0
+    addresses: int = 0
+    is_synced: bool = True
+    messages: Mapping[tuple[str, str], int] = attrs.Factory(lambda: dict(NOTHING))
+    octets: Mapping[tuple[str, str], int] = attrs.Factory(lambda: dict(NOTHING))
+    changes: int = 0
+    changed_s: float | None = None
+    conflicts: int = 0
+    refused: int = 0
+
+
+def read_network(network: Adjacency | None) -> NetworkReading:
+    """Read it at one go; a router that works alone has none."""
+    if network is None:
+        return NetworkReading()
+    reach, protocol = network.reach, network.protocol
+    changed = None if protocol is None else protocol.last_topology_change
+    return NetworkReading(
+        connections=len(network.lines),
+        neighbours=len(reach.neighbours),
+        routers=len(reach.paths),
+        addresses=len(reach.wanted),
+        is_synced=network.is_synced,
+        messages={**NOTHING, **network.messages},
+        octets={**NOTHING, **network.octets},
+        changes=network.changes,
+        changed_s=None if changed is None else max(0.0, network.now - changed),
+        conflicts=network.conflicts,
+        refused=network.refused,
+    )

@@ -1,0 +1,88 @@
+"""Of the network of routers; of a router that works alone they say so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.metrics.metric import Metric, one
+
+NETWORK: Final = (
+    Metric(
+        "trioute_network_connections",
+        "gauge",
+        "Connections to other routers, interior and edge ones.",
+        (),
+        one(lambda r: r.network.connections),
+    ),
+    Metric(
+        "trioute_network_neighbours",
+        "gauge",
+        "Interior routers that messages go to directly.",
+        (),
+        one(lambda r: r.network.neighbours),
+    ),
+    Metric(
+        "trioute_network_routers",
+        "gauge",
+        "Other interior routers that can be reached.",
+        (),
+        one(lambda r: r.network.routers),
+    ),
+    Metric(
+        "trioute_network_addresses",
+        "gauge",
+        "Addresses and link routes that others have said they receive from or have containers for.",
+        (),
+        one(lambda r: r.network.addresses),
+    ),
+    Metric(
+        "trioute_network_synced",
+        "gauge",
+        "1 while this router knows of the network what its neighbours know, otherwise 0.",
+        (),
+        one(lambda r: r.network.is_synced),
+    ),
+    Metric(
+        "trioute_network_control_messages_total",
+        "counter",
+        "Messages between neighbours about the network, by direction and by what they say.",
+        ("direction", "opcode"),
+        lambda r: r.network.messages.items(),
+    ),
+    Metric(
+        "trioute_network_control_bytes_total",
+        "counter",
+        "The octets of those.",
+        ("direction", "opcode"),
+        lambda r: r.network.octets.items(),
+    ),
+    Metric(
+        "trioute_network_changed_seconds",
+        "gauge",
+        "How long ago the ways through the network changed, or the router started.",
+        (),
+        one(lambda r: r.uptime_s if r.network.changed_s is None else r.network.changed_s),
+    ),
+    Metric(
+        "trioute_network_changes_total",
+        "counter",
+        "Times that the ways through the network changed, as seen from here.",
+        (),
+        one(lambda r: r.network.changes),
+    ),
+    Metric(
+        "trioute_network_conflicts_total",
+        "counter",
+        "Times that another router with an id that was taken was noticed.",
+        (),
+        one(lambda r: r.network.conflicts),
+    ),
+    Metric(
+        "trioute_network_refused_total",
+        "counter",
+        "Connections that were refused or closed at once because the peer is no router, or not one "
+        "that this router could be connected with.",
+        (),
+        one(lambda r: r.network.refused),
+    ),
+)

@@ -1,0 +1,51 @@
+"""What the log says of the network, under Dispatch's modules: neighbours under ROUTER_HELLO, the
+routers that can be reached under ROUTER_LS, their addresses under ROUTER_MA, and ROUTER.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+
+from router.core.network.news import (
+    ConflictSeen,
+    NeighbourFound,
+    NeighbourLost,
+    News,
+    RoutersChanged,
+    TableChanged,
+)
+
+hello_log = structlog.get_logger("router.hello")
+ls_log = structlog.get_logger("router.ls")
+ma_log = structlog.get_logger("router.ma")
+log = structlog.get_logger("router.network")
+
+# Of how many routers that come or go together a line names each.
+MOST_NAMED: Final = 10
+
+
+def log_news(news: News) -> None:
+    """Write what is to be said of it."""
+    match news:
+        case NeighbourFound():
+            hello_log.info(
+                "neighbour found", router=news.router, connection=news.connection, cost=news.cost
+            )
+        case NeighbourLost():
+            hello_log.warning("neighbour lost", router=news.router)
+        case RoutersChanged():
+            if news.came:
+                ls_log.info("routers reached", routers=_named(news.came), known=news.known)
+            if news.went:
+                ls_log.warning("routers out of reach", routers=_named(news.went), known=news.known)
+        case TableChanged():
+            ma_log.debug("addresses changed", router=news.router, count=news.addresses)
+        case ConflictSeen():
+            log.error("two routers have one id", router=news.router, reason=news.what)
+
+
+def _named(routers: tuple[str, ...]) -> str:
+    more = len(routers) - MOST_NAMED
+    return " ".join([*routers[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

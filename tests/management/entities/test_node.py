@@ -1,0 +1,87 @@
+"""The routers of a network are told as each of them knows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.config.model import Configuration, ConnectorSettings, ListenerSettings
+from router.config.router_settings import RouterSettings
+from router.core.network.reach import Interest
+from router.management.entities.node import NODE, nodes, other_nodes
+from router.management.views import RouterView
+from router.simulation.network import Network
+
+
+def routers(names: str, *joined: str, mode: Any = "interior") -> Network:
+    """Routers, of which some are joined, two and two."""
+    network = Network(1)
+    for name in names:
+        network.add(name, Configuration(router=RouterSettings(mode=mode)))
+    for one, other in map(tuple, joined):
+        network.join(
+            one,
+            other,
+            connector=ConnectorSettings(role="inter-router", cost=3),
+            listener=ListenerSettings(role="inter-router"),
+        )
+    network.start()
+    network.run(3)
+    return network
+
+
+def view(network: Network, name: str) -> RouterView:
+    """What management looks at."""
+    host = network.hosts[name]
+    return RouterView(name, "host", host.configuration, host.exchange, 0.0, control=host.control)
+
+
+def told(network: Network, name: str) -> dict[str, dict[str, Any]]:
+    """All that is told, by id."""
+    found = {}
+    for node in nodes(view(network, name)):
+        entity = {each.name: each.read(node) for each in NODE.attributes}
+        found[entity["id"]] = entity
+    return found
+
+
+def test_three_in_a_row() -> None:
+    network = routers("ABC", "AB", "BC")
+    host = network.hosts["C"]
+    host.turn(lambda: host.reach.want("M0q", Interest(1)))
+    network.run(1)
+    found = told(network, "A")
+    assert list(found) == ["A", "B", "C"]
+    assert [each["index"] for each in found.values()] == [0, 1, 2]
+    assert [each["nextHop"] for each in found.values()] == ["(self)", None, "B"]
+    assert [each["cost"] for each in found.values()] == [0, 3, 6]
+    assert [each["linkState"] for each in found.values()] == [["B"], ["A", "C"], ["B"]]
+    assert [each["routerLink"] for each in found.values()] == [None, 1, None]
+    assert [each["addressCount"] for each in found.values()] == [0, 0, 1]
+    assert found["C"]["address"] == "amqp:/_topo/0/C"
+    assert found["C"]["name"] == found["C"]["identity"] == "router.node/C"
+    assert found["B"]["protocolVersion"] == 1
+    assert all(each["instance"] > 0 for each in found.values())
+    assert other_nodes(view(network, "A")) == ["B", "C"]
+
+
+def test_whose_messages_come_by_here() -> None:
+    network = routers("ABC", "AB", "BC")
+    found = told(network, "B")
+    assert found["C"]["validOrigins"] == ["A"]
+    assert found["A"]["validOrigins"] == ["C"]
+    assert told(network, "A")["C"]["validOrigins"] == []
+
+
+def test_a_router_that_cannot_be_reached_is_told_as_long_as_it_is_remembered() -> None:
+    network = routers("ABC", "AB", "BC")
+    network.hosts["C"].kill()
+    network.run(1)
+    found = told(network, "A")
+    assert (found["C"]["cost"], found["C"]["nextHop"]) == (None, None)
+    assert other_nodes(view(network, "A")) == ["B"]
+
+
+def test_a_router_alone_knows_none() -> None:
+    assert told(routers("A", mode="standalone"), "A") == {}
+    assert told(routers("A", mode="edge"), "A") == {}
+    assert list(told(routers("A"), "A")) == ["A"]

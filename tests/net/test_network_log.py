@@ -1,0 +1,57 @@
+"""What is new of the network is logged under its module."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from router.core.network.news import (
+    ConflictSeen,
+    NeighbourFound,
+    NeighbourLost,
+    News,
+    RoutersChanged,
+    TableChanged,
+)
+from router.logs.modules import module_of
+from router.net.network_log import log_news
+
+MANY = tuple(f"r{number:02}" for number in range(13))
+
+
+@pytest.mark.parametrize(
+    ("news", "lines"),
+    [
+        (NeighbourFound("B", 7, 3), [("info", "neighbour found", {"router": "B", "cost": 3})]),
+        (NeighbourLost("B"), [("warning", "neighbour lost", {"router": "B"})]),
+        (
+            RoutersChanged(("B", "C"), ("D",), 2),
+            [
+                ("info", "routers reached", {"routers": "B C", "known": 2}),
+                ("warning", "routers out of reach", {"routers": "D"}),
+            ],
+        ),
+        (TableChanged("B", 5), [("debug", "addresses changed", {"router": "B", "count": 5})]),
+        (ConflictSeen("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
+    ],
+)
+def test_lines(news: News, lines: list[tuple[str, str, dict[str, object]]]) -> None:
+    with capture_logs() as logged:
+        log_news(news)
+    assert [(line["log_level"], line["event"]) for line in logged] == [
+        (level, text) for level, text, _ in lines
+    ]
+    for line, (_, _, facts) in zip(logged, lines, strict=True):
+        assert facts.items() <= line.items()
+
+
+def test_few_of_many_are_named() -> None:
+    with capture_logs() as logged:
+        log_news(RoutersChanged(MANY, (), 13))
+    assert logged[0]["routers"] == " ".join(MANY[:10]) + " and 3 more"
+
+
+def test_modules_are_dispatchs() -> None:
+    loggers = {"hello": "ROUTER_HELLO", "ls": "ROUTER_LS", "ma": "ROUTER_MA", "network": "ROUTER"}
+    for name, module in loggers.items():
+        assert module_of(f"router.{name}") == module
