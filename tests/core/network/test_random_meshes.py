@@ -14,16 +14,18 @@ from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 
-from support.in_memory import ReceivingLink, Sending, SendingLink
 from support.far_routers import Mesh
+from support.in_memory import ReceivingLink, Sending, SendingLink
 
 NAMES = "abcde"
 AT = st.integers(0, 4)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["send", "send", "send", "settle", "grant", "release", "cut", "join", "learn", "run"]
-            + ["receiver", "sender", "detach", "lose", "wait", "hold", "drain"]
+            [
+                *("send", "send", "send", "settle", "grant", "release", "cut", "join", "learn"),
+                *("run", "receiver", "sender", "detach", "lose", "wait", "hold", "drain"),
+            ]
         ),
         AT,
         AT,
