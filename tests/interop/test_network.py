@@ -201,7 +201,7 @@ def test_any_router_is_managed_from_any_other(proton: ProtonPeers, line: Mesh) -
         body={"attributeNames": ["id"]},
     )
     assert sender.outcome(request).outcome == "accepted"
-    answer = inbox.get(1)[0].message
+    answer: Any = inbox.get(1)[0].message
     assert answer.properties["statusCode"] == 200
     assert answer.body["results"] == [["c"]]
 
@@ -218,7 +218,7 @@ def test_traffic_goes_the_other_way_when_a_router_is_killed(
     proton.until(sender.all_settled, "everything is settled")
     accepted = [number for number, sent in enumerate(sender.sent) if sent.outcome == "accepted"]
     assert set(sender.outcomes) <= {"accepted", "released", "modified"}
-    arrived = receiver.bodies()
+    arrived: list[Any] = receiver.bodies()
     assert set(accepted) <= set(arrived)
     assert all(arrived.count(number) == 1 for number in accepted)
     assert sender.outcome(Message("last")).outcome == "accepted"
