@@ -190,4 +190,6 @@ class EdgeRouter:
                 pulse.number += 1
                 pulse.next_at = now + self.plan.heartbeat_s
                 self._tell(connection, Beat(pulse.number, int(self.plan.max_age_s * 1000)))
+        self.uplinks.look(now)
+        self._act()
         self.proxies.look(now)

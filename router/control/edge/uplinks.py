@@ -3,7 +3,8 @@
 As many as are wanted are active; the others are open and stand by. An uplink that is active stays
 so as long as it is there: to go back to another one would cost those their credit who send over
 it. In the place of one that is lost comes the first that stands by, in the order of the
-configuration. Two connections to the same interior are never active both: nothing would be won.
+configuration; one that has just come lets a preferred one that has not come yet go first, for a
+moment. Two connections to the same interior are never active both: nothing would be won.
 Pure: connections come and go by numbers, and who uses them is told by `take`.
 (docs/decisions/0065-uplinks.md)
 """
@@ -11,9 +12,12 @@ Pure: connections come and go by numbers, and who uses them is told by `take`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
+
+# How long that is.
+SETTLE_S: Final = 0.5
 
 
 class Used(NamedTuple):
@@ -27,12 +31,14 @@ class Used(NamedTuple):
 class Uplink:
     """One connection: by which connector it came, and to whom it leads.
 
-    `reason` says for people why it is active or not; `since` is when that began, in seconds.
+    `reason` says for people why it is active or not; `since` is when that began, in seconds, and
+    `came` when the connection did.
     """
 
     connection: int
     connector: str
     router: str
+    came: float
     since: float
     is_active: bool = False
     reason: str = ""
@@ -66,7 +72,7 @@ class Uplinks:
 
     def came(self, connection: int, connector: str, router: str, now: float) -> None:
         """A connection to an interior is open and can be used."""
-        self.links[connection] = Uplink(connection, connector, router, now)
+        self.links[connection] = Uplink(connection, connector, router, now, now)
         self._choose(now)
 
     def left(self, connection: int, now: float) -> None:
@@ -76,6 +82,11 @@ class Uplinks:
             return
         self.losses += uplink.is_active
         self._choose(now)
+
+    def look(self, now: float) -> None:
+        """Time has passed: one that has waited for another may be used now."""
+        if len(self.active()) < min(self.wanted, len(self.links)):
+            self._choose(now)
 
     def take(self) -> list[Used]:
         """What has changed since this was asked last, those first that are active no more."""
@@ -95,11 +106,21 @@ class Uplinks:
         ranked = sorted(self.links.values(), key=self._rank)
         routers = {uplink.router: uplink for uplink in ranked if uplink.is_active}
         for uplink in ranked:
-            if not uplink.is_active and len(routers) < self.wanted and uplink.router not in routers:
+            if uplink.is_active or len(routers) >= self.wanted or uplink.router in routers:
+                continue
+            if self._is_ready(uplink, now):
                 routers[uplink.router] = uplink
                 self._become(uplink, True, now)
         for uplink in ranked:
             uplink.reason = self._reason(uplink, routers)
+
+    def _is_ready(self, uplink: Uplink, now: float) -> bool:
+        """Whether one that is not active can be: no preferred one may be about to come."""
+        if now - uplink.came >= SETTLE_S:
+            return True
+        here = {each.connector for each in self.links.values()}
+        place = self._places.get(uplink.connector, len(self._places))
+        return all(name in here for name, rank in self._places.items() if rank < place)
 
     def _become(self, uplink: Uplink, is_active: bool, now: float) -> None:
         uplink.is_active = is_active
@@ -112,5 +133,7 @@ class Uplinks:
         other = routers.get(uplink.router)
         if other is not None:
             return f"stands by: {other.connector} leads to {uplink.router} as well"
+        if len(routers) < self.wanted:
+            return "gives a preferred one a moment to come"
         names = ", ".join(each.connector for each in self.active())
         return f"stands by for {names}"
