@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from functools import partial
 
 import attrs
 from proton import Message
@@ -109,7 +110,7 @@ def test_clients_of_an_edge_and_of_its_interior(
     for source, to in ((first, centre), (centre, first), (first, second), (second, first)):
         name = f"{address}/{source.pid}/{to.pid}"
         flow = flow_between(proton, source, to, name)
-        proton.until(lambda it=flow: it.step(500), "all is accepted")
+        proton.until(partial(flow.step, 500), "all is accepted")
         flow.check(500)
         assert not flow.doubtful
 
