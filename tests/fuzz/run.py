@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 # What is fuzzed is imported in the functions: atheris instruments what is imported when it is told.
 
-NAMES = ("value", "body", "server", "play", "schedule", "trace", "conf")
+NAMES = ("value", "body", "server", "play", "schedule", "trace", "conf", "control", "gossip")
 # What these read are decisions, so that octets without any sense are as good as others.
 SCRIPTS = ("play", "schedule")
 TOO_LONG_S = 20.0

@@ -25,6 +25,23 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Array, Described, Map, Symbol, UInt, ULong
+from router.control.network.codec import encode_control
+from router.control.network.digests import BUCKETS
+from router.control.network.messages import (
+    Aged,
+    Hello,
+    LinkState,
+    LinkStateRequest,
+    LinkStateUpdate,
+    MobileRequest,
+    MobileTable,
+    MobileUpdate,
+    Row,
+    Rows,
+    Summary,
+    Wish,
+    Withdrawal,
+)
 
 from support.transcripts import wire
 
@@ -108,6 +125,19 @@ log {
 """,
 ]
 
+_STATE = LinkState("a", 5, 3, {"b": 1, "c": 2}, 7, 2**64 - 1, {"features": ["x"]})
+CONTROL = [
+    Hello("a", 5, 6),
+    Summary(tuple(range(BUCKETS))),
+    Rows(False, (Row("a", 5, 3, 7, 1), Row("b", 6, 1, 0, 0))),
+    LinkStateUpdate((Aged(_STATE, 1000),)),
+    LinkStateRequest(("a", "b")),
+    Withdrawal("a", 6, 5),
+    MobileUpdate("a", 5, 6, 7, 1, ("M0one", "Cqueues"), bytes((0x11, 0xFF))),
+    MobileTable("a", 5, 7, 1, 0, 1, ("M0one",), b"\x01"),
+    MobileRequest((Wish("a", 5, 7),)),
+]
+
 VALUES = [
     None,
     True,
@@ -168,4 +198,6 @@ def seeds(target: str) -> list[bytes]:
         return [bytes((200,)) + each for each in CONVERSATIONS]
     if target == "conf":
         return [text.encode() for text in FILES]
+    if target == "control":
+        return [encode_control(message) for message in CONTROL]
     return [bytes(range(2, 250)) * 4]

@@ -3,7 +3,8 @@
 `value` reads one value, `body` one frame's body by each of its readers, `server` talks to a router
 before and after the open, `play` is a whole run of several peers without manners, and `schedule`
 one of peers that have them, where every message can be accounted for. `trace` listens to what
-passes between two others. `conf` reads a configuration file of Dispatch's.
+passes between two others. `conf` reads a configuration file of Dispatch's, `control` one message
+of a router, and `gossip` has one in a network say whatever it likes.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ from router.config.qdrouterd.converting import format_converted
 from router.config.qdrouterd.form import Form
 from router.config.qdrouterd.reading import parse_dispatch
 from router.config.structure import structure
+from router.control.network.codec import decode_control, encode_control
 from router.errors import AmqpError
 
 from fuzz.choices import Choices
+from fuzz.gossip import gossip
 from fuzz.play import READ_BYTES, FuzzRouter, Peer, play
 from support import schedules
 from support.transcripts import wire
@@ -219,6 +222,15 @@ def conf(octets: bytes) -> None:
             assert again.configuration == moved.configuration, again.findings
 
 
+def control(octets: bytes) -> None:
+    """Read what one router says to another, and write what was read."""
+    try:
+        message = decode_control(octets)
+    except AmqpError:
+        return
+    assert decode_control(encode_control(message)) == message
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "value": value,
     "body": body,
@@ -227,4 +239,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "schedule": schedule,
     "trace": trace,
     "conf": conf,
+    "control": control,
+    "gossip": gossip,
 }

@@ -37,7 +37,7 @@ def test_the_seeds(name: str) -> None:
         TARGETS[name](octets)
 
 
-@pytest.mark.parametrize("name", ["value", "body"])
+@pytest.mark.parametrize("name", ["value", "body", "control"])
 def test_the_seeds_cut_short(name: str) -> None:
     for octets in seeds(name):
         for end in range(len(octets)):
@@ -52,7 +52,14 @@ def test_conversations_read_in_pieces(step: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "runs"),
-    [("value", 2000), ("body", 2000), ("server", 300), ("trace", 2000), ("conf", 300)],
+    [
+        ("value", 2000),
+        ("body", 2000),
+        ("server", 300),
+        ("trace", 2000),
+        ("conf", 300),
+        ("control", 2000),
+    ],
 )
 def test_the_seeds_changed_a_little(name: str, runs: int) -> None:
     random, corpus = Random(name), seeds(name)

@@ -282,14 +282,14 @@ class Network:
         """What routers believe that is not so."""
         found = []
         links = self._links()
+        truth = {name: cheapest(links, name) for name in links}
         for name, router in sorted(self.routers.items()):
-            costs = cheapest(links, name)
-            costs.pop(name)
+            costs = {each: cost for each, cost in truth[name].items() if each != name}
             believed = {each: path.cost for each, path in router.reach.paths.items()}
             if believed != costs:
                 found.append(f"{name} believes in ways {believed}, not {costs}")
                 continue
-            found += self._wrong_hops(name, links, router.reach.paths)
+            found += self._wrong_hops(name, links, truth, router.reach.paths)
             wanted: dict[str, dict[str, Interest]] = {}
             for each in costs:
                 for key, interest in self.routers[each].interests.items():
@@ -308,9 +308,15 @@ class Network:
             links[one.name][other.name] = links[other.name][one.name] = cost
         return links
 
-    def _wrong_hops(self, name: str, links: dict[str, dict[str, int]], paths: Any) -> Iterable[str]:
+    def _wrong_hops(
+        self,
+        name: str,
+        links: dict[str, dict[str, int]],
+        truth: dict[str, dict[str, int]],
+        paths: Any,
+    ) -> Iterable[str]:
         for each, path in paths.items():
-            rest = cheapest(links, path.via).get(each)
+            rest = truth.get(path.via, {}).get(each)
             if path.via not in links[name] or rest is None:
                 yield f"{name} believes that {path.via} leads to {each}"
             elif links[name][path.via] + rest != path.cost:

@@ -31,6 +31,8 @@ MAX_KEY_BYTES: Final = 8192
 MAX_LINKS: Final = 16_384
 """How many neighbours a router may have."""
 MAX_COST: Final = 2**31 - 1
+MAX_NUMBER: Final = 2**63 - 1
+"""Instances and sequence numbers stay below."""
 MAX_OPTIONS_BYTES: Final = 4096
 MALFORMED: Final = "trioute:malformed-control-message"
 
@@ -46,6 +48,12 @@ class Kind:
 def _ulong(value: Any) -> int:
     if type(value) is not ULong:
         raise ValueError("is no ulong")
+    return int(value)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not ULong or value > MAX_NUMBER:
+        raise ValueError(f"is no ulong up to {MAX_NUMBER}")
     return int(value)
 
 
@@ -154,7 +162,8 @@ def _several(one: Kind) -> Kind:
     return Kind(lambda value: [one.write(each) for each in value], read)
 
 
-_ULONG: Final = Kind(ULong, _ulong)
+_NUMBER: Final = Kind(ULong, _number)
+_DIGEST: Final = Kind(ULong, _ulong)
 _BOOLEAN: Final = Kind(bool, _boolean)
 _ID: Final = _text(MAX_ID_BYTES)
 _COST: Final = _uint(1, MAX_COST)
@@ -168,10 +177,10 @@ _IDS: Final = _texts(MAX_ID_BYTES)
 _KEYS: Final = _texts(MAX_KEY_BYTES)
 _TERMS: Final = Kind(bytes, _read_terms)
 
-_STATE: Final = _record(m.LinkState, _ID, _ULONG, _ULONG, _LINKS, _ULONG, _ULONG, _OPTIONS)
+_STATE: Final = _record(m.LinkState, _ID, _NUMBER, _NUMBER, _LINKS, _NUMBER, _DIGEST, _OPTIONS)
 _AGED: Final = _record(m.Aged, _STATE, _COUNT)
-_ROW: Final = _record(m.Row, _ID, _ULONG, _ULONG, _ULONG, _ULONG)
-_WISH: Final = _record(m.Wish, _ID, _ULONG, _ULONG)
+_ROW: Final = _record(m.Row, _ID, _NUMBER, _NUMBER, _NUMBER, _DIGEST)
+_WISH: Final = _record(m.Wish, _ID, _NUMBER, _NUMBER)
 
 _KINDS: Final[dict[str, tuple[type, Kind, Callable[[Any], None]]]] = {}
 
@@ -207,16 +216,16 @@ def _older(message: m.Withdrawal) -> None:
 
 
 _PART: Final = _uint(0, 2**20)
-_TABLE: Final = (_ID, _ULONG, _ULONG, _ULONG)
+_ORIGIN: Final = (_ID, _NUMBER)
 
-register(m.Hello, _ID, _ULONG, _ULONG)
+register(m.Hello, _ID, _NUMBER, _NUMBER)
 register(m.Summary, _DIGESTS)
 register(m.Rows, _BOOLEAN, _several(_ROW))
 register(m.LinkStateUpdate, _several(_AGED))
 register(m.LinkStateRequest, _IDS)
-register(m.Withdrawal, _ID, _ULONG, _ULONG, check=_older)
-register(m.MobileUpdate, *_TABLE, _ULONG, _KEYS, _TERMS, check=_fit)
-register(m.MobileTable, *_TABLE, _PART, _PART, _KEYS, _TERMS, check=_fit)
+register(m.Withdrawal, _ID, _NUMBER, _NUMBER, check=_older)
+register(m.MobileUpdate, *_ORIGIN, _NUMBER, _NUMBER, _DIGEST, _KEYS, _TERMS, check=_fit)
+register(m.MobileTable, *_ORIGIN, _NUMBER, _DIGEST, _PART, _PART, _KEYS, _TERMS, check=_fit)
 register(m.MobileRequest, _several(_WISH))
 
 _HEAD: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))

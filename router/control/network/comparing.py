@@ -21,13 +21,13 @@ class Comparison:
     """What this router compares with its neighbours."""
 
     def __init__(
-        self, links: Links, states: States, mobile: Mobile, known: Callable[[], Iterable[str]]
+        self, links: Links, states: States, mobile: Mobile, reachable: Callable[[str], bool]
     ) -> None:
         self._links = links
         self._states = states
         self._mobile = mobile
-        # the others that can be reached; only of these anything is said
-        self._known = known
+        # the others that can be reached: of what is missing of these one is still to hear
+        self._reachable = reachable
         # how many of its own links it has said
         self.own_seq = 0
         # until when the links are waited for that were asked for, by router
@@ -39,7 +39,7 @@ class Comparison:
         """What this router knows."""
         own = self._mobile.own
         found = [Row(own.router, own.instance, self.own_seq, own.seq, own.digest)]
-        found += self.rows_of(self._known())
+        found += self.rows_of(self._states.records)
         return found
 
     def rows_of(self, routers: Iterable[str]) -> list[Row]:
@@ -99,6 +99,6 @@ class Comparison:
         """See who has told all by now."""
         for router in [router for router, until in self.asked.items() if until <= now]:
             del self.asked[router]
-        if not self.asked and not self._mobile.wants:
+        if not self.asked and not any(map(self._reachable, self._mobile.wants)):
             for link in self._links.carriers.values():
                 link.is_synced = link.is_synced or link.rows_came

@@ -32,6 +32,8 @@ _GRACE_S: Final = 0.2
 _FRESH_MS: Final = 1000
 # An answer is waited for longer and longer, up to so many times as long as at first.
 _MOST_PATIENCE: Final = 8
+# After so many, the origin's word that there is nothing more is believed.
+_ENOUGH_TRIES: Final = 3
 
 
 class Want:
@@ -109,6 +111,14 @@ class Mobile:
         elif state.mobile_seq == table.seq and state.digest != table.digest:
             table.declared = state.digest
             self._doubt(table, now)
+        else:
+            self._disclaimed(table)
+
+    def _disclaimed(self, table: Table) -> None:
+        """The origin says that there is nothing that is missing; somebody else was mistaken."""
+        want = self.wants.get(table.router)
+        if want is not None and want.tries > _ENOUGH_TRIES and table.is_right:
+            del self.wants[table.router]
 
     def forget(self, router: str) -> None:
         """A router is not known any more, or as another instance."""

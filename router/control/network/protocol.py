@@ -39,6 +39,8 @@ DUPLICATE: Final = "trioute:duplicate-id"
 UNSUITABLE: Final = "trioute:unsuitable-router"
 # In larger networks ways are computed not more often than takes this long for each router.
 _PAUSE_S: Final = 0.0002
+# No router comes so far; whoever claims it makes a mistake, which is waited out.
+_MOST_SAID: Final = 2**62
 
 
 class Protocol:
@@ -66,7 +68,7 @@ class Protocol:
         self.mobile.next_hop = self._next_hop
         self.ways = Ways(me, [me], {me: 0}, {})
         self.comparison = Comparison(
-            self.links, self.states, self.mobile, lambda: self.ways.order[1:]
+            self.links, self.states, self.mobile, lambda router: router in self.paths
         )
         self.paths = self.ways.paths()
         self._tree_of: Callable[[str], Tree | None] = Trees(me, Graph({me: {}}), self.ways).tree_of
@@ -231,11 +233,11 @@ class Protocol:
             self._withdraw(instance, now)
         elif instance == self.instance:
             # it was said before a restart in the same millisecond: go on from there
-            if seq > self.comparison.own_seq:
-                self.comparison.own_seq = min(seq, 2**63)
+            if self.comparison.own_seq < seq < _MOST_SAID:
+                self.comparison.own_seq = seq
                 self._must_say = True
-            if mobile_seq > self.mobile.own.seq:
-                self.mobile.own.skip_to(min(mobile_seq, 2**63))
+            if self.mobile.own.seq < mobile_seq < _MOST_SAID:
+                self.mobile.own.skip_to(mobile_seq)
                 self._must_say = True
 
     def _withdraw(self, instance: int, now: float) -> None:

@@ -20,6 +20,7 @@ from router.control.network.codec import (
 from router.control.network.digests import BUCKETS
 from router.errors import AmqpError, Scope
 
+NUMBERS = st.integers(0, 2**63 - 1)
 ULONGS = st.integers(0, 2**64 - 1)
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60)
 COSTS = st.integers(1, 2**31 - 1)
@@ -30,9 +31,9 @@ TERMS = st.sampled_from(sorted(m.TERMS))
 def updates(draw: Any) -> m.MobileUpdate:
     """Changes of addresses."""
     changes = draw(st.lists(st.tuples(IDS, TERMS | st.just(m.GONE)), max_size=9))
-    base = draw(st.integers(0, 2**64 - 2))
+    base = draw(st.integers(0, 2**63 - 2))
     return m.MobileUpdate(
-        draw(IDS), draw(ULONGS), base, draw(st.integers(base + 1, 2**64 - 1)), draw(ULONGS),
+        draw(IDS), draw(NUMBERS), base, draw(st.integers(base + 1, 2**63 - 1)), draw(ULONGS),
         tuple(key for key, _ in changes), bytes(terms for _, terms in changes),
     )  # fmt: skip
 
@@ -43,7 +44,7 @@ def tables(draw: Any) -> m.MobileTable:
     changes = draw(st.lists(st.tuples(IDS, TERMS), max_size=9))
     part = draw(st.integers(0, 100))
     return m.MobileTable(
-        draw(IDS), draw(ULONGS), draw(ULONGS), draw(ULONGS), part, part + 1,
+        draw(IDS), draw(NUMBERS), draw(NUMBERS), draw(ULONGS), part, part + 1,
         tuple(key for key, _ in changes), bytes(terms for _, terms in changes),
     )  # fmt: skip
 
@@ -54,22 +55,22 @@ def several(one: Any) -> Any:
 
 
 STATES = st.builds(
-    m.LinkState, IDS, ULONGS, ULONGS, st.dictionaries(IDS, COSTS, max_size=5), ULONGS, ULONGS,
+    m.LinkState, IDS, NUMBERS, NUMBERS, st.dictionaries(IDS, COSTS, max_size=5), NUMBERS, ULONGS,
     st.dictionaries(st.sampled_from(("features", "later")), st.lists(IDS, max_size=3)),
 )  # fmt: skip
 AGED = st.builds(m.Aged, STATES, st.integers(0, 2**32 - 1))
 MESSAGES = st.one_of(
-    st.builds(m.Hello, IDS, ULONGS, ULONGS),
+    st.builds(m.Hello, IDS, NUMBERS, NUMBERS),
     st.lists(ULONGS, min_size=BUCKETS, max_size=BUCKETS).map(lambda each: m.Summary(tuple(each))),
     st.builds(
-        m.Rows, st.booleans(), several(st.builds(m.Row, IDS, ULONGS, ULONGS, ULONGS, ULONGS))
+        m.Rows, st.booleans(), several(st.builds(m.Row, IDS, NUMBERS, NUMBERS, NUMBERS, ULONGS))
     ),
     st.builds(m.LinkStateUpdate, several(AGED)),
     st.builds(m.LinkStateRequest, several(IDS)),
-    st.integers(0, 2**64 - 2).map(lambda winner: m.Withdrawal("A", 2**64 - 1, winner)),
+    st.integers(0, 2**63 - 2).map(lambda winner: m.Withdrawal("A", 2**63 - 1, winner)),
     updates(),
     tables(),
-    st.builds(m.MobileRequest, several(st.builds(m.Wish, IDS, ULONGS, ULONGS))),
+    st.builds(m.MobileRequest, several(st.builds(m.Wish, IDS, NUMBERS, NUMBERS))),
 )
 
 
@@ -110,6 +111,7 @@ MAU = Symbol("MAU")
         (said(HELLO, "", ULong(1), ULong(0)), "router is no string of 1 to 255"),
         (said(HELLO, "x" * (MAX_ID_BYTES + 1), ULong(1), ULong(0)), "router is no string"),
         (said(HELLO, "A", UInt(1), ULong(0)), "instance is no ulong"),
+        (said(HELLO, "A", ULong(2**63), ULong(0)), "instance is no ulong up to"),
         (said(HELLO, "A", ULong(1), ULong(0)) + b"\x40", "1 octets behind"),
         (encode_value(Described(ULong(0x75), b"")), "does not begin with an amqp-value"),
         (said(Symbol("RA"), Array([ULong(1)], ULong)), f"has 1 items, not {BUCKETS}"),
