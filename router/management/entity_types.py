@@ -27,6 +27,7 @@ from router.management.entities.configured import (
 from router.management.entities.connection import CONNECTION
 from router.management.entities.empty import EMPTY
 from router.management.entities.exchanges import bindings, exchanges
+from router.management.entities.far_addresses import far_addresses
 from router.management.entities.link import LINK
 from router.management.entities.link_routes import (
     CONNECTION_LINK_ROUTE,
@@ -84,7 +85,12 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (LOG_STATS, log_counts),
     (CONNECTION, RouterView.connections),
     (LINK, RouterView.links),
-    (ADDRESS, lambda router: chain(router.addresses(), link_route_addresses(router))),
+    (
+        ADDRESS,
+        lambda router: chain(
+            router.addresses(), far_addresses(router), link_route_addresses(router)
+        ),
+    ),
     (LINK_ROUTE, link_routes),
     (NODE, nodes),
     *((each, lambda _: ()) for each in EMPTY),

@@ -13,9 +13,11 @@ import attrs
 from router.config.model import Configuration
 from router.control.control import Control
 from router.core import watch
-from router.core.address import FALLBACK, MULTICAST, Address, Consumer
+from router.core.address import FALLBACK, MESH, MULTICAST, Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
+from router.core.network.names import key_of
+from router.core.network.reach import Reach
 from router.core.table import TREATMENT_NAMES, AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
@@ -178,7 +180,8 @@ class RouterView:
 
     def addresses(self) -> Iterator[AddressView]:
         """The addresses in use."""
-        return (AddressView(address, self.id) for address in self.observed.table.addresses())
+        reach = self.observed.forwarder.reach
+        return (AddressView(address, self.id, reach) for address in self.observed.table.addresses())
 
     def connections(self) -> Iterator[ConnectionView]:
         """The connections that have been opened; this process's own is none of them."""
@@ -345,11 +348,17 @@ class AddressView:
 
     address: Address
     router_id: str
+    reach: Reach
 
     @property
     def key(self) -> str:
         """What Dispatch calls it."""
         return address_key(self.address, self.router_id)
+
+    @property
+    def remote_routers(self) -> list[str]:
+        """The other routers that it is received from at."""
+        return sorted(self.reach.wanted.get(key_of(self.address), ()))
 
     @property
     def distribution(self) -> str:
@@ -365,8 +374,9 @@ class AddressView:
 
     @property
     def subscribers(self) -> int:
-        """How many receivers it has, besides."""
-        return len(self.address.consumers) - self.in_process
+        """How many receivers it has here, besides."""
+        here = sum(consumer.side != MESH for consumer in self.address.consumers)
+        return here - self.in_process
 
     @property
     def containers(self) -> int:

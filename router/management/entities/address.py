@@ -15,7 +15,7 @@ def _address_count(of: str, view: Any) -> int:
 
 ADDRESS: Final = EntityType(
     "router.address",
-    "An address in use.",
+    "An address in use, or one that other routers have told of.",
     OPERATIONAL,
     (
         *identified(lambda a: a.key, lambda a: a.key, "router.address"),
@@ -25,7 +25,11 @@ ADDRESS: Final = EntityType(
             (
                 ("inProcess", "Receivers that are the router itself.", lambda a: a.in_process),
                 ("subscriberCount", "Receivers besides.", lambda a: a.subscribers),
-                ("remoteCount", "Other routers with receivers: none.", constant(0)),
+                (
+                    "remoteCount",
+                    "Other routers with receivers, or with containers of a link route.",
+                    lambda a: len(a.remote_routers),
+                ),
                 (
                     "containerCount",
                     "Of a link route's address, connections that links are forwarded to.",
@@ -47,8 +51,8 @@ ADDRESS: Final = EntityType(
         Attribute(
             "remoteHostRouters",
             "list",
-            "Other routers with receivers: none.",
-            lambda _: [],
+            "The ids of these.",
+            lambda a: a.remote_routers,
         ),
     ),
     absent=(

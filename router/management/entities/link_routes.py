@@ -13,6 +13,7 @@ from router.core.link_routes import Route
 from router.core.network.far_routes import key_of
 from router.core.route_lanes import Way
 from router.management.entities.attributes import identified
+from router.management.entities.far_addresses import Counted
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live
 from router.management.views import RouterView
@@ -151,17 +152,12 @@ LINK_ROUTE: Final = EntityType(
 
 
 @attrs.frozen
-class _Counted:
-    counters: Counters
-
-
-@attrs.frozen
 class LinkRouteAddress:
     """The address of a pattern, as Dispatch tells it beside the addresses of messages."""
 
     route: Route
     # nothing is counted by it
-    address: _Counted = attrs.Factory(lambda: _Counted(Counters()))
+    address: Counted = attrs.Factory(lambda: Counted(Counters()))
     distribution: str = "linkBalanced"
     in_process: int = 0
     subscribers: int = 0
@@ -175,6 +171,11 @@ class LinkRouteAddress:
     def containers(self) -> int:
         """How many connections lead to its containers."""
         return self.route.containers
+
+    @property
+    def remote_routers(self) -> list[str]:
+        """The other routers that have containers."""
+        return sorted(self.route.far)
 
 
 def link_route_addresses(router: RouterView) -> Iterator[LinkRouteAddress]:

@@ -1,0 +1,51 @@
+"""Addresses that nobody uses here, and that other routers of the network have told of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from router.core.counters import Counters
+from router.core.network.names import key_of
+from router.core.network.reach import MOBILE, Interest
+from router.core.table import TREATMENT_NAMES
+from router.management.views import RouterView
+
+
+@attrs.frozen
+class Counted:
+    """What counts nothing."""
+
+    counters: Counters
+
+
+@attrs.frozen
+class FarAddress:
+    """An address that is received from at other routers alone."""
+
+    key: str
+    interests: Mapping[str, Interest]
+    address: Counted = attrs.Factory(lambda: Counted(Counters()))
+    in_process: int = 0
+    subscribers: int = 0
+    containers: int = 0
+
+    @property
+    def distribution(self) -> str:
+        """How deliveries are spread at the first of them."""
+        return TREATMENT_NAMES[self.interests[self.remote_routers[0]].treatment]
+
+    @property
+    def remote_routers(self) -> list[str]:
+        """The other routers that it is received from at."""
+        return sorted(self.interests)
+
+
+def far_addresses(router: RouterView) -> Iterator[FarAddress]:
+    """All of them."""
+    observed = router.observed
+    used = {key_of(address) for address in observed.table.addresses()}
+    for key, interests in list(observed.forwarder.reach.wanted.items()):
+        if key.startswith(MOBILE) and key not in used:
+            yield FarAddress(key, dict(interests))

@@ -1,0 +1,62 @@
+"""Addresses that other routers have told of are told beside those in use here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.config.model import Configuration
+from router.config.router_settings import RouterSettings
+from router.core.address import BALANCED, CLOSEST, ROUTED
+from router.core.network.reach import Interest
+from router.management.entities.address import ADDRESS
+from router.management.entity_types import ENTITY_TYPES
+from router.management.views import RouterView
+from router.simulation.links import ReceiverPlan
+from router.simulation.network import Network
+
+
+def told(network: Network) -> dict[str, dict[str, Any]]:
+    """The addresses that router A tells of, by their keys."""
+    host = network.hosts["A"]
+    view = RouterView("A", "host", host.configuration, host.exchange, 0.0, control=host.control)
+    _, source = ENTITY_TYPES[ADDRESS.long_name]
+    found = {}
+    for entity in source(view):
+        values = {each.name: each.read(entity) for each in ADDRESS.attributes}
+        found[values["key"]] = values
+    return found
+
+
+def test_who_else_receives_from_an_address() -> None:
+    network = Network(1)
+    network.add("A", Configuration(router=RouterSettings(mode="interior")))
+    network.container("client", "A").add_receiver(ReceiverPlan("here", lambda *_: None, 1))
+    network.start()
+    network.run(1)
+    host = network.hosts["A"]
+
+    def learn() -> None:
+        for router, key, treatment in (
+            ("B", "M0there", CLOSEST),
+            ("C", "M0there", BALANCED),
+            ("C", "M0here", BALANCED),
+            ("B", "M1here", BALANCED),
+            ("B", "Cq", ROUTED),
+            ("B", "HE", BALANCED),
+        ):
+            host.reach.set_wanted(router, key, Interest(treatment))
+
+    host.turn(learn)
+    found = told(network)
+    assert {
+        key: (each["subscriberCount"], each["remoteCount"], each["remoteHostRouters"])
+        for key, each in found.items()
+    } == {
+        "M0here": (1, 1, ["C"]),
+        "M0there": (0, 2, ["B", "C"]),
+        "M1here": (0, 1, ["B"]),
+        "Cq": (0, 1, ["B"]),
+    }
+    assert found["M0there"]["distribution"] == "closest"
+    assert found["Cq"]["distribution"] == "linkBalanced"
+    assert found["M0there"]["deliveriesIngress"] == 0
