@@ -17,7 +17,7 @@ from router.amqp.peek import find_subject
 from router.amqp.reading import TransferFrame
 from router.core.address import Address
 from router.core.table import AddressTable
-from router.core.ties import forget, served_by, ties_of
+from router.core.ties import forget, is_received_from, served_by, ties_of
 from router.core.topics import AMQP, TopicTree
 
 
@@ -133,15 +133,21 @@ class Exchanges:
             for hop in exchange.hops:
                 if address is not None:
                     ties_of(hop).fed_by.append(address)
-            self._forwarder.note_credit(address, None)
+            self._note(address)
         for address in old:
             forget(address)
-            self._forwarder.note_credit(address, None)
+            self._note(address)
             self._table.leave(address)
         for exchange in self.by_name.values():
             # those of one that cannot be sent to are for nobody
             for hop in exchange.hops:
                 self._table.leave(hop)
+
+    def _note(self, address: Address | None) -> None:
+        """Have everybody look at an address again who has to do with it."""
+        self._forwarder.note_credit(address, None)
+        if address is not None:
+            self._forwarder.network.address_changed(address)
 
     def _hop(self, text: str, phase: int, hops: dict[int, Address]) -> Address | None:
         hop = self._table.enter(text, phase)
@@ -178,7 +184,7 @@ def _lead(address: Address, subject: str, places: dict[int, Address], seen: set[
     """Add the places that a message goes to; whether there are any, were they known or not."""
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1
-    is_taken = bool(address.consumers)
+    is_taken = is_received_from(address)
     if is_taken:
         places[id(address)] = address
     hops: dict[int, Address] = {}
@@ -205,7 +211,7 @@ def _goes_to(hop: Address, subject: str, places: dict[int, Address], seen: set[i
         seen.add(id(hop))
         return _lead(hop, subject, places, seen)
     place = served_by(hop)
-    if not place.consumers:
+    if not is_received_from(place):
         return False
     if place is not hop:
         hop.counters.redirected += 1

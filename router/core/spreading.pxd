@@ -14,6 +14,7 @@ cdef int CLOSEST
 cdef bytes EMPTY
 
 cdef class Spreader(Relay):
+    cdef Producer _from_here
 
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose(self, Address address, unsigned long long size)
@@ -25,8 +26,8 @@ cdef class Spreader(Relay):
     cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *
     @cython.locals(consumer=Consumer, is_for_any=bint)
     cdef bint _spreads(self, Address address, Producer producer) except -1
-    @cython.locals(incoming=IncomingLink, producer=Producer, sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
-    cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
+    @cython.locals(sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
+    cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies, Producer producer) except *
     @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink)
     cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
     @cython.locals(copy=Delivery)
@@ -34,6 +35,6 @@ cdef class Spreader(Relay):
     cdef void _copied(self, Address address, Delivery delivery, list copies) except *
     @cython.locals(link=OutgoingLink, current=Delivery)
     cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
-    @cython.locals(place=Address)
+    @cython.locals(place=Address, sender=Producer)
     cdef Address elsewhere(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
     cpdef int no_destination(self, Address address, Delivery delivery) except -1

@@ -7,11 +7,15 @@ Whoever gets the only one gets the message itself.
 
 from __future__ import annotations
 
+from typing import Any
+
 from router.amqp import codes
 from router.amqp.reading import TransferFrame
 from router.core import exchanges, sizes, ties
 from router.core.address import Address, Consumer, Producer, spreads_to
+from router.core.backlog import Backlog
 from router.core.network import sides
+from router.core.redelivery import Redelivery
 from router.core.relaying import Relay
 from router.engine.delivery import Delivery
 
@@ -23,6 +27,12 @@ EMPTY = b""
 
 class Spreader(Relay):
     """The part of the core that gives what comes in to receivers."""
+
+    def __init__(self, redelivery: Redelivery, backlog: Backlog) -> None:
+        super().__init__(redelivery, backlog)
+        # stands for senders of an exchange at the next hops, wherever they are
+        nobody: Any = None
+        self._from_here = Producer(nobody, None, 0)
 
     def choose(self, address: Address, size: int) -> Consumer | None:
         """The consumer that takes a delivery of so many octets, or None when none has room.
@@ -117,7 +127,7 @@ class Spreader(Relay):
         copies: list[Delivery] = []
         # one more than there are, so that a copy settled at once does not speak for those to come
         delivery.open_copies = 1
-        self._copy_to_each(address, delivery, frame, copies)
+        self._copy_to_each(address, delivery, frame, copies, producer)
         self._copied(address, delivery, copies)
 
     def _spreads(self, address: Address, producer: Producer) -> bool:
@@ -130,10 +140,13 @@ class Spreader(Relay):
         return is_for_any
 
     def _copy_to_each(
-        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
+        self,
+        address: Address,
+        delivery: Delivery,
+        frame: TransferFrame,
+        copies: list[Delivery],
+        producer: Producer,
     ) -> None:
-        incoming = delivery.incoming
-        producer = incoming.owner
         sided = address.sided
         for consumer in address.consumers:
             if sided and not spreads_to(consumer, producer):
@@ -227,14 +240,16 @@ class Spreader(Relay):
         exchange = None if address.ties is None else address.ties.exchange
         if exchange is not None:
             places = exchanges.lead(address, frame)
-            if len(places) > 1:
+            if len(places) > 1 or (places and places[0] is not address and places[0].sided):
                 delivery.open_copies = 1
                 copies: list[Delivery] = []
                 for place in places:
                     if not place.is_moving:
                         self._note_moving(place)
                     if place.treatment == MULTICAST:
-                        self._copy_to_each(place, delivery, frame, copies)
+                        # who sends to an exchange sends what it gives on from here
+                        sender = producer if place is address else self._from_here
+                        self._copy_to_each(place, delivery, frame, copies, sender)
                     else:
                         self._copy_to_one(place, delivery, frame, copies)
                 self._copied(place, delivery, copies)

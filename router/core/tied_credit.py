@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from router.core import credit
-from router.core.address import Address
+from router.core.address import MESH, Address, Producer
 from router.core.ties import held, places, producers, served_by, sources
 
 
@@ -34,7 +34,7 @@ def _share(address: Address) -> None:
     found = places(address)
     if not found:
         for producer in address.producers:
-            credit.take_back(producer)
+            _take_back(producer)
         return
     backed = [(credit.backing(place), held(place), len(producers(place))) for place in found]
     room = min(backing for backing, _, _ in backed)
@@ -45,3 +45,12 @@ def _share(address: Address) -> None:
             credit.take_back(producer)
         else:
             left -= credit.offer(producer, share, room, left)
+
+
+def _take_back(producer: Producer) -> None:
+    """Have a sender give its credit back; another router, which has nothing of its own, stops."""
+    if producer.side == MESH:
+        producer.low_mark = -1
+        credit.stop(producer.link)
+    else:
+        credit.take_back(producer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from router.core.address import Address, Producer, Ties
+from router.core.address import MESH, MULTICAST, OWN_TREE, Address, Producer, Ties
 
 
 def ties_of(address: Address) -> Ties:
@@ -37,6 +37,34 @@ def forget(address: Address) -> None:
     """Keep no ties of an address that has none."""
     if address.ties is not None and address.ties.is_none():
         address.ties = None
+
+
+def is_exchange(address: Address) -> bool:
+    """Whether what is sent to an address goes where its subject leads, which is found out here."""
+    return address.ties is not None and address.ties.exchange is not None
+
+
+def is_received_from(address: Address) -> bool:
+    """Whether anybody gets what is sent here to an address."""
+    if not address.sided or address.treatment != MULTICAST:
+        return bool(address.consumers)
+    return any(each.side != MESH or each.tree == OWN_TREE for each in address.consumers)
+
+
+def has_senders(address: Address) -> bool:
+    """Whether anybody here sends what may have to go to receivers of an address elsewhere.
+
+    What comes from another router does not, unless an exchange gives it on from here.
+    """
+    if address.ties is None:
+        return any(producer.side != MESH for producer in address.producers)
+    fed = {id(each) for each in address.ties.fed_by}
+    return any(
+        producer.side != MESH or id(source) in fed
+        for source in sources(address)
+        for producer in source.producers
+        if not (producer.is_fallback and _is_fallback_of(address, source))
+    )
 
 
 def served_by(address: Address) -> Address:
@@ -71,7 +99,7 @@ def _gather(address: Address, found: dict[int, Address], seen: set[int]) -> None
         return
     seen.add(id(address))
     place = served_by(address)
-    if place.consumers:
+    if is_received_from(place):
         found[id(place)] = place
     if address.ties is not None and address.ties.exchange is not None:
         for hop in address.ties.exchange.hops:

@@ -16,6 +16,7 @@ from router.core.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Produ
 from router.core.network.out_links import COST, DESTINATION, PHASE, SHOWS
 from router.core.network.transit import Transit, no_route
 from router.core.table import address_name
+from router.core.ties import is_exchange
 from router.engine import attaching
 from router.engine.link import IncomingLink, Link
 from router.errors import AmqpError, Scope
@@ -49,6 +50,9 @@ def attach_received(forwarder: Any, link: Link) -> None:
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     # a way through has no sides: what comes at one end of it leaves at the other
     producer.side = link.side = MESH if is_here else HERE
+    if is_exchange(address):
+        # what goes on from there is sent here
+        link.side = HERE
     link.owner = producer
     linking.hang(forwarder, producer)
     if not is_here:

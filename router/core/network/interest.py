@@ -12,6 +12,7 @@ from typing import Any
 from router.core.address import MESH, Address, Consumer
 from router.core.network.names import edge_key_in, key_of, router_in
 from router.core.network.reach import Interest
+from router.core.ties import is_exchange
 
 
 class LocalInterest:
@@ -51,7 +52,8 @@ class LocalInterest:
             return
         reach = self._forwarder.reach
         receivers, shown = self._counts.get(address, (0, 0))
-        interest = Interest(address.treatment, shown > 0) if receivers else None
+        is_received = receivers or is_exchange(address)
+        interest = Interest(address.treatment, shown > 0) if is_received else None
         reach.want(key_of(address), interest)
 
 

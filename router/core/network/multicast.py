@@ -13,12 +13,12 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Final
 
-from router.core.address import LAST_PHASE, MESH, MULTICAST, OWN_TREE, Address
+from router.core.address import LAST_PHASE, MULTICAST, OWN_TREE, Address
 from router.core.network.branch_links import BranchLink, Spread, named
 from router.core.network.names import key_of, phase_in
 from router.core.network.reach import MOBILE, Branch, Tree
 from router.core.network.tree_links import Asked, hang, receive
-from router.core.ties import producers
+from router.core.ties import has_senders, is_exchange
 from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
@@ -180,9 +180,7 @@ class Multicast:
     # Trees.
 
     def _has_senders(self, address: Address) -> bool:
-        return address.treatment == MULTICAST and any(
-            each.side != MESH for each in producers(address)
-        )
+        return address.treatment == MULTICAST and has_senders(address)
 
     def _plant(self, address: Address) -> None:
         """Make the tree that begins here, if anybody is in it."""
@@ -190,7 +188,7 @@ class Multicast:
         tree = self._reach.tree(self._reach.me)
         if tree is None or address.phase > LAST_PHASE or not self._reach.wanted.get(key):
             return
-        if address.treatment != MULTICAST:
+        if address.treatment != MULTICAST or is_exchange(address):
             return
         spread = self._own[address] = Spread(address, key, tree, OWN_TREE)
         self._prune(spread)

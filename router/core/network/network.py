@@ -12,7 +12,16 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from router.core.address import FALLBACK, HERE, MESH, MULTICAST, Address, Consumer, Producer
+from router.core.address import (
+    FALLBACK,
+    HERE,
+    MESH,
+    MULTICAST,
+    OWN_TREE,
+    Address,
+    Consumer,
+    Producer,
+)
 from router.core.network import sides
 from router.core.network.attaching import is_between_routers
 from router.core.network.interest import LocalInterest
@@ -21,7 +30,7 @@ from router.core.network.names import edge_key_in, key_at, key_of, phase_in, rou
 from router.core.network.outward import Outward
 from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
 from router.core.network.transit import Transit, no_route
-from router.core.ties import hops
+from router.core.ties import hops, is_exchange
 from router.engine import attaching
 
 # How long somebody may take to come back before what is sent to nobody is turned away.
@@ -228,9 +237,10 @@ class Network:
     # What comes for nobody.
 
     def _look_for_unserved(self, address: Address) -> None:
-        is_served = sides.has_receiver(address, MESH)
+        is_served = sides.has_receiver(address, MESH) or is_exchange(address)
         for producer in address.producers:
-            if producer.side != MESH:
+            # a tree's links are its root's to give up
+            if producer.side != MESH or producer.tree != OWN_TREE:
                 continue
             if is_served:
                 self.unserved.pop(producer, None)

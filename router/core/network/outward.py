@@ -62,13 +62,12 @@ class Outward:
 
     def has_senders(self, address: Address) -> bool:
         """Whether anybody is attached whose messages may have to go elsewhere."""
-        senders = address.producers if address.ties is None else ties.producers(address)
-        return any(producer.side != MESH for producer in senders)
+        return ties.has_senders(address)
 
     def aims(self, address: Address) -> Mapping[str, Aim]:
         """Where what is sent to an address here should go, other than here; the nearest first."""
         reach = self._network.reach
-        if address.treatment == MULTICAST or not reach.paths:
+        if address.treatment == MULTICAST or not reach.paths or ties.is_exchange(address):
             return {}
         router = router_in(address.name)
         if router is not None:

@@ -12,11 +12,12 @@ import attrs
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source
 from router.core import linking
-from router.core.address import LAST_PHASE, MESH, MULTICAST, Address, Producer
+from router.core.address import HERE, LAST_PHASE, MESH, MULTICAST, Address, Producer
 from router.core.network.branch_links import NO_MULTICAST, ORIGIN, RECEIVERS, TREE
 from router.core.network.names import key_at
 from router.core.network.out_links import PHASE
 from router.core.table import address_name
+from router.core.ties import is_exchange
 from router.core.waiting import WaitingQueue
 from router.engine import attaching
 from router.engine.link import IncomingLink
@@ -116,7 +117,9 @@ def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> None:
     """From now on what comes by a link goes on along its tree, and to those who receive here."""
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
-    producer.side = link.side = MESH
+    producer.side = MESH
+    # what goes on from an exchange is sent here
+    link.side = HERE if is_exchange(address) else MESH
     producer.tree = number
     link.owner = producer
     linking.hang(forwarder, producer)

@@ -120,6 +120,20 @@ def test_the_links_of_a_tree_are_given_up_when_nobody_has_sent_by_it_for_a_while
     assert mesh["a"].table.in_use("q") is None
 
 
+def test_links_that_pass_through_a_router_stay_while_nothing_comes_by_them() -> None:
+    mesh = line("a", "b", "c")
+    receivers(mesh, "c")
+    mesh["a"].client().sender("q")
+    mesh.settle()
+    address = mesh["b"].table.in_use("q")
+    assert address is not None
+    before = [*address.producers, *address.consumers]
+    assert len(before) == 2
+    for _ in range(20):
+        mesh.wait(1)
+    assert [*address.producers, *address.consumers] == before
+
+
 def test_in_a_circle_nobody_gets_anything_twice() -> None:
     mesh = triangle()
     links = receivers(mesh, *"abc")
