@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 from router.control.network.changes import Change, Conflict, LinkFailed, PathsChanged
-from router.control.network.codec import MAX_COST, MAX_ID_BYTES
+from router.control.network.codec import MAX_COST, MAX_ID_BYTES, MAX_NUMBER
 from router.control.network.comparing import Comparison
 from router.control.network.graph import Graph, Ways
 from router.control.network.links import Link, Links
@@ -109,6 +109,8 @@ class Protocol:
         if not 0 < len(router.encode()) <= MAX_ID_BYTES:
             why = f"the id of a router has 1 to {MAX_ID_BYTES} octets"
             self.links.fail(new, UNSUITABLE, why)
+        elif not 0 <= instance <= MAX_NUMBER:
+            self.links.fail(new, UNSUITABLE, f"an instance is a number up to {MAX_NUMBER}")
         elif router == self.me:
             self._refuse(new, self.instance, f"this router is {router}, too")
         elif now < self._gone_until:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from router.control.network.codec import (
     decode_control,
     encode_control,
 )
-from router.control.network.digests import BUCKETS
+from router.control.network.digests import BUCKETS, entry_digest
 from router.errors import AmqpError, Scope
 
 NUMBERS = st.integers(0, 2**63 - 1)
@@ -89,6 +90,30 @@ def test_what_is_damaged_is_refused_or_says_something_else(message: Any, data: A
         with contextlib.suppress(AmqpError):
             decoded = decode_control(each)
         assert decoded is None or decode_control(encode_control(decoded)) == decoded
+
+
+# those of docs/reference/inter-router-protocol.md
+WRITTEN_DOWN = {
+    """
+    00 53 77 c0 1d 04 a3 05 48 45 4c 4c 4f a1 01 41 80 00 00 00 00 00 00 03 e8 80 00 00 00 00 00 00
+    07 d0
+    """: m.Hello("A", 1000, 2000),
+    """
+    00 53 77 c0 36 08 a3 03 4d 41 55 a1 01 41 80 00 00 00 00 00 00 03 e8 53 04 53 05 80 be 2e 61 36
+    cc 58 e2 14 e0 11 02 a1 08 4d 30 6f 72 64 65 72 73 05 4d 30 6f 6c 64 a0 02 01 ff
+    """: m.MobileUpdate(
+        "A", 1000, 4, 5, entry_digest("M0orders", 1), ("M0orders", "M0old"), b"\x01\xff"
+    ),
+}
+
+
+@pytest.mark.parametrize("octets", WRITTEN_DOWN)
+def test_the_page_tells_the_truth(octets: str) -> None:
+    message = WRITTEN_DOWN[octets]
+    assert encode_control(message) == bytes.fromhex(octets)
+    assert decode_control(bytes.fromhex(octets)) == message
+    page = Path(__file__).parents[3] / "docs" / "reference" / "inter-router-protocol.md"
+    assert octets.strip() in page.read_text(encoding="utf-8")
 
 
 def said(*items: Any) -> bytes:
