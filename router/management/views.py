@@ -251,6 +251,13 @@ class ConnectionView:
         return None if self.pump.tally is None else str(self.pump.tally.role)
 
     @property
+    def use(self) -> tuple[bool | None, str | None]:
+        """Whether an edge uses it, and why; None of what is none of an edge's."""
+        forwarder: Any = self.connection.handler
+        edges = forwarder.network.edges
+        return (None, None) if edges is None else edges.use_of(self.connection)
+
+    @property
     def mechanism(self) -> str | None:
         """By which SASL mechanism the peer said who it is; None where it went without."""
         user = self.connection.user

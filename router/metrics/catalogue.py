@@ -14,6 +14,7 @@ from router.metrics.rows.auto_links import AUTO_LINKS
 from router.metrics.rows.by_connection import BY_CONNECTION
 from router.metrics.rows.connections import CONNECTIONS
 from router.metrics.rows.deliveries import DELIVERIES
+from router.metrics.rows.edges import EDGES
 from router.metrics.rows.latency import LATENCY
 from router.metrics.rows.link_routes import LINK_ROUTES
 from router.metrics.rows.memory import MEMORY
@@ -26,6 +27,7 @@ METRICS: Final = (
     *LINK_ROUTES,
     *AUTO_LINKS,
     *NETWORK,
+    *EDGES,
     *DELIVERIES,
     *LATENCY,
     *MEMORY,

@@ -22,6 +22,7 @@ from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
 from router.metrics.auto_links import AutoLinkReading, read_auto_links
 from router.metrics.connection_labels import OTHERS, ConnectionLabels, labels_of
+from router.metrics.edges import EdgeReading, read_edges
 from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.network import NetworkReading, read_network
@@ -135,6 +136,7 @@ class Reading:
     link_routes: LinkRouteReading
     auto_links: AutoLinkReading
     network: NetworkReading
+    edges: EdgeReading
     now: float = 0.0
     # by name
     connectors: list[tuple[str, Connecting]] = attrs.Factory(list)
@@ -238,6 +240,7 @@ def read_in_steps(
         link_routes=read_link_routes(core.link_routes),
         auto_links=read_auto_links(observed.auto_links),
         network=read_network(observed.network),
+        edges=read_edges(observed.network),
         held_up=connections.held_up,
         long_blocked=connections.long_blocked,
         now=observed.turn.now,

@@ -162,6 +162,13 @@ class EdgeRouter:
         """Whether a name may be that of an address beyond."""
         return self.proxies.may_be_beyond(name)
 
+    def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
+        """Whether a connection is an uplink that is used, and why it is or not."""
+        if connection not in self._pulses:
+            return None, None
+        uplink = self.uplinks.links[connection.number]
+        return uplink.is_active, uplink.reason
+
     def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
         """Whether a peer's link may be attached to an address: an interior's only where it sends to
         something that is here.

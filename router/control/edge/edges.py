@@ -171,6 +171,11 @@ class Edges:
         """Whether a name is that of an address at an edge that is connected here."""
         return self._edge_at(name) is not None
 
+    def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
+        """Whether an edge uses its connection; why, it knows itself."""
+        edge = self.by_connection.get(connection)
+        return (None if edge is None else edge.is_active), None
+
     def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
         """Whether a peer's link may be attached to an address: edges' like all others."""
         return True

@@ -46,6 +46,19 @@ CONNECTION: Final = EntityType(
         ),
         Attribute("role", "string", "That of its listener or connector.", lambda c: c.role),
         Attribute(
+            "active",
+            "boolean",
+            "Of a connection between an edge router and an interior one: whether it is used, and "
+            "does not stand by. Null of others.",
+            lambda c: c.use[0],
+        ),
+        Attribute(
+            "uplink",
+            "string",
+            "At an edge router: why that connection is used or stands by.",
+            lambda c: c.use[1],
+        ),
+        Attribute(
             "isAuthenticated",
             "boolean",
             "Whether the peer went through SASL; with ANONYMOUS it did.",

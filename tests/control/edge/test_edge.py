@@ -116,3 +116,22 @@ def test_what_is_heard_of_an_unknown_connection_is_nothing() -> None:
     world = one_interior("E")
     world.edge_at("E").message_received(object(), b"")
     world.edge_at("E").connection_left(object())
+
+
+def test_management_hears_which_connections_are_used() -> None:
+    world = World()
+    for interior in ("I1", "I2"):
+        world.interior(interior)
+    world.edge("E", "I1", "I2")
+    world.start()
+    edge = world.edge_at("E")
+    ends = [world.network.joints["E", each].ends for each in ("I1", "I2")]
+    told = [edge.use_of(pair[0].connection) for pair in ends if pair is not None]
+    assert told == [(True, "in use"), (False, "stands by for to-I1")]
+    there = [
+        world.edges_of(each).use_of(pair[1].connection)
+        for each, pair in zip(("I1", "I2"), ends, strict=True)
+        if pair is not None
+    ]
+    assert there == [(True, None), (False, None)]
+    assert edge.use_of(object()) == (None, None)

@@ -1,0 +1,69 @@
+"""What is read of edges and of uplinks, for metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from router.control.edge.edge import EdgeRouter
+from router.control.edge.edges import Edges
+from router.control.edge.lines import Lines, Status
+from router.control.network.adjacency import Adjacency
+
+USES = ("active", "standby")
+STATUSES = tuple(map(str, Status))
+
+
+@attrs.frozen
+class EdgeReading:
+    """How an edge router's uplinks fare, or an interior router's edges.
+
+    `uplinks` and `edges` are counted by whether they are used, `links` by their status.
+    """
+
+    uplinks: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USES, 0))
+    losses: int = 0
+    edges: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USES, 0))
+    links: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(STATUSES, 0))
+    watched: int = 0
+    silent: int = 0
+    held: int = 0
+    expired: int = 0
+    exceeded: int = 0
+
+
+def read_edges(network: Adjacency | None) -> EdgeReading:
+    """Read it at one go."""
+    part = None if network is None else network.edges
+    if isinstance(part, EdgeRouter):
+        proxies = part.proxies
+        return EdgeReading(
+            uplinks=_uses(each.is_active for each in part.uplinks.links.values()),
+            losses=part.uplinks.losses,
+            links=_statuses(proxies.lines),
+            watched=len(proxies.watched),
+            silent=part.silent,
+            held=sum(address.waiting.count for address in proxies.holding.holds),
+            expired=proxies.holding.expired,
+            exceeded=proxies.holding.exceeded,
+        )
+    if isinstance(part, Edges):
+        return EdgeReading(
+            edges=_uses(each.is_active for each in part.by_connection.values()),
+            links=_statuses(part.lines),
+            watched=len(part.watching.by_key),
+            silent=part.silent,
+        )
+    return EdgeReading()
+
+
+def _uses(actives: Iterable[bool]) -> dict[str, int]:
+    counts = Counter(actives)
+    return {"active": counts[True], "standby": counts[False]}
+
+
+def _statuses(lines: Lines) -> dict[str, int]:
+    counts = Counter(str(line.status) for line in (*lines.every(), *lines.leaving))
+    return {status: counts[status] for status in STATUSES}

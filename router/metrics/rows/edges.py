@@ -1,0 +1,82 @@
+"""Of edge routers: at an edge of its uplinks, and at an interior router of its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from router.metrics.metric import Metric, one
+
+
+def _each(counts: Mapping[str, int]) -> Iterator[tuple[tuple[str], int]]:
+    for word, count in counts.items():
+        yield (word,), count
+
+
+def _released(reading: Any) -> Iterator[tuple[tuple[str], int]]:
+    return _each({"expired": reading.edges.expired, "exceeded": reading.edges.exceeded})
+
+
+EDGES: Final = (
+    Metric(
+        "trioute_edge_uplinks",
+        "gauge",
+        "At an edge router: connections to interior routers, by whether they are used (active) or "
+        "stand by.",
+        ("state",),
+        lambda r: _each(r.edges.uplinks),
+    ),
+    Metric(
+        "trioute_edge_uplinks_lost_total",
+        "counter",
+        "At an edge router: how often an uplink was lost that was used.",
+        (),
+        one(lambda r: r.edges.losses),
+    ),
+    Metric(
+        "trioute_edges",
+        "gauge",
+        "At an interior router: connections of edge routers, by whether they are used (active) or "
+        "stand by.",
+        ("state",),
+        lambda r: _each(r.edges.edges),
+    ),
+    Metric(
+        "trioute_edge_links",
+        "gauge",
+        "Links that an edge router has attached to its interior routers for its clients, or an "
+        "interior router to its edges, by how they stand.",
+        ("status",),
+        lambda r: _each(r.edges.links),
+    ),
+    Metric(
+        "trioute_edge_watched_addresses",
+        "gauge",
+        "Addresses of which an edge router wants to know whether anybody beyond receives.",
+        (),
+        one(lambda r: r.edges.watched),
+    ),
+    Metric(
+        "trioute_edge_silent_total",
+        "counter",
+        "Connections between an edge router and an interior router that were given up because "
+        "nothing was heard on them.",
+        (),
+        one(lambda r: r.edges.silent),
+    ),
+    Metric(
+        "trioute_edge_held_messages",
+        "gauge",
+        "At an edge router: messages that wait for an uplink, or for receivers beyond, because "
+        "their addresses have holdSeconds.",
+        (),
+        one(lambda r: r.edges.held),
+    ),
+    Metric(
+        "trioute_edge_held_released_total",
+        "counter",
+        "Of those, how many were released because they had waited too long, or were too much.",
+        ("reason",),
+        _released,
+    ),
+)
