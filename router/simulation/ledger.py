@@ -34,8 +34,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        # addresses whose messages go to all receivers
+        # senders whose messages go to all receivers
         self.multicast: set[int] = set()
+        # receivers that release what they get
+        self.releasing: set[int] = set()
         self._mistakes: list[str] = []
 
     def sent(self, flow: int, now: float, *, presettled: bool = False) -> int:
@@ -79,8 +81,9 @@ class Ledger:
             is_multicast = entry.flow in self.multicast
             if outcome == "accepted" and not got:
                 yield f"{words}: accepted, and nobody got it"
-            elif outcome == "released" and got and not is_multicast:
-                yield f"{words}: released, and receiver {entry.receivers[0]} got it"
+            elif outcome == "released" and not is_multicast:
+                for receiver in set(entry.receivers) - self.releasing:
+                    yield f"{words}: released, and receiver {receiver} got it"
             if is_multicast:
                 if len(set(entry.receivers)) != got:
                     yield f"{words}: got twice by one receiver of a multicast"

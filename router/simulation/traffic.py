@@ -178,6 +178,8 @@ class Traffic:
                 address = (receiver.address or "").replace("{n}", str(index))
                 sink = Sink(len(self.sinks), place, receiver, address, network)
                 sink.hear = self._delivered
+                if receiver.outcome == "release":
+                    self.ledger.releasing.add(sink.number)
                 self.sinks.append(sink)
         for sender in senders:
             for index, place in enumerate(places(sender)):

@@ -91,3 +91,13 @@ def test_what_is_under_way_is_a_mistake_only_where_it_could_have_ended() -> None
     assert made.unsettled() == 1
     assert made.mistakes(is_whole=False) == []
     assert len(made.mistakes(is_whole=True)) == 1
+
+
+def test_what_receivers_release_themselves_may_well_be_released() -> None:
+    made = Ledger()
+    made.releasing.add(4)
+    number = made.sent(0, 1.0)
+    made.delivered(number, 4)
+    made.told(number, "released")
+
+    assert made.mistakes(is_whole=True) == []

@@ -17,6 +17,49 @@ at = {at}
 action = "{action}"
 seconds = {seconds}
 """
+TRAFFIC = """
+[[address]]
+prefix = "near"
+distribution = "closest"
+[[receiver]]
+count = 3
+address = "orders"
+[[receiver]]
+count = 2
+address = "near"
+milliseconds = 30
+[[receiver]]
+count = 2
+address = "slow"
+milliseconds = 400
+credit = 2
+[[receiver]]
+address = "bad"
+outcome = "release"
+[[sender]]
+count = 2
+address = "orders"
+rate = 5
+[[sender]]
+count = 2
+address = "near"
+rate = 5
+[[sender]]
+count = 2
+address = "slow"
+rate = 5
+[[sender]]
+address = "orders"
+anonymous = true
+rate = 3
+[[sender]]
+address = "near"
+presettled = true
+rate = 3
+[[sender]]
+address = "bad"
+rate = 2
+"""
 # How long a router or a wire that is silent goes unnoticed, and some.
 NOTICED_S = 5
 # When all are back: as long as a connector may wait before it tries again, and some.
@@ -63,6 +106,15 @@ def test_routers_find_all_ways_whatever_happens(seed: int) -> None:
 
     assert result.phases[0].converged_s is not None
     assert result.is_converged
+
+
+@pytest.mark.parametrize("seed", range(20, 24))
+def test_what_is_accepted_arrives_and_arrives_once_whatever_happens(seed: int) -> None:
+    result = played(random_network(seed, 8, traffic=TRAFFIC))
+
+    assert result.is_converged
+    assert result.outcomes["accepted"] > result.sent / 2
+    assert result.unsettled == 0
 
 
 def test_fifty_routers_find_all_ways_and_notice_within_a_second_who_is_dead() -> None:
