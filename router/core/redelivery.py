@@ -17,7 +17,7 @@ from router.amqp.performatives import Modified
 from router.amqp.reading import DispositionFrame
 from router.amqp.revision import revise
 from router.core import passage
-from router.core.address import MULTICAST, Address, Consumer
+from router.core.address import HERE, MULTICAST, Address, Consumer
 from router.core.network import sides
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
@@ -107,6 +107,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
     had = [*(kept.had or ()), delivery.outgoing]
     if (
         not address.redelivers
+        or _may_be_lost(delivery, frame)
         or not delivery.incoming_open
         or delivery.chunks is not None
         or len(had) >= MAX_ATTEMPTS
@@ -131,6 +132,14 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
         delivery.kept.had = had
     core.note_credit(address, None)
     return True
+
+
+def _may_be_lost(delivery: Any, frame: Any) -> bool:
+    """Whether what is told of a delivery may be what another router says where a link is lost that
+    the message had left by: somebody may have got it, and only the sender may send it again.
+    """
+    owner = delivery.outgoing.owner
+    return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
 
 
 def _other(address: Address, side: int, had: list[Any], size: int) -> Consumer | None:

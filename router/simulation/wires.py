@@ -17,6 +17,8 @@ from router.net.exchange import READ_BYTES, Hub
 from router.net.tally import Tally
 from router.simulation.agenda import Agenda
 
+# No wire is faster than that: what routers say to each other for ever would take no time at all.
+LEAST_DELAY_S = 0.00002
 # How much the buffers of two sockets hold for each way, while the peer does not read.
 CAPACITY_BYTES = 1024 * 1024
 # How long an end that has said its last word keeps trying to get it out.
@@ -36,7 +38,7 @@ class Way:
 
     def __init__(self, agenda: Agenda, delay_s: float, jitter_s: float, chance: Random) -> None:
         self.agenda = agenda
-        self.delay_s = delay_s
+        self.delay_s = max(delay_s, LEAST_DELAY_S)
         self.jitter_s = jitter_s
         self.chance = chance
         self.end: End | None = None
