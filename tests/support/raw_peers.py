@@ -47,6 +47,10 @@ class RawPeer:
         """Send a transfer with a payload."""
         self.send(encode_frame(channel, transfer, payload))
 
+    def header(self) -> None:
+        """Hear the other side's protocol header."""
+        assert self._exactly(HEADER_BYTES) == AMQP_HEADER
+
     def hear(self) -> Any:
         """The next frame's performative; None for a heartbeat."""
         head = self._exactly(HEADER_BYTES)

@@ -36,7 +36,7 @@ HIGHEST_VERSION: Final = 1
 FEATURES_SPOKEN: Final[tuple[str, ...]] = ()
 
 HIGHEST_COST: Final = 1_000_000
-LARGEST_INSTANCE: Final = 2**64 - 1
+LARGEST_INSTANCE: Final = 2**63 - 1
 # A peer's features are read as far as this.
 MOST_FEATURES: Final = 64
 
@@ -104,7 +104,7 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
     cost = properties.get(COST, 1)
     if not _is_number(cost, 1, HIGHEST_COST):
         raise _malformed(remote, COST)
-    if not remote.container_id or len(remote.container_id.encode()) > LONGEST_ID_BYTES:
+    if not _is_id(remote.container_id):
         raise _malformed(remote, "container-id")
     if remote.container_id == mine.router:
         what = (
@@ -126,6 +126,11 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
 
 # As long as an id may be in control messages.
 LONGEST_ID_BYTES: Final = 255
+
+
+def _is_id(name: str) -> bool:
+    """Whether it may be the id of a router, which is a part of addresses."""
+    return 1 <= len(name.encode()) <= LONGEST_ID_BYTES and "/" not in name
 
 
 def _common_version(remote: Open, versions: Any) -> int:
