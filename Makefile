@@ -9,7 +9,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
+.PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
         bench dispatch-suite fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
@@ -31,6 +31,9 @@ help: ## this list
 
 run: env ## build the router and start it on its built-in default; ARGS are passed on
 	@.venv/bin/trioute run $(ARGS)
+
+demo-network: env ## three routers, clients on each, and a router that dies: half a minute to watch; ARGS are passed on
+	@.venv/bin/python -P deploy/demo/network.py $(ARGS)
 
 env: ## only build the router, into .venv
 	@$(ENVIRONMENT) .venv --build auto

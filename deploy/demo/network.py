@@ -1,0 +1,341 @@
+"""Three routers on this machine, clients on each, and one router that dies: `make demo-network`.
+
+berlin and madrid are joined by paris, and by a line of their own that costs more. Orders are sent
+at berlin and received at madrid; news are sent at madrid and received everywhere; a client at
+berlin asks a service at madrid, which answers to an address made for the asker. Then paris is
+killed, without a word to anybody, and after a while started again. What happens is printed as it
+happens. Ends with 0 if every message has become what its sender was told, else with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+import trio
+
+from router.amqp.message import Message
+from router.amqp.performatives import Accepted, Modified, Rejected, Released
+from router.amqp.sections import AmqpValue, Properties
+from router.client import (
+    ClientError,
+    ManagementClient,
+    NoAnswer,
+    Received,
+    RequestRefused,
+    connect,
+    connect_management,
+)
+
+NAMES: Final = ("berlin", "paris", "madrid")
+# who connects to whom, and what that costs
+LINES: Final = (("berlin", "paris", 1), ("paris", "madrid", 1), ("berlin", "madrid", 5))
+PAUSE_S: Final = 0.002
+PATIENCE_S: Final = 60.0
+NAMES_OF_OUTCOMES: Final = {
+    Accepted: "accepted",
+    Rejected: "rejected",
+    Released: "released",
+    Modified: "modified",
+}
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class Router:
+    """One router as a process of its own."""
+
+    def __init__(self, name: str, folder: Path, ports: dict[str, tuple[int, int]]) -> None:
+        self.name = name
+        self.url = f"amqp://127.0.0.1:{ports[name][0]}"
+        self.file = folder / f"{name}.toml"
+        self.log = folder / f"{name}.log"
+        parts = [
+            f'[router]\nid = "{name}"\nmode = "interior"\n',
+            f"[[listener]]\nport = {ports[name][0]}\n",
+            f'[[listener]]\nport = {ports[name][1]}\nrole = "inter-router"\n',
+        ]
+        parts += [
+            f'[[connector]]\nport = {ports[to][1]}\nrole = "inter-router"\ncost = {cost}\n'
+            for here, to, cost in LINES
+            if here == name
+        ]
+        parts.append('[[address]]\nprefix = "news"\ndistribution = "multicast"\n')
+        self.file.write_text("\n".join(parts), encoding="utf-8")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin the process."""
+        code = "from router.cli.main import main; main(prog_name='trioute')"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", code, "run", "--config", str(self.file)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill(self) -> None:
+        """End the process as a power cut would."""
+        if self.process is not None and self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+@attrs.define
+class Ledger:
+    """What became of the messages of one kind: by number what senders were told, and how often each
+    came.
+    """
+
+    sent: int = 0
+    told: dict[int, str] = attrs.Factory(dict)
+    came: Counter[int] = attrs.Factory(Counter)
+
+    def faults(self) -> list[str]:
+        """What must not be, in words."""
+        lost = [n for n, word in self.told.items() if word == "accepted" and not self.came[n]]
+        twice = [n for n, word in self.told.items() if word == "accepted" and self.came[n] > 1]
+        untold = self.sent - len(self.told)
+        counts = {"accepted but lost": len(lost), "accepted but doubled": len(twice)}
+        counts["without an outcome"] = untold
+        return [f"{count} {what}" for what, count in counts.items() if count]
+
+    def __str__(self) -> str:
+        words = Counter(self.told.values())
+        outcomes = ", ".join(f"{count:,} {word}" for word, count in sorted(words.items()))
+        return f"{self.sent:,} sent: {outcomes or 'none has an outcome yet'}"
+
+
+class Demonstration:
+    """The routers, the clients and what they have seen."""
+
+    def __init__(self, folder: Path, phase_s: float) -> None:
+        ports = {name: (_free_port(), _free_port()) for name in NAMES}
+        self.routers = {name: Router(name, folder, ports) for name in NAMES}
+        self.phase_s = phase_s
+        self.orders = Ledger()
+        self.news: Counter[str] = Counter()
+        self.answers = 0
+        self.way = ""
+        self.way_changed = trio.Event()
+        # no more orders are to be sent; and every one has its outcome
+        self.stopping = trio.Event()
+        self.settled = trio.Event()
+        self._begun = time.monotonic()
+
+    def say(self, text: str, *, loudly: bool = False) -> None:
+        """One line of what happens."""
+        line = f"{time.monotonic() - self._begun:6.2f} s {'**' if loudly else '  '} {text}"
+        click.secho(line, bold=loudly, fg="green" if loudly else None)
+
+    # Clients. Each comes back as long as the demonstration lasts.
+
+    async def _keep(self, router: str, work: Callable[[Any], Awaitable[None]]) -> None:
+        while True:
+            try:
+                async with connect(self.routers[router].url, timeout_s=5) as connection:
+                    await work(connection)
+            except ClientError:
+                await trio.sleep(0.1)
+
+    async def send_orders(self, connection: Any) -> None:
+        """Send one numbered order after the other, and keep what is told of each."""
+        sender = await connection.open_sender("orders", window=200)
+        numbers: dict[Any, int] = {}
+
+        def settled(sending: Any) -> None:
+            word = NAMES_OF_OUTCOMES.get(type(sending.outcome), "settled")
+            self.orders.told[numbers.pop(sending)] = word
+
+        sender.outcome_told = settled
+        while not self.stopping.is_set():
+            await sender.wait_for_room()
+            number = self.orders.sent
+            self.orders.sent += 1
+            numbers[sender.send_nowait(Message(body=(AmqpValue(number),)))] = number
+            await trio.sleep(PAUSE_S)
+        await sender.wait_until_settled()
+        self.settled.set()
+        await trio.sleep_forever()
+
+    async def receive_orders(self, connection: Any) -> None:
+        """Accept every order."""
+        async for received in await connection.open_receiver("orders", credit=200):
+            self.orders.came[_value(received)] += 1
+            received.accept()
+
+    async def send_news(self, connection: Any) -> None:
+        """Tell everybody, five times a second."""
+        sender = await connection.open_sender("news")
+        while True:
+            await sender.send(Message(body=(AmqpValue("news"),)))
+            await trio.sleep(0.2)
+
+    async def receive_news(self, router: str, connection: Any) -> None:
+        """Count what comes at a router."""
+        async for received in await connection.open_receiver("news"):
+            received.accept()
+            self.news[router] += 1
+
+    async def serve(self, connection: Any) -> None:
+        """Answer each request, wherever it came from."""
+        answers = await connection.open_sender(None)
+        async for received in await connection.open_receiver("service"):
+            to = received.message.properties.reply_to
+            answers.send_nowait(Message(properties=Properties(to=to), body=(AmqpValue("yes"),)))
+            received.accept()
+
+    async def ask(self, connection: Any) -> None:
+        """Ask, and wait for the answer; ask again where none came."""
+        answers = await connection.open_receiver(None)
+        sender = await connection.open_sender("service")
+        request = Message(properties=Properties(reply_to=answers.address), body=(AmqpValue("?"),))
+        while True:
+            await sender.send(request)
+            with trio.move_on_after(2):
+                (await answers.receive()).accept()
+                self.answers += 1
+            await trio.sleep(0.05)
+
+    # What is to be seen of the network.
+
+    async def watch_way(self) -> None:
+        """Follow how berlin gets to madrid."""
+        while True:
+            try:
+                async with connect_management(self.routers["berlin"].url) as management:
+                    while True:
+                        await self._look(management)
+                        await trio.sleep(0.02)
+            except (ClientError, NoAnswer, RequestRefused):
+                await trio.sleep(0.1)
+
+    async def _look(self, management: ManagementClient) -> None:
+        names = ["id", "nextHop", "cost"]
+        table = await management.query("org.apache.qpid.dispatch.router.node", names)
+        nodes = {node["id"]: node for node in table.entities()}
+        way = _way_to("madrid", nodes)
+        if way != self.way:
+            self.way = way
+            self.way_changed.set()
+            self.way_changed = trio.Event()
+            self.say(f"way from berlin to madrid: {way}")
+
+    async def until_way(self, text: str) -> None:
+        """Wait until the way is this."""
+        while self.way != text:
+            await self.way_changed.wait()
+
+    async def tell(self) -> None:
+        """Say once a second how it goes."""
+        while True:
+            await trio.sleep(min(1.0, self.phase_s))
+            news = ", ".join(f"{self.news[name]} at {name}" for name in NAMES)
+            self.say(f"orders: {self.orders}; news: {news}; requests answered: {self.answers:,}")
+
+    # The story.
+
+    async def run(self) -> list[str]:
+        """Show it; returns what is wrong with the ledger."""
+        through, past = "berlin, paris, madrid (cost 2)", "berlin, madrid (cost 5)"
+        for router in self.routers.values():
+            router.start()
+        self.say(f"three routers begin: {', '.join(NAMES)}", loudly=True)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.watch_way)
+            with trio.fail_after(PATIENCE_S):
+                await self.until_way(through)
+            nursery.start_soon(self._keep, "madrid", self.receive_orders)
+            nursery.start_soon(self._keep, "madrid", self.serve)
+            for name in NAMES:
+                nursery.start_soon(self._keep, name, partial(self.receive_news, name))
+            nursery.start_soon(self._keep, "berlin", self.send_orders)
+            nursery.start_soon(self._keep, "madrid", self.send_news)
+            nursery.start_soon(self._keep, "berlin", self.ask)
+            nursery.start_soon(self.tell)
+            await trio.sleep(self.phase_s)
+            self.say("paris is killed (SIGKILL); nobody is told", loudly=True)
+            killed_at = time.monotonic()
+            self.routers["paris"].kill()
+            with trio.fail_after(PATIENCE_S):
+                await self.until_way(past)
+            took_ms = (time.monotonic() - killed_at) * 1000
+            self.say(f"found within {took_ms:.0f} ms", loudly=True)
+            await trio.sleep(self.phase_s)
+            self.say("paris is started again", loudly=True)
+            self.routers["paris"].start()
+            with trio.fail_after(PATIENCE_S):
+                await self.until_way(through)
+            await trio.sleep(self.phase_s)
+            self.stopping.set()
+            with trio.move_on_after(PATIENCE_S):
+                await self.settled.wait()
+            nursery.cancel_scope.cancel()
+        self.say(f"the end. orders: {self.orders}", loudly=True)
+        return self.orders.faults()
+
+
+def _value(received: Received) -> int:
+    body = received.message.body[0]
+    assert isinstance(body, AmqpValue)
+    return int(body.value)
+
+
+def _way_to(router: str, nodes: dict[str, dict[str, Any]]) -> str:
+    node = nodes.get(router)
+    if node is None or node.get("cost") is None:
+        return "none"
+    via = node.get("nextHop")
+    hops = ["berlin", router] if via is None else ["berlin", via, router]
+    return f"{', '.join(hops)} (cost {node['cost']})"
+
+
+def main() -> int:
+    """Run the demonstration and say how it went."""
+    parser = argparse.ArgumentParser(description="Three routers, and one that dies.")
+    parser.add_argument(
+        "--phase", type=float, default=6.0, metavar="SECONDS", help="how long each phase lasts"
+    )
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        demonstration = Demonstration(Path(folder), arguments.phase)
+        try:
+            faults = trio.run(demonstration.run)
+        except* trio.TooSlowError:
+            faults = [f"waited {PATIENCE_S:g} s in vain for another way"]
+            for router in demonstration.routers.values():
+                print(router.log.read_text(encoding="utf-8")[-2000:], file=sys.stderr)
+        except* KeyboardInterrupt:
+            faults = ["interrupted"]
+        finally:
+            for router in demonstration.routers.values():
+                with contextlib.suppress(ProcessLookupError):
+                    router.kill()
+    for fault in faults:
+        print(f"not as it should be: {fault}", file=sys.stderr)
+    if not faults:
+        print("every message has become what its sender was told")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
