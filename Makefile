@@ -10,7 +10,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench dispatch-suite fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
+        bench simulate-large dispatch-suite fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -113,6 +113,10 @@ coverage: env-dev interop prometheus brokers ## which lines the suite runs (inte
 bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passed on
 	@.venv-test/bin/python tests/bench/run.py \
 	    --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin $(ARGS)
+
+# Ten minutes and more, and some gigabytes.
+simulate-large: env-test ## simulate a network of a thousand routers, on the compiled build; ARGS are passed on
+	@.venv-test/bin/trioute simulate deploy/simulations/thousand.toml $(ARGS)
 
 # Of a working copy that is somewhere else; never a part of CI.
 dispatch-suite: ## Dispatch's own system tests, from the checkout DISPATCH (FILES=...), with this router

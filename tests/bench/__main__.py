@@ -9,7 +9,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench import generator, independent, machine, measure, report, systems, through_broker
+from bench import (
+    generator,
+    independent,
+    machine,
+    measure,
+    networks,
+    report,
+    systems,
+    through_broker,
+)
 from bench.scenarios import SCENARIOS
 
 EPILOG = """\
@@ -57,6 +66,7 @@ def _arguments() -> argparse.Namespace:
     add("--no-floor", action="store_true", help="leave out the relay")
     add("--independent", action="store_true", help="ask Proton's example programs too")
     add("--no-broker", action="store_true", help="leave out the way to a real broker")
+    add("--no-networks", action="store_true", help="leave out simulated networks")
     add("--no-memory", action="store_true", help="leave out idle connections and memory")
     add(
         "--scenario",
@@ -97,6 +107,9 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
         bench.run_all(running, chosen, given.repeats)
         second = _second_opinion(work, running) if given.independent else []
         through = [] if given.no_broker else _through_broker(given, bench.program, work)
+        # what a network says to itself is the same with any build: the first will do
+        first = [] if given.no_networks else given.trioute[:1]
+        simulated = [row for _, place in first for row in networks.measured(Path(place), work)]
         return {
             "machine": machine.facts(),
             "repeats": given.repeats,
@@ -105,6 +118,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
             "memory": bench.memory,
             "independent": second,
             "broker": through,
+            "networks": simulated,
             "runs": bench.runs,
         }
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import generator, measure, report, systems, through_broker
+from bench import generator, measure, networks, report, systems, through_broker
 from bench.scenarios import SCENARIOS, Scenario
+from router.simulation.loading import parse_topology
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
 
@@ -139,6 +141,29 @@ def test_containers_are_judged_beside_clients_and_brokers_beside_themselves() ->
     assert f"| {routed.name} | ≤ 1.3 | 1.16 met | – |" in text
     broker = "| compiled: small | 50.0 | 48.0 | 0.96 met | 1.50 | 40.0 | 0.80 missed | 1.50 |"
     assert broker in text
+
+
+def test_networks_are_simulated_and_shown_in_a_row_each() -> None:
+    size = networks.Size(4, degree=2, addresses=3)
+    topology = parse_topology(size.topology(), source="a test")
+    assert len(topology.shapes) == 1
+    result = _result()
+    part = {"converged_s": 0.25, "control_messages": 1234, "control_octets": 4096}
+    late = {**part, "converged_s": None}
+    row = {"routers": 4, "links": 3, "addresses": 3, "start": part, "death": late}
+    result["networks"] = [{**row, "took_s": 1.25, "rss_bytes": 2**26}]
+    text = report.markdown(result)
+    assert "| 4, 3, 3 | 250 | 1,234 | 4 | – | 1,234 | 4 | 1.2 | 64 |" in text
+
+
+def test_a_small_network_is_simulated_by_the_program(tmp_path: Path) -> None:
+    size = networks.Size(3, degree=2, addresses=2)
+    row = networks.measured(Path(sys.executable).parent, tmp_path, [size])[0]
+    assert (row["routers"], row["addresses"]) == (3, 2)
+    assert row["start"]["converged_s"] is not None
+    assert row["start"]["control_messages"] > 0
+    assert row["death"]["control_octets"] > 0
+    assert row["took_s"] > 0
 
 
 def test_only_the_section_between_the_markers_is_written(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""What a network of routers says to itself as it grows: simulated, so that no machine is too small.
+
+Routers are joined by chance. The network comes to be, a router dies, and another address is
+received from; each is told as `trioute simulate` tells it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from bench.measure import say
+
+TOPOLOGY = """
+[simulation]
+seed = 1
+seconds = 6
+
+[[shape]]
+layout = "random"
+routers = {routers}
+degree = {degree}
+mostCost = 5
+
+[[receiver]]
+count = {addresses}
+address = "address.{{n}}"
+
+[[event]]
+at = 2
+action = "kill"
+"""
+
+
+@attrs.frozen
+class Size:
+    """A network of so many routers, with so many links each, and so many addresses in all."""
+
+    routers: int
+    degree: int = 3
+    addresses: int = 100
+
+    def topology(self) -> str:
+        """The file that describes it."""
+        return TOPOLOGY.format(routers=self.routers, degree=self.degree, addresses=self.addresses)
+
+
+# First more routers, then more links, then more addresses.
+SIZES = (
+    Size(10),
+    Size(50),
+    Size(200),
+    Size(50, degree=6),
+    Size(50, degree=12),
+    Size(50, addresses=1000),
+    Size(50, addresses=5000),
+)
+HEADS = (
+    "routers, links, addresses",
+    "to come to be, ms",
+    "messages",
+    "KiB",
+    "after a death, ms",
+    "messages",
+    "KiB",
+    "simulated in, s",
+    "MiB",
+)
+
+
+def measured(bin_dir: Path, work: Path, sizes: Iterable[Size] = SIZES) -> list[dict[str, Any]]:
+    """A row for each size, from the `trioute` in this folder."""
+    return [_run(bin_dir / "trioute", work / "network.toml", size) for size in sizes]
+
+
+def _run(program: Path, file: Path, size: Size) -> dict[str, Any]:
+    say(f"a network of {size.routers} routers, degree {size.degree}, {size.addresses} addresses")
+    file.write_text(size.topology(), encoding="utf-8")
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen([program, "simulate", file, "--json"], stdout=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        result = json.load(output)
+    took_s = time.monotonic() - began
+    start, _, death, *_ = result["phases"]
+    return {
+        "routers": result["routers"],
+        "links": result["links"],
+        "addresses": size.addresses,
+        "start": _part(start),
+        "death": _part(death),
+        "took_s": took_s,
+        "rss_bytes": usage.ru_maxrss * 1024,
+    }
+
+
+def _part(phase: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("converged_s", "control_messages", "control_octets")
+    return {name: phase[name] for name in names}
+
+
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """A row as the page shows it, under `HEADS`."""
+    shown = [f"{row['routers']:,}, {row['links']:,}, {row['addresses']:,}"]
+    for name in ("start", "death"):
+        part = row[name]
+        time_s = part["converged_s"]
+        shown += [
+            "–" if time_s is None else f"{time_s * 1000:,.0f}",
+            f"{part['control_messages']:,}",
+            f"{part['control_octets'] / 1024:,.0f}",
+        ]
+    return [*shown, f"{row['took_s']:.1f}", f"{row['rss_bytes'] / 2**20:,.0f}"]
