@@ -37,8 +37,10 @@ from router.core.network.reach import Interest, Tree
 
 DUPLICATE: Final = "trioute:duplicate-id"
 UNSUITABLE: Final = "trioute:unsuitable-router"
-# In larger networks ways are computed not more often than takes this long for each router.
-_PAUSE_S: Final = 0.0002
+# In networks of more routers than these, ways are computed not more often than takes so long for
+# each router: that is some twenty times as long as computing them takes.
+_MANY: Final = 64
+_PAUSE_S: Final = 0.000_1
 # No router comes so far; whoever claims it makes a mistake, which is waited out.
 _MOST_SAID: Final = 2**62
 
@@ -352,7 +354,8 @@ class Protocol:
                 yield from self.states.aged((router,), now)
 
     def _computable_at(self) -> float:
-        return self._computed_at + _PAUSE_S * len(self.states.records)
+        routers = len(self.states.records)
+        return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
 
     def _compute(self, now: float) -> None:
         """Find the cheapest ways, and with them who can be reached."""
