@@ -103,10 +103,15 @@ def speaks_for_others(consumer: Consumer) -> bool:
     return consumer.side != HERE and consumer.address.treatment == MULTICAST
 
 
+def verdict_of_unsent(consumer: Consumer) -> tuple[int, bytes]:
+    """What becomes of what waits for a consumer alone and cannot be sent to it any more."""
+    return (MODIFIED, verdicts.LOST) if speaks_for_others(consumer) else (RELEASED, b"")
+
+
 def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     """Release what waits for a consumer that has left its address, unless others may take it."""
     address = consumer.address
-    outcome, state = (MODIFIED, verdicts.LOST) if speaks_for_others(consumer) else (RELEASED, b"")
+    outcome, state = verdict_of_unsent(consumer)
     if not address.consumers:
         fallbacks.left(forwarder, address)
     if address.treatment == MULTICAST or not address.consumers:

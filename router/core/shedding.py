@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core import parting
+from router.core import parting, verdicts
 from router.core.address import MULTICAST, Address
 from router.core.forward import Forwarder
 from router.core.intake import PART_HELD
@@ -19,6 +19,7 @@ from router.core.redelivery import PART_KEPT
 from router.core.waiting import WaitingQueue
 
 RELEASED = int(Descriptor.RELEASED)
+MODIFIED = int(Descriptor.MODIFIED)
 # This part of the limit is freed at once: the queues are not walked for each message too many.
 PART_FREED = 8
 
@@ -42,15 +43,22 @@ def shed(forwarder: Forwarder) -> int:
     level = fair_level(list(holdings.values()), limit - limit // PART_FREED)
     count = 0
     for address in addresses:
-        for waiting in _queues(address):
-            count += _shed_queue(forwarder, waiting, level)
+        if address.treatment == MULTICAST:
+            for consumer in address.consumers:
+                verdict = parting.verdict_of_unsent(consumer)
+                count += _shed_queue(forwarder, consumer.waiting, level, verdict)
+        else:
+            count += _shed_queue(forwarder, address.waiting, level, (RELEASED, b""))
     for address in addresses:
         for consumer in address.consumers:
             delivery = consumer.link.current
             if delivery is not None and _is_too_much(delivery, level):
                 delivery.address.counters.shed += 1
                 parting.abort(forwarder, delivery)
-                forwarder.settle_lost(delivery)
+                if parting.speaks_for_others(consumer):
+                    forwarder.settle(delivery, MODIFIED, verdicts.LOST)
+                else:
+                    forwarder.settle_lost(delivery)
                 count += 1
     return count
 
@@ -90,7 +98,9 @@ def _is_too_much(delivery: Any, level: int) -> bool:
     return bool(delivery.held_bytes and delivery.incoming.session.connection.held_bytes > level)
 
 
-def _shed_queue(forwarder: Forwarder, waiting: WaitingQueue, level: int) -> int:
+def _shed_queue(
+    forwarder: Forwarder, waiting: WaitingQueue, level: int, verdict: tuple[int, bytes]
+) -> int:
     """Release what is least urgent and came last, as long as its connection has too much."""
     kept = []
     count = 0
@@ -98,7 +108,7 @@ def _shed_queue(forwarder: Forwarder, waiting: WaitingQueue, level: int) -> int:
     waiting.clear()
     for delivery in reversed(deliveries):
         if _is_too_much(delivery, level):
-            _release(forwarder, delivery)
+            _give_up(forwarder, delivery, *verdict)
             count += 1
         else:
             kept.append(delivery)
@@ -106,7 +116,7 @@ def _shed_queue(forwarder: Forwarder, waiting: WaitingQueue, level: int) -> int:
     return count
 
 
-def _release(forwarder: Forwarder, delivery: Any) -> None:
+def _give_up(forwarder: Forwarder, delivery: Any, outcome: int, state: bytes) -> None:
     address = delivery.address
     address.counters.shed += 1
     if delivery.settled:
@@ -116,4 +126,4 @@ def _release(forwarder: Forwarder, delivery: Any) -> None:
     forwarder.note_credit(address, None)
     forwarder.backlog.drop(delivery)
     delivery.discarded = True
-    forwarder.settle(delivery, RELEASED, b"")
+    forwarder.settle(delivery, outcome, state)

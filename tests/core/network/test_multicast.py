@@ -232,6 +232,24 @@ def test_settled_copies_are_dropped_only_for_the_branch_without_room() -> None:
     assert len(far.received) <= 100
 
 
+def test_what_is_too_much_to_wait_for_a_branch_is_not_passed_off_as_received() -> None:
+    mesh = line("a", "b", limit_bytes=60_000)
+    near, far = receivers(mesh, "a", "b", credit=1)
+    # each may send one ahead
+    senders = [mesh["a"].client().sender("q") for _ in range(6)]
+    near.grant(100)
+    mesh.settle()
+    sendings = [sender.send(message("x" * 20_000)) for sender in senders]
+    mesh.settle()
+    near.settle()
+    far.settle()
+    mesh.settle()
+    outcomes = [sending.outcome for sending in sendings if sending.outcome is not None]
+    assert len(near.received) == 6
+    assert outcomes.count(Accepted()) == 1
+    assert outcomes.count(Modified(delivery_failed=True)) >= 2
+
+
 def test_a_large_message_goes_on_as_it_comes() -> None:
     mesh = line("a", "b", "c")
     near, far = receivers(mesh, "a", "c")
