@@ -146,3 +146,11 @@ def test_the_outside_world_is_found(tmp_path: Path, room: str, line: str) -> Non
 def test_an_import_of_cython_is_found(tmp_path: Path, line: str) -> None:
     tree = write_tree(tmp_path, {"router/amqp/x.py": line})
     assert imports.cython_imports(tree)
+
+
+def test_a_simulation_has_dice_and_nothing_else_of_the_world(tmp_path: Path) -> None:
+    tree = write_tree(
+        tmp_path,
+        {**ROOMS, "router/simulation/x.py": "from random import Random\nimport time\n"},
+    )
+    assert imports.worldly_imports(tree) == ["router/simulation/x.py:2: imports time"]

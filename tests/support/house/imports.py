@@ -78,6 +78,9 @@ OUTSIDE_WORLD = frozenset(
 )
 """What code without sockets or a clock of its own has no use for: `now` and bytes are arguments."""
 
+UNWORLDLY = dict.fromkeys(SANS_IO, OUTSIDE_WORLD) | {"simulation": OUTSIDE_WORLD - {"random"}}
+"""What each room may not import of it; a simulation has dice, which its seed decides."""
+
 _FROM_CIMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+cimport\s+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _CIMPORT = re.compile(r"^\s*cimport\s+([^\n]+)", re.MULTILINE)
 
@@ -164,16 +167,18 @@ def _is_room(root: Path, name: str) -> bool:
 
 
 def worldly_imports(root: Path) -> list[str]:
-    """Return every import of a clock, randomness, sockets or the like below `net`."""
+    """Return every import of a clock, randomness, sockets or the like below `net`, and of all but
+    dice in a simulation.
+    """
     found = {
         (name, line, target.split(".")[0])
         for name, line, target in _all_imports(root)
-        if _room(dotted(name)) in SANS_IO
+        if _room(dotted(name)) in UNWORLDLY
     }
     return [
         f"{name}:{line}: imports {target}"
         for name, line, target in sorted(found)
-        if target in OUTSIDE_WORLD
+        if target in UNWORLDLY[_room(dotted(name))]
     ]
 
 
