@@ -118,6 +118,6 @@ MANAGEMENT: Final[Management] = attrs.field(
         "What the peer may ask of $management: nothing (none), only what changes nothing (read), "
         "or everything (change). With trusted a peer may ask everything that has proved who it is, "
         "by SASL other than ANONYMOUS, or that connects from this host's loopback address; the "
-        "others, and whom the router connects to, may read.",
+        "others, whom the router connects to, and whoever asks by way of another router, may read.",
     ),
 )

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from router.amqp.revision import take_annotations
 from router.config.users import ANONYMOUS
+from router.core.network.membership import ROLES
 from router.core.passage import CONNECTION
 from router.errors import AmqpError
 from router.management.requests import FORBIDDEN, Refused
@@ -63,8 +64,11 @@ def rights_of(pumps: Mapping[int, Any], number: int | None) -> str:
 
 
 def _is_trusted(connection: Any) -> bool:
-    """Whether the peer came to us and proved who it is, or came from this very host."""
-    if connection.is_client:
+    """Whether the peer came to us and proved who it is, or came from this very host.
+
+    What comes from another router may be from anybody who is connected there.
+    """
+    if connection.is_client or connection.settings.role in ROLES:
         return False
     return connection.user not in (None, ANONYMOUS) or _is_loopback(connection.name)
 
@@ -95,6 +99,8 @@ def check(pumps: Mapping[int, Any], number: int | None, operation: str) -> None:
     tally = pump.tally
     endpoint = "its endpoint" if tally is None else tally.name
     reason = f'the connection may not ask for {operation}: {endpoint} has management = "{allowed}"'
-    if allowed == TRUSTED:
+    if allowed == TRUSTED and pump.connection.settings.role in ROLES:
+        reason += ", and what comes from another router may be from anybody who is connected there"
+    elif allowed == TRUSTED:
         reason += ", and the peer neither has proved who it is nor comes from a loopback address"
     raise Refused(FORBIDDEN, reason)

@@ -270,10 +270,13 @@ class Exchange(Hub):
             self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:
-        """Until a message that waits expires, or as long as ever.
+        """Until a message that waits expires, or as long as ever; not at all where there is more to
+        be done of the network.
 
         The timeouts of termini are whole seconds: they can wait for the next look.
         """
+        if self.network is not None and self.network.is_behind:
+            return 0.0
         expiry = self.forwarder.backlog.next_expiry
         if expiry:
             return min(self._tick_s, max(0.0, expiry - self.clock()))

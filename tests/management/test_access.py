@@ -42,9 +42,11 @@ class Held:
     tally: Any = None
 
 
-def held(name: str, user: str | None, management: str, *, dialled: bool = False) -> Held:
+def held(
+    name: str, user: str | None, management: str, *, dialled: bool = False, role: str = "normal"
+) -> Held:
     """The connection of a peer."""
-    settings = ConnectionSettings("router", management=management)
+    settings = ConnectionSettings("router", management=management, role=role)
     connection = Connection(settings, Recorder(), Turn(), name, dialled)
     connection.user = user
     return Held(connection)
@@ -75,6 +77,16 @@ def test_trust_is_for_who_is_known_and_who_is_here(
     name: str, user: str | None, rights: str
 ) -> None:
     assert rights_of({7: held(name, user, "trusted")}, 7) == rights
+
+
+@pytest.mark.parametrize("role", ["inter-router", "edge"])
+def test_what_comes_by_another_router_may_be_from_anybody(role: str) -> None:
+    for name, user in (("127.0.0.1:5", "anonymous"), ("192.0.2.1:5", "somebody")):
+        assert rights_of({7: held(name, user, "trusted", role=role)}, 7) == "read"
+        assert rights_of({7: held(name, user, "change", role=role)}, 7) == "change"
+        with pytest.raises(Refused) as refused:
+            check({7: held(name, user, "trusted", role=role)}, 7, "CREATE")
+        assert "may be from anybody who is connected there" in str(refused.value)
 
 
 def test_whom_the_router_dials_has_proved_nothing() -> None:

@@ -8,9 +8,9 @@ messages, and says what is to be sent and what has become of the network. That i
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from itertools import count
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 from typing import Any, Final, Protocol as Interface
 
 from router.control.network.changes import (
@@ -35,6 +35,7 @@ from router.core.network.news import (
     RoutersChanged,
     TableChanged,
 )
+from router.core.network.reach import Interest
 from router.engine import opening
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.failures import NetworkCondition
@@ -46,6 +47,8 @@ STUCK_S: Final = 10.0
 # An edge router that has been silent for so long is not there any more where another comes that has
 # its id.
 EDGE_MAX_AGE_S: Final = 8.0
+# To note what is wanted elsewhere takes long where it is very much: of that so many at once.
+MOST_AT_ONCE: Final = 4000
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
 
 
@@ -105,12 +108,18 @@ class Adjacency:
         # times that there were other ways through the network
         self.changes = 0
         self.refused = 0
+        # those to edge routers, by their ids
+        self._edges: dict[str, dict[int, Line]] = {}
         self._by_connection: dict[Any, Line] = {}
         self._numbers = count(1)
         # those for which messages wait
         self._sending: dict[Line, None] = {}
         # there is something to be asked of the protocol at the end of the turn
         self._is_due = True
+        # what is wanted elsewhere and has not been noted yet; and whether some is to be at the end
+        # of this turn
+        self._waiting: deque[tuple[str, Iterator[tuple[str, Interest | None]]]] = deque()
+        self._may_want = False
         # connections that are to be closed then, and why
         self._failing: list[tuple[Line, str, str]] = []
         # what was encoded last: it may be for several
@@ -166,9 +175,8 @@ class Adjacency:
         """An edge router may be connected twice, but there is one of an id; of interior routers
         the protocol knows that.
         """
-        for line in list(self.lines.values()):
-            known = line.peer
-            if known.router != peer.router or known.instance == peer.instance:
+        for line in list(self._edges.get(peer.router, {}).values()):
+            if line.peer.instance == peer.instance:
                 continue
             if self.now - line.connection.last_received < EDGE_MAX_AGE_S:
                 self.conflicts += 1
@@ -201,6 +209,8 @@ class Adjacency:
         line = Line(next(self._numbers), connection, peer, self.now)
         line.control = ControlLink(connection, self.membership.router, _Heard(self, line))
         self.lines[line.number] = self._by_connection[connection] = line
+        if peer.mode == EDGE:
+            self._edges.setdefault(peer.router, {})[line.number] = line
         try:
             line.control.begin()
         except AmqpError as error:
@@ -221,6 +231,11 @@ class Adjacency:
             return
         line.is_over = True
         del self.lines[line.number]
+        of_edge = self._edges.get(line.peer.router)
+        if of_edge is not None:
+            of_edge.pop(line.number, None)
+            if not of_edge:
+                del self._edges[line.peer.router]
         if line.is_edge:
             if self.edges is not None:
                 self.edges.connection_left(connection)
@@ -305,12 +320,34 @@ class Adjacency:
                 self.protocol.want(self.reach.take_changed_here(), self.now)
             for change in self.protocol.take(self.now):
                 has_changed |= self._act(change)
+        if self._may_want:
+            self._may_want = False
+            has_changed |= self._want()
         for line in list(self._sending):
             if line.control.flush():
                 line.moved_at = self.now
             if line.control.is_idle:
                 del self._sending[line]
         return has_changed
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it has more to do, and only lets others have their turns first."""
+        return bool(self._waiting)
+
+    def _want(self) -> bool:
+        """Note what is wanted elsewhere, in order, so much of it at once; whether there was any."""
+        left = MOST_AT_ONCE
+        while self._waiting and left > 0:
+            router, changes = self._waiting[0]
+            noted = 0
+            for key, interest in islice(changes, left):
+                self.reach.set_wanted(router, key, interest)
+                noted += 1
+            if noted < left:
+                self._waiting.popleft()
+            left -= noted
+        return left < MOST_AT_ONCE
 
     def _close_failed(self) -> None:
         failing, self._failing = self._failing, []
@@ -328,10 +365,10 @@ class Adjacency:
             self._paths_changed(change)
             return True
         elif isinstance(change, Wanted):
-            for key, interest in change.changes:
-                self.reach.set_wanted(change.router, key, interest)
+            # behind what waits already it waits for the next look
+            self._may_want = self._may_want or not self._waiting
+            self._waiting.append((change.router, iter(change.changes)))
             self._tell(TableChanged(change.router, len(change.changes)))
-            return True
         elif isinstance(change, LinkFailed):
             line = self.lines.get(change.link)
             if line is not None:
@@ -370,6 +407,7 @@ class Adjacency:
 
     def look(self, now: float) -> None:
         """Do what is due by now, in seconds of the turn's clock."""
+        self._may_want = bool(self._waiting)
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.look(now)
             self._note()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
-from router.control.network.adjacency import Adjacency
+from router.control.network.adjacency import MOST_AT_ONCE, Adjacency
 from router.core.network.news import ConflictSeen, NeighbourFound, NeighbourLost, News
 from router.core.network.reach import Interest, Path
 from router.engine.connection import Connection
@@ -364,3 +365,39 @@ def test_news_is_told() -> None:
     told = [type(each) for each in news]
     assert NeighbourFound in told
     assert told[-2:].count(NeighbourLost) == 1 or told[-1] is NeighbourLost
+
+
+def test_very_much_that_is_wanted_is_noted_bit_by_bit() -> None:
+    network = line("A", "B")
+    network.run(2)
+    one, other = network.hosts["A"], network.hosts["B"]
+    total = 3 * MOST_AT_ONCE + 5
+
+    def want(interest: Interest | None) -> None:
+        for number in range(total):
+            one.reach.want(f"M0a{number}", interest)
+
+    most, before = 0, 0
+
+    def hear(_: str) -> None:
+        nonlocal before
+        before += 1
+
+    def end() -> bool:
+        nonlocal most, before
+        found = finish()
+        most, before = max(most, before), 0
+        return found
+
+    other.reach.on_wanted.append(hear)
+    finish = adjacency(other).finish
+    other.exchange.ending = end
+    for interest in (Interest(1), None):
+        one.turn(partial(want, interest))
+        # what comes later does not overtake it
+        one.turn(lambda: one.reach.want("M0a0", Interest(2)))
+        network.run(2)
+        assert len(other.reach.wanted) == (total if interest else 1)
+        assert other.reach.wanted["M0a0"] == {"A": Interest(2)}
+        assert not adjacency(other).is_behind
+    assert most == MOST_AT_ONCE
