@@ -61,7 +61,7 @@ def test_a_multicast_reaches_many_and_each_once() -> None:
     number = made.sent(0, 1.0)
     made.delivered(number, 5)
     made.delivered(number, 5)
-    made.told(number, "modified")
+    made.told(number, "accepted")
     assert "twice by one receiver" in made.mistakes(is_whole=False)[0]
 
 
