@@ -18,9 +18,33 @@ action = "{action}"
 seconds = {seconds}
 """
 TRAFFIC = """
+[[router]]
+name = "e"
+mode = "edge"
+[[link]]
+between = ["e", "r1"]
+[[link]]
+between = ["e", "r2"]
 [[address]]
 prefix = "near"
 distribution = "closest"
+[[address]]
+prefix = "news"
+distribution = "multicast"
+[[receiver]]
+count = 4
+address = "news"
+[[receiver]]
+at = "e"
+address = "orders"
+[[sender]]
+count = 2
+address = "news"
+rate = 2
+[[sender]]
+at = "e"
+address = "orders"
+rate = 3
 [[receiver]]
 count = 3
 address = "orders"
