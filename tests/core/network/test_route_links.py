@@ -178,6 +178,18 @@ def test_a_route_that_a_connection_asks_for_is_for_all_routers() -> None:
     assert mesh["a"].forwarder.table.in_use("q.a") is not None
 
 
+def test_a_route_without_containers_waits_for_those_of_others() -> None:
+    mesh = Mesh.line("a", "b", "c")
+    serve(mesh["a"], "q")
+    client = Guest(mesh["a"], "client")
+    assert client.attach(sender()).condition == NO_ROUTE
+    broker = broker_at(mesh, "c")
+    assert client.attach(sender(handle=1), broker).is_there
+    broker.leave()
+    assert client.conditions() == [LOST]
+    assert Guest(mesh["a"], "other").attach(sender()).condition == NO_ROUTE
+
+
 def test_termini_that_may_not_outlive_their_links_at_the_containers_router() -> None:
     mesh = Mesh.line("a", "b")
     broker = broker_at(mesh, "b")
