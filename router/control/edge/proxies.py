@@ -30,6 +30,9 @@ from router.core.table import address_name
 # How long what nobody sends to any more is watched, and can be sent up, for whoever comes back.
 IDLE_S: Final = 10.0
 
+# In octets: more has no place in a key.
+LONGEST_NAME: Final = 8000
+
 Watching = Callable[[Any, list[tuple[str, bool]]], None]
 
 
@@ -121,7 +124,7 @@ class Proxies:
 
     def may_be_beyond(self, name: str) -> bool:
         """Whether somebody beyond may receive from an address that nobody uses here."""
-        if name.startswith(self._mine):
+        if name.startswith(self._mine) or not name or len(name.encode()) > LONGEST_NAME:
             return False
         if not self.told:
             rule = self.forwarder.table.rule_of(name)
@@ -272,6 +275,9 @@ class Proxies:
 
     def _is_private(self, name: str, address: Address) -> bool:
         """Whether an address is at this very router, and nowhere else."""
+        if not name or len(name.encode()) > LONGEST_NAME:
+            # which cannot be told
+            return True
         if address.is_dynamic or self.forwarder.table.is_own_node(name):
             return True
         return name.startswith(self._mine)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from router.config.model import AddressSettings
 
 from support.edges import World, one_interior
@@ -103,8 +105,10 @@ def test_what_is_for_nobody_is_released() -> None:
     world = one_interior("E")
     sender = world.sender("E", None, to="nobody")
     world.run(1)
-    world.offer(sender, 20)
-    assert sender.count() == {"released": 20}
+    for total in (20, 40):
+        world.offer(sender, 20)
+        assert sender.count() == {"released": total}
+    assert world.edge_at("E").uplinks.losses == 0
     world.run(30)
     assert len(world.host("E").forwarder.table) == 0
 
@@ -156,3 +160,16 @@ def test_an_edge_treats_an_address_as_its_interior_does_where_it_has_no_rule() -
     world.run(1)
     world.offer(near, 10)
     assert [len(world.received[each]) for each in inboxes] == [20] * 3
+
+
+@pytest.mark.parametrize("name", ["/", "x" * 8001])
+def test_names_that_cannot_be_told_are_this_edges_own(name: str) -> None:
+    world = one_interior("E")
+    world.sender("E", name)
+    inbox = world.receiver("E", name)
+    sender = world.sender("E", None, to=name)
+    world.run(1)
+    world.offer(sender, 3)
+    assert len(world.received[inbox]) == 3
+    assert list(world.edge_at("E").proxies.lines.every()) == []
+    assert world.edge_at("E").uplinks.losses == 0
