@@ -112,6 +112,12 @@ class Links:
             if now - link.heard_at >= most:
                 self.fail(link, SILENT, f"nothing was heard of {link.router} for {most:g} s")
 
+    def excuse(self, now: float) -> None:
+        """This router has not been awake: what came meanwhile is still to be read."""
+        least = now - self.timing.hello_max_age_s + self.timing.hello_interval_s
+        for link in self.by_number.values():
+            link.heard_at = max(link.heard_at, least)
+
     def next_silence(self) -> float:
         """When the first of them will have been silent for too long."""
         most = self.timing.hello_max_age_s

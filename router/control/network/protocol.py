@@ -83,6 +83,7 @@ class Protocol:
         self._is_urgent = False
         self._computed_at = now - 3600
         self._neighbours_changed = False
+        self._looked_at = now
         self._hello_due = now + timing.hello_interval_s
         self._compare_due = now + timing.ra_interval_s
         self._flux_until = now
@@ -190,6 +191,9 @@ class Protocol:
 
     def look(self, now: float) -> None:
         """Do what is due."""
+        if now - self._looked_at > 2 * self.timing.hello_interval_s:
+            self.links.excuse(now)
+        self._looked_at = now
         self.links.drop_silent(now)
         if now >= self._hello_due:
             self._hello_due = now + self.timing.hello_interval_s

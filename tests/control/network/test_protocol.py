@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from router.control.network.changes import LinkFailed
 from router.core.network.reach import Interest, Path
 
 from support.routing import Network
@@ -51,3 +52,18 @@ def test_a_restarted_router_is_known_anew() -> None:
     network.restart("B").want("M0new")
     network.settle(3)
     assert sorted(network.routers["A"].reach.wanted) == ["M0kept", "M0new"]
+
+
+def test_who_was_not_awake_does_not_take_others_for_silent() -> None:
+    network = Network()
+    line(network, "A", "B")
+    network.settle(2)
+    protocol = network.routers["A"].protocol
+    protocol.look(network.now)
+    # as if it had had no time to run; what came meanwhile is read after it has looked
+    later = network.now + 10
+    protocol.look(later)
+    assert not any(isinstance(change, LinkFailed) for change in protocol.take(later))
+    protocol.look(later + 0.9)
+    protocol.look(later + 1.1)
+    assert any(isinstance(change, LinkFailed) for change in protocol.take(later + 1.1))
