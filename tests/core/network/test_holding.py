@@ -77,14 +77,14 @@ def test_who_comes_to_receive_here_gets_what_is_held() -> None:
 
 def test_octets_have_an_end_too() -> None:
     world = one_interior("E", addresses=(HELD,))
-    sender = world.sender("E", None, to="held" + "." + "x" * 20_000)
+    sender = world.sender("E", None, to="held" + "." + "x" * 7_000)
     world.host("I").kill()
     world.run(1)
     world.offer(sender, 20, 1)
     holding = world.edge_at("E").proxies.holding
-    assert [address.waiting.count for address in holding.holds] == [4]
-    assert sender.count() == {"released": 16}
-    assert holding.exceeded == 16
+    assert [address.waiting.count for address in holding.holds] == [14]
+    assert sender.count() == {"released": 6}
+    assert holding.exceeded == 6
     world.run(6)
-    assert holding.expired == 4
+    assert holding.expired == 14
     assert sender.count() == {"released": 20}
