@@ -37,6 +37,7 @@ from router.core.link_routes import LinkRoutes
 from router.core.network import across, control_links
 from router.core.network.control_links import ControlEnd
 from router.core.network.far_routes import FarRoutes
+from router.core.network.names import MANAGEMENT
 from router.core.network.network import Network
 from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
@@ -209,6 +210,10 @@ class Forwarder(Spreader):
             refusals.unaddressed(self, delivery, redirected)
             return None
         address = self.table.find(name, phase)
+        if name.endswith(MANAGEMENT) and self.network.keeps_from(
+            link.session.connection, address_name(name)
+        ):
+            address = None
         if address is None:
             refusals.unaddressed(self, delivery, verdicts.NOT_FOUND)
             return None

@@ -25,6 +25,7 @@ from router.core import (
 )
 from router.core.address import HERE, Consumer, Producer
 from router.core.network import attaching as network_links, control_links, route_links
+from router.core.table import address_name
 from router.engine import attaching, opening
 from router.engine.events import (
     ConnectionClosed,
@@ -239,6 +240,10 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     if not is_sender and not is_own and forwarder.table.is_own_node(text):
         raise AmqpError(
             Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
+        )
+    if forwarder.network.keeps_from(link.session.connection, address_name(text)):
+        raise AmqpError(
+            Condition.NOT_ALLOWED, "the connection may not ask anything of management", Scope.LINK
         )
     phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
     takes_rest = not is_sender and not is_own and phases.is_fallback(terminus)

@@ -31,10 +31,6 @@ class Compatible:
         return Metric(self.name, self.kind, self.meaning, (), one(self.read))
 
 
-def _none(_: Reading) -> float:
-    return 0
-
-
 DISPATCH: Final = (
     Compatible(
         "qdr_connections_total",
@@ -126,8 +122,9 @@ DISPATCH: Final = (
     Compatible(
         "qdr_deliveries_transit_total",
         "counter",
-        "Deliveries from one router to another: none, as this one works alone.",
-        _none,
+        "Of the deliveries that came in, those from one router of the network for another.",
+        lambda r: r.passed_through,
+        "trioute_deliveries_transit_total",
     ),
     Compatible(
         "qdr_deliveries_ingress_route_container_total",

@@ -16,6 +16,7 @@ import attrs
 from router.core.address import Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
+from router.core.network.transit import passed_through
 from router.core.watch import is_blocked as is_blocked_long
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
@@ -115,6 +116,8 @@ class Reading:
     uptime_s: float
     addresses: list[AddressReading]
     counters: Counters
+    # of the deliveries that came in, those from one router of the network for another
+    passed_through: int
     waiting: int
     dynamic_addresses: int
     named_addresses: int
@@ -179,7 +182,8 @@ def read_in_steps(
     connection_labels.assign(observed.turn.now)
     table = observed.table
     survey = Survey(observed.forwarder)
-    routed = list(table.routed)
+    routed = [*table.routed, *table.transit.values()]
+    through = passed_through(table)
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
     other.add(table.nowhere)
@@ -219,6 +223,7 @@ def read_in_steps(
         uptime_s=uptime_s,
         addresses=addresses,
         counters=total,
+        passed_through=through,
         waiting=sum(each.waiting for each in addresses),
         dynamic_addresses=dynamic,
         named_addresses=named,

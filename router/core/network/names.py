@@ -11,6 +11,7 @@ import re
 from router.core.address import Address
 from router.core.network.reach import EDGE, MOBILE
 
+MANAGEMENT = "/$management"
 _TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")
 _AT_EDGE = re.compile(r"_edge/([^/]+)/.")
 
@@ -34,6 +35,13 @@ def router_in(name: str) -> str | None:
     """The router that a name says it is at, or None where it says of none."""
     found = _TOPOLOGICAL.match(name)
     return None if found is None else found[1]
+
+
+def is_management_elsewhere(name: str, me: str) -> bool:
+    """Whether a name is that of the management node of another router, or of an edge."""
+    if not name.endswith(MANAGEMENT):
+        return False
+    return router_in(name) not in (None, me) or edge_key_in(name) is not None
 
 
 def edge_key_in(name: str) -> str | None:

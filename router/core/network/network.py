@@ -26,7 +26,14 @@ from router.core.network import sides
 from router.core.network.attaching import is_between_routers
 from router.core.network.interest import LocalInterest
 from router.core.network.multicast import Multicast
-from router.core.network.names import edge_key_in, key_at, key_of, phase_in, router_in
+from router.core.network.names import (
+    edge_key_in,
+    is_management_elsewhere,
+    key_at,
+    key_of,
+    phase_in,
+    router_in,
+)
 from router.core.network.outward import Outward
 from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
 from router.core.network.transit import Transit, no_route
@@ -203,6 +210,13 @@ class Network:
             return False
         self.outward.see_to(address, is_asked=True)
         return bool(self.outward.links(address))
+
+    def keeps_from(self, connection: Any, name: str) -> bool:
+        """Whether an address is not for a connection that may not ask anything of management: the
+        other router could not know.
+        """
+        settings = connection.settings
+        return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
         """An address that is not in use, for a single message to it that can go elsewhere; None

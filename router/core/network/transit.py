@@ -15,6 +15,7 @@ from router.core.address import BALANCED, Address, Producer
 from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
 from router.core.network.reach import Path
+from router.core.table import AddressTable
 from router.errors import AmqpError, Scope
 
 # Dispatch's, as are the words.
@@ -93,3 +94,8 @@ class Transit:
 def no_route() -> AmqpError:
     """What a link is told that cannot go on."""
     return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK)
+
+
+def passed_through(table: AddressTable) -> int:
+    """How many deliveries have come from one router for another, so far."""
+    return table.passed_through + sum(each.counters.ingress for each in table.transit.values())

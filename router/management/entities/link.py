@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
+
+# By the role of a link's connection; any other is an endpoint's.
+_TYPES: Final = {"inter-router": "inter-router", "edge": "edge"}
+
+
+def _type(view: Any) -> str:
+    return _TYPES.get(view.pump.connection.settings.role, "endpoint")
+
 
 LINK: Final = EntityType(
     "router.link",
@@ -22,7 +30,13 @@ LINK: Final = EntityType(
             lambda v: "up" if v.link.is_attached() else "down",
         ),
         Attribute("linkName", "string", "The name it was attached under.", lambda v: v.link.name),
-        Attribute("linkType", "string", "Always endpoint.", constant("endpoint")),
+        Attribute(
+            "linkType",
+            "string",
+            "A client's or a container's (endpoint), another router's of the network"
+            " (inter-router), or an edge's (edge).",
+            _type,
+        ),
         Attribute(
             "linkDir",
             "string",

@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from router import __version__
+from router.core.network.transit import passed_through
 from router.management.entities.attributes import constant, identified, integers
 from router.management.entities.node import other_nodes
 from router.management.schema import (
@@ -158,7 +159,11 @@ ROUTER: Final = EntityType(
         *integers((name, meaning, partial(_count, of)) for name, meaning, of in _COUNTERS),
         *integers(
             (
-                ("deliveriesTransit", "Between other routers: none.", constant(0)),
+                (
+                    "deliveriesTransit",
+                    "Of those that came in, the ones from one router of the network to another.",
+                    lambda r: passed_through(r.observed.table),
+                ),
                 (
                     "deliveriesIngressRouteContainer",
                     "From containers, by auto-links and link routes.",

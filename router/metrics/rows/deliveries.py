@@ -49,6 +49,13 @@ DELIVERIES: Final = (
         one(lambda r: r.counters.egress),
     ),
     Metric(
+        "trioute_deliveries_transit_total",
+        "counter",
+        "Of those that came in, and went out, the ones from one router of the network for another.",
+        (),
+        one(lambda r: r.passed_through),
+    ),
+    Metric(
         "trioute_deliveries_presettled_total",
         "counter",
         "Deliveries that came in settled, so that they have no outcome.",

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from router.core.address import BALANCED, FALLBACK, Address
-from router.core.network.names import edge_key_in, key_of, phase_in, router_in
+from router.core.network.names import (
+    edge_key_in,
+    is_management_elsewhere,
+    key_of,
+    phase_in,
+    router_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +43,11 @@ def test_an_edge_is_in_a_name() -> None:
 def test_a_phase_is_in_a_key(phase: int, key: str) -> None:
     assert key_of(Address("orders", BALANCED, phase=phase)) == key
     assert phase_in(key) == phase
+
+
+def test_the_management_of_others_is_told_from_this_router_s_own() -> None:
+    assert is_management_elsewhere("_topo/0/b/$management", "a")
+    assert is_management_elsewhere("_edge/e/$management", "a")
+    assert not is_management_elsewhere("_topo/0/a/$management", "a")
+    assert not is_management_elsewhere("$management", "a")
+    assert not is_management_elsewhere("_topo/0/b/temp.x", "a")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-from router.amqp.performatives import Accepted
+from router.amqp.performatives import Accepted, Rejected
+from router.core.network.transit import passed_through
 
 from support.far_routers import Mesh
+from support.waypoints import message
 
 
 def line(*names: str) -> Mesh:
@@ -29,3 +31,38 @@ def test_a_message_goes_to_a_receiver_at_another_router() -> None:
     receiver.settle()
     mesh.run()
     assert isinstance(sending.outcome, Accepted)
+
+
+def test_who_may_ask_nothing_of_management_may_ask_nothing_of_other_routers_either() -> None:
+    mesh = line("a", "b")
+    node = mesh["b"].client(is_own=True).receiver("_topo/0/b/$management", credit=10)
+    name = "_topo/0/b/$management"
+    client = mesh["a"].client(management="none")
+    refused = client.sender(name)
+    assert refused.detached is not None
+    assert refused.detached.error is not None
+    assert refused.detached.error.condition == "amqp:not-allowed"
+    anonymous = client.sender(None)
+    sending = anonymous.send(message("ask", f"amqp:/{name}"))
+    mesh.run()
+    assert isinstance(sending.outcome, Rejected)
+    mesh["a"].client(management="read").sender(None).send(message("ask", name))
+    mesh.run()
+    assert len(node.received) == 1
+    # it is in use by now, and still not for everybody
+    again = anonymous.send(message("ask", name))
+    mesh.run()
+    assert isinstance(again.outcome, Rejected)
+    assert len(node.received) == 1
+
+
+def test_what_goes_through_is_counted() -> None:
+    mesh = line("a", "b", "c")
+    receiver = mesh["c"].client().receiver("q", credit=3)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    for number in range(3):
+        sender.send(b"%d" % number)
+    mesh.run()
+    assert len(receiver.received) == 3
+    assert [passed_through(mesh[name].table) for name in "abc"] == [0, 3, 0]
