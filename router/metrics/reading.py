@@ -16,7 +16,7 @@ import attrs
 from router.core.address import Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
-from router.core.network.transit import passed_through
+from router.core.network.through import passed_through
 from router.core.watch import is_blocked as is_blocked_long
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState

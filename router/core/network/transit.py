@@ -15,7 +15,6 @@ from router.core.address import BALANCED, Address, Producer
 from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
 from router.core.network.reach import Path
-from router.core.table import AddressTable
 from router.errors import AmqpError, Scope
 
 # Dispatch's, as are the words.
@@ -56,7 +55,8 @@ class Transit:
         path = network.reach.path(self.destination)
         links = outward.links(address)
         link = links[0] if links else None
-        if not self._said or path is None:
+        if path is None or all(said <= path.cost for said, _ in self._said.values()):
+            # an attach that led to another one all the same might go round and round
             if link is not None:
                 outward.give_up(link)
                 link = None
@@ -68,7 +68,7 @@ class Transit:
                 outward.give_up(link)
             link = fresh
         for producer, (said, capacity) in self._said.items():
-            if link is not None:
+            if path is not None and (link is not None or said <= path.cost):
                 network.unserved.pop(producer, None)
             else:
                 network.unserved.setdefault(producer, network.forwarder.turn.now)
@@ -94,8 +94,3 @@ class Transit:
 def no_route() -> AmqpError:
     """What a link is told that cannot go on."""
     return AmqpError(NO_ROUTE, NO_ROUTE_WORDS, Scope.LINK)
-
-
-def passed_through(table: AddressTable) -> int:
-    """How many deliveries have come from one router for another, so far."""
-    return table.passed_through + sum(each.counters.ingress for each in table.transit.values())

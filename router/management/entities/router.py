@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from router import __version__
-from router.core.network.transit import passed_through
+from router.core.network.through import passed_through
 from router.management.entities.attributes import constant, identified, integers
 from router.management.entities.node import other_nodes
 from router.management.schema import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 from router.amqp.performatives import Accepted, Rejected
-from router.core.network.transit import passed_through
 
 from support.far_routers import Mesh
 from support.waypoints import message
@@ -54,15 +53,3 @@ def test_who_may_ask_nothing_of_management_may_ask_nothing_of_other_routers_eith
     mesh.run()
     assert isinstance(again.outcome, Rejected)
     assert len(node.received) == 1
-
-
-def test_what_goes_through_is_counted() -> None:
-    mesh = line("a", "b", "c")
-    receiver = mesh["c"].client().receiver("q", credit=3)
-    sender = mesh["a"].client().sender("q")
-    mesh.run()
-    for number in range(3):
-        sender.send(b"%d" % number)
-    mesh.run()
-    assert len(receiver.received) == 3
-    assert [passed_through(mesh[name].table) for name in "abc"] == [0, 3, 0]

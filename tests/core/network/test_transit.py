@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
 from router.amqp.performatives import Accepted, Modified, Released
+from router.core.network.reach import Interest, Path
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, SendingLink
@@ -229,3 +231,36 @@ def test_what_waits_is_released_when_there_is_no_way_any_more() -> None:
     assert is_clear(mesh)
     # and its credit is asked back
     assert sender.drain or sender.credit == 0
+
+
+def test_links_do_not_chase_each_other_round_a_circle() -> None:
+    mesh = Mesh("a", "b", "d")
+    mesh.join("a", "b")
+    mesh.learn()
+    wires = {wire.router.forwarder.reach.me: wire.connection for wire in mesh.wires}
+    # each believes that the way leads by the other
+    for name, via, cost in (("a", "b", 14), ("b", "a", 17)):
+        reach = mesh[name].forwarder.reach
+        reach.set_paths(
+            {via: wires[name]}, {"d": Path(via, cost), via: Path(via, 1)}, lambda _: None
+        )
+        reach.set_wanted("d", "M0q", Interest(1))
+    senders = [mesh[name].client().sender("q") for name in "ab"]
+    mesh.run()
+    said = _attaches(mesh)
+    for _ in range(4):
+        mesh.wait(0.1)
+    assert _attaches(mesh) == said <= 4
+    for sender in senders:
+        sender.client.close()
+    for _ in range(12):
+        mesh.settle()
+    assert is_clear(mesh)
+    assert _attaches(mesh) == said
+
+
+def _attaches(mesh: Mesh) -> int:
+    """How many links the routers have attached so far."""
+    return sum(
+        next(copy(router.forwarder.network._numbers)) - 1 for router in mesh.routers.values()
+    )
