@@ -49,6 +49,9 @@ STUCK_S: Final = 10.0
 EDGE_MAX_AGE_S: Final = 8.0
 # To note what is wanted elsewhere takes long where it is very much: of that so many at once.
 MOST_AT_ONCE: Final = 4000
+# A router that has not looked at its clocks for so long has not sent anything, either. With its
+# neighbours' silence the protocol bears by itself.
+STALL_S: Final = 1.0
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
 
 
@@ -110,6 +113,7 @@ class Adjacency:
         self.refused = 0
         # those to edge routers, by their ids
         self._edges: dict[str, dict[int, Line]] = {}
+        self._looked_at = now
         self._by_connection: dict[Any, Line] = {}
         self._numbers = count(1)
         # those for which messages wait
@@ -408,6 +412,10 @@ class Adjacency:
     def look(self, now: float) -> None:
         """Do what is due by now, in seconds of the turn's clock."""
         self._may_want = bool(self._waiting)
+        missed_s, self._looked_at = now - self._looked_at, now
+        if missed_s > STALL_S:
+            for line in self._sending:
+                line.moved_at = now
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.look(now)
             self._note()

@@ -166,6 +166,28 @@ def test_a_router_that_stands_still_is_cut_off_and_taken_back() -> None:
     assert known(network) == {"A": "BC", "B": "AC", "C": "AB"}
 
 
+def test_who_stood_still_does_not_take_the_others_for_silent() -> None:
+    network = Network(1)
+    network.add("A", configuration())
+    network.add("B", configuration(hello_max_age_seconds=60.0))
+    join(network, "A", "B")
+    network.start()
+    network.run(2)
+    one = network.hosts["A"]
+    one.pause()
+    network.run(10)
+    # its clocks are looked at before anything is read
+    one.exchange.look_at_clock()
+    assert len(adjacency(one).lines) == 1
+    one.resume()
+    network.run(2)
+    assert known(network) == {"A": "B", "B": "A"}
+    # from now on it does
+    network.hosts["B"].kill()
+    network.run(4)
+    assert adjacency(one).lines == {}
+
+
 def test_a_longer_silence_is_borne_where_it_is_configured() -> None:
     network = line("A", "B", hello_max_age_seconds=20.0)
     network.run(2)
