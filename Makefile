@@ -114,7 +114,7 @@ bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passe
 	@.venv-test/bin/python tests/bench/run.py \
 	    --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin $(ARGS)
 
-# Ten minutes and more, and some gigabytes.
+# It takes long: routers tell each other some millions of things.
 simulate-large: env-test ## simulate a network of a thousand routers, on the compiled build; ARGS are passed on
 	@.venv-test/bin/trioute simulate deploy/simulations/thousand.toml $(ARGS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -79,7 +80,8 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     if is_json:
         click.echo(json.dumps(as_data(result), indent=2))
     else:
-        for line in format_result(result, None):
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        for line in format_result(result, width):
             click.echo(line)
     raise SystemExit(1 if result.mistakes else 0)
 
