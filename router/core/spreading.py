@@ -219,12 +219,15 @@ class Spreader(Relay):
         """Whether a settled copy waits for a receiver that could take it but for another message.
 
         That is one which has credit for it, and has taken all that has come of the other: it waits
-        for a sender, as it may have to for this one. But nobody else is to wait with it: an eighth
-        of the window of the copy's sender stays free, in which it goes on to the others.
+        for a sender, as it may have to for this one. A link to another router, or to an edge, need
+        not have taken it: it is for many. But nobody else is to wait with it: an eighth of the
+        window of the copy's sender stays free, in which it goes on to the others.
         """
         link = consumer.link
+        if consumer.waiting.count >= link.credit:
+            return False
         current = link.current
-        if current is None or current.chunks is not None or consumer.waiting.count >= link.credit:
+        if consumer.side == HERE and (current is None or current.chunks is not None):
             return False
         window = delivery.incoming.session.window
         keeps: bool = window.held_frames < 7 * window.affordable()

@@ -103,3 +103,21 @@ def test_the_size_that_counts_is_that_of_those_whom_it_is_for() -> None:
     sender = router.client().sender("q")
     sided(router, (HERE, NO_TREE), (MESH, 7), (HERE, OWN_TREE))
     assert isinstance(sender.send(message("x" * 200)).outcome, Rejected)
+
+
+@pytest.mark.parametrize("is_between_routers", [True, False])
+def test_a_settled_copy_for_another_router_waits_behind_a_message_that_is_half_sent(
+    is_between_routers: bool,
+) -> None:
+    router = Router([AddressRule(True, "q", "multicast")])
+    slow = router.client(window=2, max_frame_size=512).receiver("q", credit=10)
+    sender = router.client().sender("q")
+    if is_between_routers:
+        sided(router, (MESH, OWN_TREE), (HERE, OWN_TREE))
+    sender.send(message("x" * 3000), settled=True)
+    sender.send(message("behind it"), settled=True)
+    for _ in range(10):
+        slow.client.open_window()
+    assert [text[:9] for text in texts(slow)] == ["xxxxxxxxx", "behind it"][
+        : 1 + is_between_routers
+    ]
