@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from router.amqp.message import decode_message
 from router.amqp.performatives import Accepted, Rejected
 
 from support.far_routers import Mesh
@@ -53,3 +54,19 @@ def test_who_may_ask_nothing_of_management_may_ask_nothing_of_other_routers_eith
     mesh.run()
     assert isinstance(again.outcome, Rejected)
     assert len(node.received) == 1
+
+
+def test_annotations_are_written_on_the_way_only_for_who_is_shown_them() -> None:
+    mesh = line("a", "b", "c")
+    shown = mesh["c"].client(shows_annotations=True).receiver("shown", credit=1)
+    plain = mesh["c"].client().receiver("plain", credit=1)
+    sender, other = (mesh["a"].client().sender(name) for name in ("shown", "plain"))
+    mesh.run()
+    sender.send(message("x"))
+    other.send(message("x"))
+    mesh.run()
+    annotations = decode_message(shown.take()).message_annotations
+    assert annotations is not None
+    assert annotations["x-opt-qd.trace"] == ["0/a", "0/b", "0/router"]
+    assert annotations["x-opt-qd.ingress"] == "0/a"
+    assert plain.take() == message("x")
