@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import attrs
 from proton import Message
@@ -78,9 +78,20 @@ class Ledger:
         assert set(self.outcomes) <= set(allowed), (self.outcomes, self.conditions)
         assert set(self.arrived) <= set(self.told)
 
+    def check_once(
+        self, allowed: Collection[str] = ("accepted", "released", "modified", "")
+    ) -> None:
+        """Besides, nothing that was accepted arrived twice, where nobody keeps messages."""
+        self.check(allowed)
+        accepted = [name for name, told in self.told.items() if told == "accepted"]
+        assert [name for name in accepted if self.arrived[name] > 1] == []
+
 
 class Producer:
-    """Sends `count` messages, as many at a time as `window`, until all of them are accepted."""
+    """Sends `count` messages, as many at a time as `window`, until all of them are accepted.
+
+    With `connect`, which begins to connect, it comes back when its connection is lost.
+    """
 
     def __init__(
         self,
@@ -92,9 +103,11 @@ class Producer:
         name: str = "",
         window: int = 50,
         size: int = 0,
+        connect: Callable[[], ProtonConnection] | None = None,
     ) -> None:
         self.ledger = ledger
         self.client = client
+        self.connect = connect
         self.address = address
         self.name = name
         self.window = window
@@ -110,8 +123,13 @@ class Producer:
 
     def step(self) -> bool:
         """Do what can be done now; returns whether all is done."""
-        assert not self.client.is_lost, "the router closed the connection"
         self._settle()
+        if self.client.is_lost:
+            assert self.connect is not None, "the router closed the connection"
+            if time.monotonic() >= self._not_before:
+                self.client, self.sender = self.connect(), None
+                self._attach()
+            return False
         if not self.todo and not self.open:
             return True
         sender = self.sender
@@ -163,13 +181,23 @@ class Producer:
 
 
 class Consumer:
-    """Receives and accepts whatever comes, a hundred at a time at most."""
+    """Receives and accepts whatever comes, a hundred at a time at most.
+
+    With `connect`, which begins to connect, it comes back when its connection is lost.
+    """
 
     def __init__(
-        self, ledger: Ledger, client: ProtonConnection, address: str, credit: int = 100
+        self,
+        ledger: Ledger,
+        client: ProtonConnection,
+        address: str,
+        credit: int = 100,
+        *,
+        connect: Callable[[], ProtonConnection] | None = None,
     ) -> None:
         self.ledger = ledger
         self.client = client
+        self.connect = connect
         self.address = address
         self.credit = credit
         self.attached = 0
@@ -180,13 +208,17 @@ class Consumer:
 
     def step(self) -> int:
         """Do what can be done now; returns how many messages have come in all."""
-        assert not self.client.is_lost, "the router closed the connection"
         if self.receiver is not None:
             for received in self.receiver.received[self.read :]:
                 self.ledger.arrive(received.message.subject or "")
                 self.count += 1
             self.read = len(self.receiver.received)
-        if self.receiver is None or self.receiver.is_over:
+        if self.client.is_lost:
+            assert self.connect is not None, "the router closed the connection"
+            if time.monotonic() >= self._not_before:
+                self.client = self.connect()
+                self._attach()
+        elif self.receiver is None or self.receiver.is_over:
             self._attach()
         return self.count
 

@@ -1,0 +1,233 @@
+"""Networks of real routers: each a process that can be killed, stopped, continued and started again
+where it was, and each line between two a wire that can be cut.
+
+    network = RouterNetwork(routers, [Line("a", "b"), Line("b", "c", cost=5)], edges={"e": "ab"})
+    network.start()
+    network.kill("b")
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import attrs
+
+from support.broker_loads import Consumer, Ledger, Producer, Traffic
+from support.configuring import entity
+from support.management_tool import Tool
+from support.ports import free_port
+from support.proton_peers import ProtonConnection, ProtonPeers
+from support.routers import RouterProcess, StartRouter
+from support.tcp_wires import Wire
+
+PATIENCE_S = 60.0
+R = TypeVar("R")
+
+
+@attrs.frozen
+class Line:
+    """A connection between two interior routers, of which the first one dials."""
+
+    dials: str
+    listens: str
+    cost: int = 1
+
+
+@attrs.frozen
+class _Ports:
+    clients: int = attrs.field(factory=free_port)
+    routers: int = attrs.field(factory=free_port)
+    edges: int = attrs.field(factory=free_port)
+
+
+class RouterNetwork:
+    """Routers by name. Nothing runs before `start`.
+
+    `edges` has for each edge router the interior routers that it connects to; `more` is what else
+    stands in every configuration.
+    """
+
+    def __init__(
+        self,
+        start: StartRouter,
+        lines: Iterable[Line],
+        *,
+        edges: Mapping[str, Iterable[str]] | None = None,
+        more: str = "",
+    ) -> None:
+        self._start = start
+        self._lines = list(lines)
+        self._edges = {name: list(uplinks) for name, uplinks in (edges or {}).items()}
+        self._more = more
+        ends = ((line.dials, line.listens) for line in self._lines)
+        hubs = itertools.chain.from_iterable((*ends, *self._edges.values()))
+        self.interiors = list(dict.fromkeys(hubs))
+        self._ports = {name: _Ports() for name in (*self.interiors, *self._edges)}
+        self._routers: dict[str, RouterProcess] = {}
+        self._paused: set[str] = set()
+        self._wires = {
+            (line.dials, line.listens): Wire(self._ports[line.listens].routers)
+            for line in self._lines
+        }
+        self._wires |= {
+            (name, uplink): Wire(self._ports[uplink].edges)
+            for name, uplinks in self._edges.items()
+            for uplink in uplinks
+        }
+
+    def __getitem__(self, name: str) -> RouterProcess:
+        return self._routers[name]
+
+    def url(self, name: str) -> str:
+        """Where clients connect to a router, whether it runs or not."""
+        return f"amqp://127.0.0.1:{self._ports[name].clients}"
+
+    def wire(self, one: str, other: str) -> Wire:
+        """What joins two routers."""
+        return self._wires.get((one, other)) or self._wires[other, one]
+
+    # What may happen to it.
+
+    def start(self, *names: str) -> None:
+        """Start these routers, all where none is named, and wait until they know each other."""
+        for name in names or self._ports:
+            self._routers[name] = self._start(self.configuration(name))
+        self.until_whole()
+
+    def kill(self, name: str) -> None:
+        """End a router as a power cut would."""
+        self._routers[name].stop(signal.SIGKILL)
+
+    def leave(self, name: str) -> None:
+        """Stop a router in order."""
+        assert self._routers[name].stop() == 0
+
+    def pause(self, name: str) -> None:
+        """Have a router stand still."""
+        self._paused.add(name)
+        self._routers[name].process.send_signal(signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """Have it go on."""
+        self._paused.discard(name)
+        self._routers[name].process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """Let everything run on, so that it can be stopped, and end the wires."""
+        for name in list(self._paused):
+            self.resume(name)
+        for wire in self._wires.values():
+            wire.close()
+
+    # What it knows of itself.
+
+    def running(self) -> list[str]:
+        """The interior routers that can answer."""
+        return [
+            name
+            for name in self.interiors
+            if name in self._routers
+            and name not in self._paused
+            and self._routers[name].process.poll() is None
+        ]
+
+    def reached(self, name: str) -> dict[str, int]:
+        """The routers that one reaches, with what it costs."""
+        tool = Tool(self._routers[name])
+        try:
+            nodes = tool.query("router.node", "id", "cost")
+        finally:
+            tool.close()
+        return {each["id"]: each["cost"] for each in nodes if each["cost"]}
+
+    def until_whole(self, *names: str) -> float:
+        """Wait until these interior routers, else all that run, reach exactly one another; returns
+        how long that took, in seconds.
+        """
+        wanted = set(names or self.running())
+        began = time.monotonic()
+        for name in sorted(wanted):
+            while (found := set(self.reached(name))) != wanted - {name}:
+                assert time.monotonic() < began + PATIENCE_S, (
+                    f"{name} reaches {found}, not {wanted}:\n{self._routers[name].log_text()}"
+                )
+        return time.monotonic() - began
+
+    def configuration(self, name: str) -> str:
+        """That of a router."""
+        ports = self._ports[name]
+        is_edge = name in self._edges
+        text = f'[router]\nid = "{name}"\nmode = "{"edge" if is_edge else "interior"}"\n'
+        if is_edge:
+            text += "edgeHeartbeatSeconds = 0.5\nedgeHeartbeatMaxAgeSeconds = 2\n"
+        text += "\n" + entity("listener", name="clients", host="127.0.0.1", port=ports.clients)
+        if not is_edge:
+            for role, port in (("inter-router", ports.routers), ("edge", ports.edges)):
+                text += entity("listener", name=f"{role}s", host="127.0.0.1", port=port, role=role)
+        for uplink in self._edges.get(name, []):
+            text += self._connector(name, uplink, role="edge")
+        for line in self._lines:
+            if line.dials == name:
+                text += self._connector(name, line.listens, role="inter-router", cost=line.cost)
+        return text + self._more
+
+    def _connector(self, name: str, to: str, **attributes: str | int) -> str:
+        port = self._wires[name, to].port
+        return entity("connector", name=f"to-{to}", host="127.0.0.1", port=port, **attributes)
+
+
+class Load(Traffic):
+    """Clients at routers of a network, who come back when theirs is lost, and their ledger."""
+
+    def __init__(self, proton: ProtonPeers, network: RouterNetwork) -> None:
+        super().__init__(Ledger(), [], [])
+        self._proton = proton
+        self._network = network
+
+    def _at(self, router: str) -> Callable[[], ProtonConnection]:
+        return partial(self._proton.begin_connect, self._network.url(router))
+
+    def send(self, at: str, address: str, count: int, *, window: int = 50, size: int = 0) -> None:
+        """Have somebody at a router send so many messages, until all of them are accepted."""
+        connect = self._at(at)
+        name = f"{at}{len(self.producers)}."
+        self.producers.append(
+            Producer(
+                self.ledger,
+                connect(),
+                address,
+                count,
+                name=name,
+                window=window,
+                size=size,
+                connect=connect,
+            )
+        )
+
+    def receive(self, at: str, address: str, credit: int = 100) -> None:
+        """Have somebody at a router receive whatever comes."""
+        connect = self._at(at)
+        self.consumers.append(Consumer(self.ledger, connect(), address, credit, connect=connect))
+
+    def during(self, work: Callable[[], R]) -> R:
+        """Run on while something is done in a thread, and return what it returns."""
+        with ThreadPoolExecutor(1) as thread:
+            doing = thread.submit(work)
+
+            def is_done() -> bool:
+                self.step()
+                return doing.done()
+
+            self._proton.until(is_done, "it is done", 2 * PATIENCE_S)
+        return doing.result()
+
+    def have_accepted(self, count: int) -> bool:
+        """Run on; returns whether so many of each sender's were accepted, or all of them."""
+        self.step()
+        return all(each.accepted >= count or not each.todo for each in self.producers)
