@@ -11,6 +11,7 @@ from typing import Any
 
 from bench import (
     generator,
+    hops,
     independent,
     machine,
     measure,
@@ -66,7 +67,7 @@ def _arguments() -> argparse.Namespace:
     add("--no-floor", action="store_true", help="leave out the relay")
     add("--independent", action="store_true", help="ask Proton's example programs too")
     add("--no-broker", action="store_true", help="leave out the way to a real broker")
-    add("--no-networks", action="store_true", help="leave out simulated networks")
+    add("--no-networks", action="store_true", help="leave out networks of routers")
     add("--no-memory", action="store_true", help="leave out idle connections and memory")
     add(
         "--scenario",
@@ -110,6 +111,11 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
         # what a network says to itself is the same with any build: the first will do
         first = [] if given.no_networks else given.trioute[:1]
         simulated = [row for _, place in first for row in networks.measured(Path(place), work)]
+        lines = [
+            row
+            for _, place in first
+            for row in hops.measured(bench.program, Path(place), work, given.repeats, given.scale)
+        ]
         return {
             "machine": machine.facts(),
             "repeats": given.repeats,
@@ -118,6 +124,7 @@ def _measured(given: argparse.Namespace) -> dict[str, Any]:
             "memory": bench.memory,
             "independent": second,
             "broker": through,
+            "hops": lines,
             "networks": simulated,
             "runs": bench.runs,
         }

@@ -23,7 +23,7 @@ enum {
 
 struct options {
     const char *host, *address, *container_id;
-    int port, direct_port, container_port, pid;
+    int port, direct_port, container_port, receive_port, pid;
     uint32_t pairs, fan_out, credit, inflight, idle;
     uint64_t count;
     size_t body_bytes;

@@ -19,6 +19,7 @@ static const char usage[] =
     "  --container E   that end waits for links: none, send or receive (none)\n"
     "  --container-id I   what it calls itself (bench)\n"
     "  --container-port P   where it connects to (the port)\n"
+    "  --receive-port P     where receivers connect to (the port)\n"
     "  --direct PORT   the receivers listen on PORT, behind a byte relay at --port\n"
     "  --idle N        open N idle connections with a receiver each, and no message\n"
     "  --hold S        seconds to hold idle connections (0)\n"
@@ -44,7 +45,7 @@ void read_options(int argc, char **argv)
         .receive_role = true,
     };
     enum { HOST = 1, PORT, ADDRESS, PAIRS, FAN_OUT, COUNT, BODY, CREDIT, INFLIGHT, PRESETTLED,
-           LOSSY, ROLE, CONTAINER, CONTAINER_ID, CONTAINER_PORT, DIRECT, IDLE, HOLD, PID, VERIFY, NO_SASL, DEADLINE };
+           LOSSY, ROLE, CONTAINER, CONTAINER_ID, CONTAINER_PORT, RECEIVE_PORT, DIRECT, IDLE, HOLD, PID, VERIFY, NO_SASL, DEADLINE };
     static const struct option names[] = {
         {"host", 1, 0, HOST}, {"port", 1, 0, PORT}, {"address", 1, 0, ADDRESS},
         {"pairs", 1, 0, PAIRS}, {"fan-out", 1, 0, FAN_OUT}, {"count", 1, 0, COUNT},
@@ -52,7 +53,7 @@ void read_options(int argc, char **argv)
         {"presettled", 0, 0, PRESETTLED}, {"lossy", 0, 0, LOSSY},
         {"role", 1, 0, ROLE}, {"container", 1, 0, CONTAINER},
         {"container-id", 1, 0, CONTAINER_ID}, {"container-port", 1, 0, CONTAINER_PORT},
-        {"direct", 1, 0, DIRECT},
+        {"receive-port", 1, 0, RECEIVE_PORT}, {"direct", 1, 0, DIRECT},
         {"idle", 1, 0, IDLE}, {"hold", 1, 0, HOLD}, {"pid", 1, 0, PID}, {"verify", 0, 0, VERIFY},
         {"no-sasl", 0, 0, NO_SASL}, {"deadline", 1, 0, DEADLINE}, {0},
     };
@@ -79,6 +80,7 @@ void read_options(int argc, char **argv)
             break;
         case CONTAINER_ID: options.container_id = optarg; break;
         case CONTAINER_PORT: options.container_port = (int)whole(optarg); break;
+        case RECEIVE_PORT: options.receive_port = (int)whole(optarg); break;
         case DIRECT: options.direct_port = (int)whole(optarg); break;
         case IDLE: options.idle = (uint32_t)whole(optarg); break;
         case HOLD: options.hold_s = atof(optarg); break;

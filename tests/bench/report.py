@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import networks, through_broker
+from bench import hops, networks, through_broker
 from bench.scenarios import SCENARIOS, Scenario
 
 BEGIN = "<!-- bench: begin (written by tests/bench, do not edit) -->"
@@ -23,7 +23,8 @@ def markdown(result: dict[str, Any]) -> str:
     parts = [tables.machine(), tables.cpu(), tables.floor_goals(), tables.beside_goals()]
     parts += [tables.rate(), tables.latency()]
     parts += [tables.comparison(), tables.memory()]
-    parts += [tables.independent(), tables.broker(), tables.networks(), tables.failures()]
+    parts += [tables.independent(), tables.broker(), tables.hops(), tables.networks()]
+    parts.append(tables.failures())
     return "\n\n".join(part for part in parts if part)
 
 
@@ -260,6 +261,13 @@ class _Tables:
         title = "**To a queue of ActiveMQ Artemis and from it, thousands of messages a second**"
         note = "The broker, the router and the load share the machine's processors."
         return f"{title}\n\n{_table(heads, rows)}\n\n{note}" if rows else ""
+
+    def hops(self) -> str:
+        """What a message costs that passes several routers."""
+        rows = [hops.cells(row) for row in self.result.get("hops", [])]
+        title = "**By several routers: 100 B, credit 1000, and one message at a time**"
+        note = "The processor's time is that of one router, the mean over those of the line."
+        return f"{title}\n\n{_table(list(hops.HEADS), rows)}\n\n{note}" if rows else ""
 
     def networks(self) -> str:
         """How what a network says to itself grows with it."""

@@ -124,7 +124,9 @@ static struct sockaddr_in socket_address(int port)
 
 void dial(struct connection *c)
 {
-    int port = c->container && options.container_port ? options.container_port : options.port;
+    int port = c->container && options.container_port ? options.container_port
+             : !c->sender && options.receive_port     ? options.receive_port
+                                                      : options.port;
     struct sockaddr_in a = socket_address(port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) < 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench import generator, measure, networks, report, systems, through_broker
+from bench import generator, hops, measure, networks, report, systems, through_broker
 from bench.scenarios import SCENARIOS, Scenario
 from router.simulation.loading import parse_topology
 
@@ -164,6 +164,14 @@ def test_a_small_network_is_simulated_by_the_program(tmp_path: Path) -> None:
     assert row["start"]["control_messages"] > 0
     assert row["death"]["control_octets"] > 0
     assert row["took_s"] > 0
+
+
+def test_messages_pass_routers_in_a_line(program: Path, tmp_path: Path) -> None:
+    rows = hops.measured(program, Path(sys.executable).parent, tmp_path, 1, 0.002, (1, 2))
+    assert [row["routers"] for row in rows] == [1, 2]
+    assert all(row["cpu_us"] > 0 and row["p99_us"] >= row["p50_us"] > 0 for row in rows)
+    text = report.markdown(_result() | {"hops": rows})
+    assert f"| 2 | 1 | {rows[1]['cpu_us']:.2f} |" in text
 
 
 def test_only_the_section_between_the_markers_is_written(tmp_path: Path) -> None:
