@@ -146,8 +146,9 @@ async def delete(router: RouterView, request: Request) -> Answer:
         name = settings_of(found.entity).name
         kept = [each for each in wanted.bindings if each.exchange_name != name]
         wanted = attrs.evolve(wanted, bindings=tuple(kept))
-    applied = await _apply(router, request, wanted, _name_of(found))
-    return Answer({}, NO_CONTENT, described("No Content", applied))
+    await _apply(router, request, wanted, _name_of(found))
+    # nothing besides: clients of Dispatch hold the description against this
+    return Answer({}, NO_CONTENT, "No Content")
 
 
 CHANGES: Final = {"CREATE": create, "UPDATE": update, "DELETE": delete}
@@ -294,7 +295,7 @@ async def _update_connection(
         # the words are Dispatch's
         reason = "Connection forced-closed by management request"
         router.close(found.entity, AmqpError(Condition.CONNECTION_FORCED, reason))
-    return Answer(found.told())
+    return Answer({**found.told(), "adminStatus": status})
 
 
 async def _update_log(

@@ -67,7 +67,7 @@ async def test_a_listener_comes_and_goes() -> None:
         (bound,) = running.node.endpoints.listeners["second"].listening.addresses
         async with connect(url(running, bound[1])) as connection:
             gone = await ask(running, "DELETE", type="listener", name="second")
-            assert (gone.status, gone.body) == (204, {})
+            assert (gone.status, gone.body, gone.description) == (204, {}, "No Content")
             # who is connected stays so
             sender = await connection.open_sender("q")
             await sender.aclose()
@@ -166,7 +166,7 @@ async def test_a_connection_is_closed_by_its_admin_status() -> None:
                 running, "UPDATE", {"adminStatus": "deleted"}, type="connection", identity=number
             )
             assert closed.status == 200
-            assert closed.body["identity"] == number
+            assert (closed.body["identity"], closed.body["adminStatus"]) == (number, "deleted")
             with pytest.raises(ConnectionLost, match="forced-closed by management"):
                 await sender.send(b"")
             await running.until(lambda: running.pumps == [first])
