@@ -66,10 +66,12 @@ class Request:
         return value
 
     def count(self, name: str) -> int | None:
-        """A property that is a whole number, not below 0; raises Refused."""
+        """A property that is a whole number, not below 0; raises Refused. Some tools send text."""
         value = self.properties.get(name)
         if value is None:
             return None
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")
         return int(value)

@@ -59,12 +59,13 @@ def test_a_query_for_attributes_keeps_their_order() -> None:
         ({}, [0, 1, 2]),
         ({"count": 2}, [0, 1]),
         ({"offset": 2, "count": 2}, [2]),
+        ({"offset": "1", "count": "1"}, [1]),
         ({"offset": 3}, []),
         ({"offset": 1, "count": 0}, [1, 2]),
         ({"offset": 2**63 - 1, "count": 2**63 - 1}, []),
     ],
 )
-def test_results_come_in_pages(page: dict[str, int], found: list[int]) -> None:
+def test_results_come_in_pages(page: dict[str, int | str], found: list[int]) -> None:
     assert query(["name"], entityType="listener", **page)["results"] == [[f"l{n}"] for n in found]
 
 
@@ -103,7 +104,8 @@ def test_what_dispatch_knows_and_this_router_does_not_is_left_out() -> None:
         ({"operation": "QUERY", "entityType": "nosuch"}, 400),
         ({"operation": "QUERY", "entityType": 1}, 400),
         ({"operation": "QUERY", "offset": -1}, 400),
-        ({"operation": "QUERY", "offset": "1"}, 400),
+        ({"operation": "QUERY", "offset": "one"}, 400),
+        ({"operation": "QUERY", "count": "-1"}, 400),
         ({"operation": "QUERY", "count": True}, 400),
         ({"operation": "QUERY", "count": 1.5}, 400),
         ({"operation": "GET-TYPES", "entityType": "nosuch"}, 400),
