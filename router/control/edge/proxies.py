@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from router.control.edge.lines import Lines
-from router.control.edge.messages import UNSAID, Place, Reached
+from router.control.edge.messages import Place, Reached
 from router.control.edge.watching import (
     AT_AN_EDGE,
     MOST_WATCHED,
@@ -21,7 +21,7 @@ from router.control.edge.watching import (
     key_of_address,
     split_key,
 )
-from router.core.address import CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
+from router.core.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICAST, Address
 from router.core.network.holding import Bounds, Holding, Use
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import mobile_key
@@ -178,7 +178,7 @@ class Proxies:
         """How an address is treated beyond, if nothing is said of it here."""
         for told in self.told.values():
             place = told.get(mobile_key(name))
-            if place is not None and place.treatment != UNSAID:
+            if place is not None and place.treatment in (CLOSEST, BALANCED, MULTICAST):
                 return place.treatment
         return None
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from router.core.address import LAST_PHASE, MULTICAST, OWN_TREE, Address
 from router.core.network.branch_links import BranchLink, Spread, named
-from router.core.network.names import key_of, phase_in
-from router.core.network.reach import MOBILE, Branch, Tree
+from router.core.network.names import address_in, key_of
+from router.core.network.reach import Branch, Tree
 from router.core.network.tree_links import Asked, hang, receive
 from router.core.ties import has_senders, is_exchange
 from router.engine import attaching
@@ -77,9 +77,10 @@ class Multicast:
 
     def wanted_changed(self, key: str) -> None:
         """Other routers receive from an address than did before."""
-        if not key.startswith(MOBILE):
+        told = address_in(key)
+        if told is None:
             return
-        address = self.forwarder.table.in_use(key[2:], phase_in(key))
+        address = self.forwarder.table.in_use(*told)
         if address is not None:
             self.address_changed(address)
             for spread in list(self._passing_at.get(address, ())):

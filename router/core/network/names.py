@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from router.core.address import Address
+from router.core.address import FALLBACK, LAST_PHASE, Address
 from router.core.network.reach import EDGE, MOBILE
 
 MANAGEMENT = "/$management"
@@ -26,9 +26,14 @@ def key_of(address: Address) -> str:
     return key_at(address.name, address.phase)
 
 
-def phase_in(key: str) -> int:
-    """The phase in the key of a mobile address."""
-    return ord(key[1]) - ord("0")
+def address_in(key: str) -> tuple[str, int] | None:
+    """The name and the phase in the key of a mobile address; None where it is another key, or one
+    that no address can have, whoever has told of it.
+    """
+    if not key.startswith(MOBILE) or len(key) < len(MOBILE) + 2:
+        return None
+    phase = ord(key[1]) - ord("0")
+    return (key[2:], phase) if 0 <= phase <= LAST_PHASE or phase == FALLBACK else None
 
 
 def router_in(name: str) -> str | None:

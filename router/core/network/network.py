@@ -13,6 +13,8 @@ from itertools import count
 from typing import Any
 
 from router.core.address import (
+    BALANCED,
+    CLOSEST,
     FALLBACK,
     HERE,
     MESH,
@@ -27,11 +29,11 @@ from router.core.network.attaching import is_between_routers
 from router.core.network.interest import LocalInterest
 from router.core.network.multicast import Multicast
 from router.core.network.names import (
+    address_in,
     edge_key_in,
     is_management_elsewhere,
     key_at,
     key_of,
-    phase_in,
     router_in,
 )
 from router.core.network.outward import Outward
@@ -42,6 +44,8 @@ from router.engine import attaching
 
 # How long somebody may take to come back before what is sent to nobody is turned away.
 GRACE_S = 0.5
+# The treatments that others may tell of: each is one that an address has here, too.
+SPOKEN_OF = (CLOSEST, BALANCED, MULTICAST)
 
 
 class Network:
@@ -124,10 +128,11 @@ class Network:
         """At other routers somebody receives, or nobody any more."""
         if self.multicast is not None:
             self.multicast.wanted_changed(key)
-        if not key.startswith(MOBILE):
+        told = address_in(key)
+        if told is None:
             return
         table = self.forwarder.table
-        name, phase = key[2:], phase_in(key)
+        name, phase = told
         for at in {phase, 0} if phase == FALLBACK else {phase}:
             address = table.in_use(name, at)
             if address is not None:
@@ -185,6 +190,8 @@ class Network:
             self.outward.see_to(tied)
             self.multicast.address_changed(tied)
             self.forwarder.table.leave(tied)
+        # the last that hung on it may have been the place of a lost link
+        self.forwarder.table.leave(address)
 
     def _tied(self, address: Address) -> list[Address]:
         """The addresses that what is sent to one may go to besides."""
@@ -243,9 +250,9 @@ class Network:
         """How a name is treated where it is received from, if nothing is said of it here."""
         wanted = self.reach.wanted
         for phase in range(10) if wanted else ():
-            places = self.reach.places(key_at(name, phase))
-            if places:
-                return places[0][2].treatment
+            for _, _, interest in self.reach.places(key_at(name, phase)):
+                if interest.treatment in SPOKEN_OF:
+                    return interest.treatment
         return None
 
     # What comes for nobody.

@@ -73,7 +73,8 @@ class Asked:
 
 def _turn(forwarder: Any, address: Address) -> None:
     """Treat an address as other routers do, since nothing is said of it here."""
-    if address.is_dynamic or address.waiting.count or address.resuming:
+    is_own = forwarder.table.is_own_node(address.name)
+    if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return
     address.treatment = MULTICAST
     for consumer in address.consumers:

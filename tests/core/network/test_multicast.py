@@ -296,3 +296,18 @@ def test_where_nothing_is_said_of_an_address_it_is_as_it_is_for_who_receives() -
     address = mesh["b"].table.in_use("q")
     assert address is not None
     assert address.treatment == MULTICAST
+
+
+def test_an_address_is_left_when_the_place_of_a_lost_link_is_given_up() -> None:
+    mesh = line("a", "b")
+    receivers(mesh, "b")
+    client = mesh["a"].client()
+    client.sender("q")
+    mesh.settle()
+    # the place is kept, for the paths are the same still
+    mesh.cut("a", "b")
+    client.lose()
+    assert mesh["a"].table.in_use("q") is not None
+    mesh.learn()
+    mesh.settle()
+    assert mesh["a"].table.in_use("q") is None

@@ -6,10 +6,10 @@ import pytest
 
 from router.core.address import BALANCED, FALLBACK, Address
 from router.core.network.names import (
+    address_in,
     edge_key_in,
     is_management_elsewhere,
     key_of,
-    phase_in,
     router_in,
 )
 
@@ -42,7 +42,14 @@ def test_an_edge_is_in_a_name() -> None:
 )
 def test_a_phase_is_in_a_key(phase: int, key: str) -> None:
     assert key_of(Address("orders", BALANCED, phase=phase)) == key
-    assert phase_in(key) == phase
+    assert address_in(key) == ("orders", phase)
+
+
+@pytest.mark.parametrize(
+    "key", ["", "M", "M0", "MF", "M:orders", "M/orders", "M\u20acorders", "He1"]
+)
+def test_other_keys_are_of_no_address(key: str) -> None:
+    assert address_in(key) is None
 
 
 def test_the_management_of_others_is_told_from_this_router_s_own() -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from router.amqp.message import decode_message
 from router.amqp.performatives import Accepted, Rejected
+from router.core.address import BALANCED, ROUTED, UNAVAILABLE
+from router.core.network.reach import Interest
 
 from support.far_routers import Mesh
 from support.waypoints import message
@@ -70,3 +74,34 @@ def test_annotations_are_written_on_the_way_only_for_who_is_shown_them() -> None
     assert annotations["x-opt-qd.trace"] == ["0/a", "0/b", "0/router"]
     assert annotations["x-opt-qd.ingress"] == "0/a"
     assert plain.take() == message("x")
+
+
+@pytest.mark.parametrize("key", ["M", "M0", "M:q", "M\u20acq", "H", "C", "E", ""])
+def test_whatever_others_say_that_they_receive_from(key: str) -> None:
+    mesh = line("a", "b")
+    receiver = mesh["b"].client().receiver("q", credit=1)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    reach = mesh["a"].forwarder.reach
+    reach.set_wanted("b", key, Interest(BALANCED))
+    mesh["a"].finish_turn()
+    mesh.settle()
+    sender.send(message("x"))
+    mesh.run()
+    assert receiver.take() == message("x")
+    reach.set_wanted("b", key, None)
+    mesh.settle()
+
+
+@pytest.mark.parametrize("treatment", [UNAVAILABLE, ROUTED, 15])
+def test_a_treatment_that_addresses_have_nowhere_else_is_not_taken_over(treatment: int) -> None:
+    mesh = line("a", "b")
+    receiver = mesh["b"].client().receiver("q", credit=10)
+    mesh.run()
+    mesh["a"].forwarder.reach.set_wanted("b", "M0q", Interest(treatment))
+    senders = [mesh["a"].client().sender("q") for _ in range(2)]
+    mesh.settle()
+    for sender in senders:
+        sender.send(message("x"))
+    mesh.run()
+    assert len(receiver.received) == 2

@@ -168,3 +168,17 @@ def test_the_phase_of_an_address_is_kept() -> None:
     address = at.table.in_use("q", 3)
     assert address is not None
     assert len(address.producers) == 1
+
+
+def test_no_link_of_a_tree_comes_to_what_the_router_itself_answers_at() -> None:
+    at = router()
+    at.table.add_own_node("$management")
+    at.client(is_own=True).receiver("$management", credit=10)
+    node = at.table.in_use("$management")
+    assert node is not None
+    treatment = node.treatment
+    refused = link(neighbour(at), digest(at), "$management")
+    assert refused.detached is not None
+    assert refused.detached.error is not None
+    assert refused.detached.error.condition == NO_MULTICAST
+    assert node.treatment == treatment
