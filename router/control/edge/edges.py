@@ -69,6 +69,8 @@ class Edges:
         # addresses at edges that somebody sends to, or has sent to of late and since when
         self._due: dict[Address, None] = {}
         self._idle: dict[Address, float] = {}
+        # how the names begin that are at edges which have come or gone in this turn
+        self._moved: dict[str, None] = {}
         # given up for their silence
         self.silent = 0
 
@@ -141,10 +143,7 @@ class Edges:
         key = EDGE + edge.router
         self.forwarder.reach.want(key, Interest(BALANCED) if actives else None)
         self.watching.key_changed(key)
-        start = f"{AT_AN_EDGE}{edge.router}/"
-        for address in self.forwarder.table.addresses():
-            if address.name.startswith(start):
-                self._due[address] = None
+        self._moved[f"{AT_AN_EDGE}{edge.router}/"] = None
         self._note()
 
     # What is sent to addresses at edges.
@@ -191,6 +190,12 @@ class Edges:
 
     def finish(self) -> None:
         """At the end of a turn: see to what has changed in it."""
+        if self._moved:
+            # once a turn, however often an edge has changed its mind
+            moved, self._moved = tuple(self._moved), {}
+            for address in self.forwarder.table.addresses():
+                if address.name.startswith(moved):
+                    self._due[address] = None
         due, self._due = self._due, {}
         for address in due:
             self._see_to(address)

@@ -273,13 +273,15 @@ class Adjacency:
         """
         line = self._by_connection.get(connection)
         if line is not None:
-            self._send(line, lambda: octets)
+            self._send(line, lambda: octets, control_links.MOST_WITH_EDGE)
 
-    def _send(self, line: Line, octets: Callable[[], bytes]) -> None:
+    def _send(
+        self, line: Line, octets: Callable[[], bytes], most: int = control_links.MOST_WAITING
+    ) -> None:
         if line not in self._sending:
             self._sending[line] = None
             line.moved_at = self.now
-        line.control.send(octets)
+        line.control.send(octets, most)
 
     def _received(self, line: Line, octets: bytes) -> None:
         if line.is_over:

@@ -29,6 +29,9 @@ NAME: Final = "qd.router."
 # A peer may have so many messages under way, each of which may be so large.
 CREDIT: Final = 32
 MAX_MESSAGE_BYTES: Final = 1 << 20
+# So many of ours may wait: one who asks for more than it takes is given up.
+MOST_WAITING: Final = 1 << 17
+MOST_WITH_EDGE: Final = 1 << 12
 ACCEPTED = int(Descriptor.ACCEPTED)
 
 Octets = Callable[[], bytes]
@@ -85,9 +88,14 @@ class ControlLink:
         attaching.accept(link, source, target, max_message_size=MAX_MESSAGE_BYTES)
         forwarder.note_credit(None, producer)
 
-    def send(self, octets: Octets) -> None:
-        """Send a message, after those before it, as soon as there is room; `flush` does it."""
-        if not self.is_over:
+    def send(self, octets: Octets, most: int = MOST_WAITING) -> None:
+        """Send a message, after those before it, as soon as there is room; `flush` does it.
+
+        Where `most` wait already, the link is lost.
+        """
+        if len(self.queue) >= most:
+            self.lose(f"the peer does not take what it is told: {most} control messages wait")
+        elif not self.is_over:
             self.queue.append(octets)
 
     def flush(self) -> bool:
@@ -185,7 +193,9 @@ class ControlEnd:
             # one before it, if any, was aborted
             self._delivery = delivery
             self._parts.clear()
-        self._parts.append(bytes(memoryview(frame.octets)[frame.payload_at : frame.end]))
+        if frame.end > frame.payload_at:
+            # there may be any number of frames with nothing in them
+            self._parts.append(bytes(memoryview(frame.octets)[frame.payload_at : frame.end]))
         if not delivery.complete:
             return
         octets = b"".join(self._parts)

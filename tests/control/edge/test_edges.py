@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from router.control.edge.messages import Reached, encode_message
+from router.control.edge.messages import Reached, UplinkUse, encode_message
 from router.errors import AmqpError
 
 from support.edges import one_interior
@@ -96,3 +98,27 @@ def test_what_is_heard_of_an_unknown_connection_is_nothing() -> None:
     world = one_interior("E")
     world.edges_of("I").message_received(object(), b"")
     world.edges_of("I").connection_left(object())
+
+
+def test_an_edge_that_comes_and_goes_within_a_turn_is_looked_for_once() -> None:
+    world = one_interior("E")
+    world.sender("I", "_edge/E/temp.reply")
+    world.run(1)
+    host, edges = world.host("I"), world.edges_of("I")
+    [connection] = edges.by_connection
+    addresses, looked = host.forwarder.table.addresses, 0
+
+    def look() -> Any:
+        nonlocal looked
+        looked += 1
+        return addresses()
+
+    host.forwarder.table.addresses = look  # type: ignore[method-assign]
+
+    def flood() -> None:
+        for number in range(51):
+            edges.message_received(connection, encode_message(UplinkUse(number % 2 == 1)))
+
+    host.turn(flood)
+    assert looked == 1
+    assert "HE" not in host.reach.here

@@ -11,6 +11,7 @@ import pytest
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.control.network.adjacency import MOST_AT_ONCE, Adjacency
+from router.core.network.control_links import MOST_WITH_EDGE
 from router.core.network.news import ConflictSeen, NeighbourFound, NeighbourLost, News
 from router.core.network.reach import Interest, Path
 from router.engine.connection import Connection
@@ -374,6 +375,19 @@ def test_a_neighbour_that_takes_nothing_is_given_up() -> None:
     link.credit = 0
     network.run(15)
     assert here.is_over
+
+
+def test_an_edge_that_has_more_said_than_it_takes_is_given_up() -> None:
+    network, edges = edge_and_interior()
+    one, [(here, _)] = adjacency(network.hosts["A"]), edges["A"].connections
+    network.hosts["E"].pause()
+
+    def flood() -> None:
+        for _ in range(MOST_WITH_EDGE + 100):
+            one.send(here, b"x")
+
+    network.hosts["A"].turn(flood)
+    assert edges["A"].connections == []
 
 
 def test_news_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,18 @@ def test_a_message_comes_in_many_frames() -> None:
     assert peer.heard.messages == []
     sender.go_on(b"c")
     assert peer.heard.messages == [b"abc"]
+
+
+def test_frames_with_nothing_in_them_take_no_memory() -> None:
+    peer = Listening()
+    sender = peer.attached()
+    sender.send(b"a", settled=True, more=True)
+    end: Any = peer.client.connection.local_sessions[0].local_links[0].terminus
+    for _ in range(50):
+        sender.go_on(b"", more=True)
+    assert end._parts == [b"a"]
+    sender.go_on(b"b")
+    assert peer.heard.messages == [b"ab"]
 
 
 def test_what_is_given_up_half_way_is_forgotten() -> None:
@@ -196,6 +209,17 @@ def test_messages_leave_with_credit_and_are_made_only_then() -> None:
     router.finish_turn()
     assert [payload for _, payload in node.received] == [b"0", b"1", b"2", b"3", b"4"]
     assert made == [0, 1, 2, 3, 4]
+    assert control.is_idle
+
+
+def test_a_peer_for_whom_too_much_waits_is_given_up() -> None:
+    _, control, _, heard = sending()
+    for _ in range(4):
+        control.send(lambda: b"x", 3)
+    assert control.is_over
+    assert control.is_idle
+    assert heard.lost == ["the peer does not take what it is told: 3 control messages wait"]
+    control.send(lambda: b"x")
     assert control.is_idle
 
 
