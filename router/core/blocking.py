@@ -13,14 +13,27 @@ from typing import Any
 
 import attrs
 
-from router.core.address import MULTICAST, Address, Consumer, Producer
-from router.core.credit import backing, has_too_much_unsettled
+from router.core.address import (
+    CLOSEST,
+    HERE,
+    MULTICAST,
+    OWN_TREE,
+    Address,
+    Consumer,
+    Producer,
+    spreads_to,
+)
+from router.core.credit import backing, has_too_much_unsettled, taken_by
 from router.core.forward import Forwarder
-from router.core.ties import places
+from router.core.network import across, sides
+from router.core.network.far_ends import FarEnd, far_end_of
+from router.core.ties import is_exchange, places
 from router.engine.link import IncomingLink, Link
 
 # How many of the deliveries that wait at an address are looked at for what they wait for.
 LONGEST_LOOK = 100
+# How many of the routers that are waited for are named.
+MOST_NAMED = 3
 
 
 class Reason(StrEnum):
@@ -81,7 +94,8 @@ class AddressState:
     would be sent there now would wait; each is None where it is not so. `receivers` says of how
     many of its receivers what is true: those under None can take a delivery now. `room` is how many
     more deliveries they can take, together, or for multicast the slowest of them; `held` the credit
-    that senders have. `waiting` is what waits in the router, for any receiver or as copies.
+    that senders have. `waiting` is what waits in the router, for any receiver or as copies. `far`
+    are some of the links to other routers that the reasons are of, `are_all_far` if all are.
     """
 
     credit_reason: Reason | None
@@ -91,6 +105,14 @@ class AddressState:
     room: int
     held: int
     waiting: int
+    far: tuple[FarEnd, ...] = ()
+    are_all_far: bool = False
+
+    def words(self, reason: Reason) -> str:
+        """A reason in words, of this address: who is waited for at other routers is named."""
+        if reason not in (self.credit_reason, self.flow_reason) or not self.far:
+            return MEANINGS[reason]
+        return _words(reason, self.far, are_all_far=self.are_all_far)
 
 
 @attrs.define
@@ -98,13 +120,14 @@ class Survey:
     """The state of many links at one moment: use it within a turn, and then no more."""
 
     forwarder: Forwarder
-    _states: dict[int, AddressState] = attrs.field(factory=dict, repr=False)
+    _states: dict[tuple[int, int, int], AddressState] = attrs.field(factory=dict, repr=False)
 
-    def address(self, address: Address) -> AddressState:
-        """How an address stands."""
-        state = self._states.get(id(address))
+    def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
+        """How an address stands, for what comes from a side of a network, by a tree of it."""
+        where = id(address), side, tree
+        state = self._states.get(where)
         if state is None:
-            state = self._states[id(address)] = _look_at(address)
+            state = self._states[where] = _look_at(address, side, tree)
         return state
 
     def link(self, link: Any) -> Reason | None:
@@ -117,6 +140,21 @@ class Survey:
         if isinstance(link, IncomingLink):
             return self._sender(link, link.owner)
         return of_receiver(link.owner)
+
+    def words(self, link: Any) -> str | None:
+        """`link`, in words that name the router that is waited for, if it is one."""
+        reason = self.link(link)
+        if reason is None:
+            return None
+        if not isinstance(link, IncomingLink):
+            return words_of_receiver(link, reason)
+        producer = link.owner
+        if link.is_routed or producer is None or producer.address is None:
+            return MEANINGS[reason]
+        return self._state_for(producer).words(reason)
+
+    def _state_for(self, producer: Any) -> AddressState:
+        return self.address(producer.address, producer.side, producer.tree)
 
     def links_blocked(self, links: Iterable[Link]) -> Counter[tuple[bool, Reason]]:
         """How many links are blocked: by whether the peer sends on them, and why."""
@@ -139,7 +177,7 @@ class Survey:
         if producer.address is None:
             return Reason.WAITING if producer.waiting >= producer.capacity else None
         # what is left is that others have the credit
-        return self.address(producer.address).credit_reason or Reason.SHARED
+        return self._state_for(producer).credit_reason or Reason.SHARED
 
     def _frames(self, link: IncomingLink) -> Reason | None:
         """What keeps the frames of a sender back that has credit."""
@@ -186,28 +224,71 @@ def _is_too_large(consumer: Consumer) -> bool:
     return True
 
 
-def _look_at(address: Address) -> AddressState:
+def words_of_receiver(link: Any, reason: Reason) -> str:
+    """Why a receiver cannot take a delivery, in words."""
+    far = far_end_of(link)
+    return MEANINGS[reason] if far is None else _words(reason, (far,), are_all_far=True)
+
+
+def _words(reason: Reason, far: tuple[FarEnd, ...], *, are_all_far: bool) -> str:
+    named = " and ".join(map(str, far))
+    if reason is not Reason.NO_CREDIT:
+        return f"{MEANINGS[reason]}: {named}"
+    if are_all_far:
+        return " and ".join(each.lacks for each in far)
+    return f"{MEANINGS[reason]}, nor has {named}"
+
+
+def receivers_for(address: Address, side: int, tree: int) -> list[Consumer]:
+    """Those who get what comes from a side of a network by a tree of it, or one of whom does."""
+    if not address.sided:
+        return address.consumers
+    if address.treatment == MULTICAST:
+        # stands for whoever sends so
+        nobody: Any = None
+        sender = Producer(nobody, None, 0)
+        sender.side, sender.tree = side, tree
+        return [each for each in address.consumers if spreads_to(each, sender)]
+    serving = list(sides.serving(address, side))
+    if address.treatment != CLOSEST or not serving:
+        return serving
+    nearest = min(each.cost for each in serving)
+    return [each for each in serving if each.cost == nearest]
+
+
+def _look_at(address: Address, side: int, tree: int) -> AddressState:
     found = places(address)
     if found and found != [address]:
+        if is_exchange(address):
+            # what goes on from there is sent here
+            side, tree = HERE, OWN_TREE
         # whoever receives there does so for this one, too; the slowest of several decides
-        slowest = min(map(_look_at_place, found), key=lambda state: state.room)
+        states = [_look_at_place(each, side, tree) for each in found]
+        slowest = min(states, key=lambda state: state.room)
         held = sum(producer.link.credit for producer in address.producers)
         return attrs.evolve(slowest, senders=len(address.producers), held=held)
-    return _look_at_place(address)
+    return _look_at_place(address, side, tree)
 
 
-def _look_at_place(address: Address) -> AddressState:
-    receivers = Counter(map(of_receiver, address.consumers))
+def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
+    consumers = receivers_for(address, side, tree)
+    receivers = Counter(map(of_receiver, consumers))
     if address.resuming:
         receivers[Reason.RESUMING] += len(address.resuming)
     waiting = len(address.waiting)
-    room = backing(address)
     if address.treatment == MULTICAST:
         waiting += sum(len(consumer.waiting) for consumer in address.consumers)
         is_open = len(receivers) == 1 and receivers[None] > 0
     else:
         is_open = receivers[None] > 0
-    reason = _reason(address, receivers)
+    room = _room(address, consumers, side)
+    reason = _reason(address, consumers, receivers)
+    far: list[FarEnd] = []
+    are_all_far = False
+    if room <= 0 or not is_open:
+        blocked = [each for each in consumers if of_receiver(each) is reason]
+        far = [each for each in (far_end_of(one.link) for one in blocked) if each is not None]
+        are_all_far = len(far) == len(blocked)
     return AddressState(
         credit_reason=None if room > 0 else reason,
         flow_reason=None if is_open else reason,
@@ -216,16 +297,29 @@ def _look_at_place(address: Address) -> AddressState:
         room=max(0, room),
         held=sum(producer.link.credit for producer in address.producers),
         waiting=waiting,
+        far=tuple(far[:MOST_NAMED]),
+        are_all_far=are_all_far,
     )
 
 
-def _reason(address: Address, receivers: Counter[Reason | None]) -> Reason:
+def _room(address: Address, consumers: list[Consumer], side: int) -> int:
+    """How many more deliveries from a side those who get them can take."""
+    if not address.sided:
+        return backing(address)
+    if address.treatment != MULTICAST:
+        return across.room(address, side)
+    return min((max(0, taken_by(each) - each.waiting.count) for each in consumers), default=0)
+
+
+def _reason(
+    address: Address, consumers: list[Consumer], receivers: Counter[Reason | None]
+) -> Reason:
     """What keeps deliveries from leaving an address, where something does."""
-    if not address.consumers:
+    if not consumers:
         return Reason.RESUMING if address.resuming else Reason.NO_CONSUMER
     if address.treatment == MULTICAST:
         # the slowest decides for all
-        return of_receiver(min(address.consumers, key=_left)) or Reason.WAITING
+        return of_receiver(min(consumers, key=_left)) or Reason.WAITING
     with_credit = Counter({each: receivers[each] for each in receivers if each in _WITH_CREDIT})
     if with_credit:
         return with_credit.most_common(1)[0][0]

@@ -181,7 +181,8 @@ class RouterView:
     def addresses(self) -> Iterator[AddressView]:
         """The addresses in use."""
         reach = self.observed.forwarder.reach
-        return (AddressView(address, self.id, reach) for address in self.observed.table.addresses())
+        addresses = self.observed.table.addresses()
+        return (AddressView(address, self.id, reach, self) for address in addresses)
 
     def connections(self) -> Iterator[ConnectionView]:
         """The connections that have been opened; this process's own is none of them."""
@@ -302,6 +303,11 @@ class LinkView:
         return None if reason is None else str(reason)
 
     @property
+    def blocked_text(self) -> str | None:
+        """The same in words, which name the router that is waited for."""
+        return self.router.survey.words(self.link)
+
+    @property
     def dry_s(self) -> int:
         """For how long there has been no credit; 0 where there is some."""
         return int(watch.dry_s(self.link, self.router.observed.turn.now))
@@ -356,6 +362,7 @@ class AddressView:
     address: Address
     router_id: str
     reach: Reach
+    router: RouterView = attrs.field(repr=False)
 
     @property
     def key(self) -> str:
@@ -384,6 +391,18 @@ class AddressView:
         """How many receivers it has here, besides."""
         here = sum(consumer.side != MESH for consumer in self.address.consumers)
         return here - self.in_process
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why what is sent to it here would wait now, in a word."""
+        reason = self.router.survey.address(self.address).flow_reason
+        return None if reason is None else str(reason)
+
+    @property
+    def blocked_text(self) -> str | None:
+        """The same in words."""
+        state = self.router.survey.address(self.address)
+        return None if state.flow_reason is None else state.words(state.flow_reason)
 
     @property
     def containers(self) -> int:

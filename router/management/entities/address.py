@@ -54,6 +54,19 @@ ADDRESS: Final = EntityType(
             "The ids of these.",
             lambda a: a.remote_routers,
         ),
+        Attribute(
+            "blockedReason",
+            "string",
+            "Why what is sent to it here would wait now, in a word such as no_credit; null where"
+            " it would not.",
+            lambda a: a.blocked_reason,
+        ),
+        Attribute(
+            "blockedText",
+            "string",
+            "The same in words, which name the routers of the network that are waited for.",
+            lambda a: a.blocked_text,
+        ),
     ),
     absent=(
         *("deliveriesIngressRouteContainer", "deliveriesEgressRouteContainer"),

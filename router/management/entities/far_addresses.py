@@ -29,6 +29,8 @@ class FarAddress:
     address: Counted = attrs.Factory(lambda: Counted(Counters()))
     in_process: int = 0
     subscribers: int = 0
+    blocked_reason: None = None
+    blocked_text: None = None
     containers: int = 0
 
     @property

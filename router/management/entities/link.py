@@ -112,6 +112,12 @@ LINK: Final = EntityType(
             lambda v: v.blocked_reason,
         ),
         Attribute(
+            "blockedText",
+            "string",
+            "The same in words, which name the router of the network that is waited for.",
+            lambda v: v.blocked_text,
+        ),
+        Attribute(
             "ingressHistogram",
             "list",
             "Of an outgoing link, how many of its deliveries came into the network by which router:"

@@ -161,6 +161,9 @@ class LinkRouteAddress:
     distribution: str = "linkBalanced"
     in_process: int = 0
     subscribers: int = 0
+    # that of links is their own
+    blocked_reason: None = None
+    blocked_text: None = None
 
     @property
     def key(self) -> str:

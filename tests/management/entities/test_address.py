@@ -16,3 +16,13 @@ async def test_an_address_tells_its_receivers() -> None:
         assert values["M0q"]["subscriberCount"] == 1
         assert values["M0q"]["distribution"] == "balanced"
         assert values["M0$management"]["inProcess"] == 1
+
+
+async def test_an_address_tells_why_what_is_sent_to_it_would_wait() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        await peer.sender("q")
+        await peer.receiver("taken", credit=1)
+        values = {each["key"]: each for each in told(running, ADDRESS)}
+        assert values["M0q"]["blockedReason"] == "no_consumer"
+        assert values["M0q"]["blockedText"] == "nobody receives from the address"
+        assert values["M0taken"]["blockedReason"] is values["M0taken"]["blockedText"] is None

@@ -34,6 +34,9 @@ async def test_links_tell_what_keeps_them_back() -> None:
         out, into, lonely = told(running, LINK)
         assert (out["blockedReason"], into["blockedReason"]) == (None, None)
         assert lonely["blockedReason"] == "no_consumer"
+        assert (out["blockedText"], lonely["blockedText"]) == (
+            None, "nobody receives from the address",
+        )  # fmt: skip
 
 
 async def test_a_link_s_name_hides_nothing_else() -> None:

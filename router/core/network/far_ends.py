@@ -1,0 +1,59 @@
+"""Whom a link of a network leads to: the router that messages are for, and the next on the way.
+
+For those who want to know why nothing flows. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from router.core.network.branch_links import BranchLink
+from router.core.network.out_links import OutLink
+
+ROLES = frozenset(("inter-router", "edge"))
+
+
+@attrs.frozen
+class FarEnd:
+    """`router` is that for which messages leave, and `via` the peer; of a branch of a tree it is
+    the peer, behind which there may be more, and `agrees` is whether it takes what comes by it.
+    """
+
+    router: str
+    via: str
+    is_branch: bool = False
+    agrees: bool = True
+
+    def __str__(self) -> str:
+        return f"router {self.router}" + self._way
+
+    @property
+    def lacks(self) -> str:
+        """What is waited for while the link has no credit."""
+        if self.is_branch and not self.agrees:
+            return f"waits until router {self.router} sees the same tree"
+        behind = ", or those behind it" if self.is_branch else ""
+        return f"waits for credit from {self}{behind}"
+
+    @property
+    def _way(self) -> str:
+        return "" if self.via == self.router else f", by way of {self.via}"
+
+
+def far_end_of(link: Any) -> FarEnd | None:
+    """Where a link leads by which the router sends; None where its peer is no router of the network
+    or its messages are the business of two clients alone.
+    """
+    session = link.session
+    connection = session.connection
+    if connection.settings.role not in ROLES or link.is_routed or connection.remote_open is None:
+        return None
+    via = str(connection.remote_open.container_id)
+    own = session.owner
+    if isinstance(own, OutLink):
+        return FarEnd(own.destination, via)
+    if isinstance(own, BranchLink):
+        return FarEnd(via, via, is_branch=True, agrees=own.is_agreed)
+    return FarEnd(via, via)
