@@ -14,6 +14,7 @@ import click
 
 from router.cli.asking import Place, ask, place_options
 from router.cli.ending import NotAll
+from router.cli.explain_network import format_network
 from router.cli.figures import number, text
 from router.cli.render import as_json
 from router.cli.tables import Cell, Head, lay_out
@@ -120,6 +121,8 @@ def format_explanation(who: Who, told: Mapping[str, Any], width: int | None) -> 
         yield from _containers(told["linkRoute"], width)
     elif told["allowed"]:
         yield from _links(told, width)
+        if told.get("network"):
+            yield from format_network(told["network"], width)
 
 
 def _wrapped(line: str, width: int | None, indent: int) -> list[str]:

@@ -14,13 +14,31 @@ from typing import Any, Final
 import attrs
 
 from router.config.model import ListenerSettings
-from router.core.address import CLOSEST, MULTICAST, UNAVAILABLE, Address, Consumer, Producer
-from router.core.blocking import MEANINGS, AddressState, Reason, Survey, of_receiver
+from router.core.address import (
+    CLOSEST,
+    HERE,
+    MULTICAST,
+    OWN_TREE,
+    UNAVAILABLE,
+    Address,
+    Consumer,
+    Producer,
+)
+from router.core.blocking import (
+    MEANINGS,
+    AddressState,
+    Reason,
+    Survey,
+    of_receiver,
+    receivers_for,
+    words_of_receiver,
+)
 from router.core.counters import Counters
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
 from router.core.ties import places, served_by
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
+from router.management.explain_network import explain_network, far_of, route_of
 from router.management.explain_routed import explain_routed
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
@@ -90,8 +108,7 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
         "phase": phase,
         "rule": None if rule is None else _rule(rule),
         "distribution": TREATMENT_NAMES[treatment if address is None else address.treatment],
-        "route": [router.id],
-        "cost": 0,
+        **route_of(router, ()),
         "inUse": address is not None,
         "isDynamic": address is not None and address.is_dynamic,
         "isOwnNode": table.is_own_node(name),
@@ -108,12 +125,25 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
         return {**told, "allowed": False, "flows": False, "reasons": [refusal]}
     if link_route is not None:
         return {**told, **explain_routed(router, link_route, question.address)}
-    flow = _flow(Survey(router.observed.forwarder), question, address)
+    survey = Survey(router.observed.forwarder)
+    chosen = [] if address is None else _next(survey, address)
+    told |= route_of(router, chosen)
+    flow = _flow(survey, question, address, chosen)
+    # one that is in no table stands for what is not in use
+    beyond = explain_network(router, address or Address(name, treatment, phase=phase), chosen)
+    told["network"] = beyond.told
+    if question.sends and beyond.reasons and _is_nobody(flow["reasons"]):
+        flow["reasons"] = list(beyond.reasons)
     auto_links = auto_links_at(router, name, phase)
     told["autoLinks"] = told_of(auto_links)
     if any(each["reason"] in _NOBODY_THERE for each in flow["reasons"]):
         flow["reasons"] += reasons_of(auto_links, sends=question.sends)
     return {**told, "allowed": True, "flows": not flow["reasons"], **flow}
+
+
+def _is_nobody(reasons: list[dict[str, str]]) -> bool:
+    """Whether nothing is amiss but that nobody receives here."""
+    return [each["reason"] for each in reasons] == [str(Reason.NO_CONSUMER)]
 
 
 # Who is let in, and what is refused.
@@ -183,7 +213,9 @@ def _reason(reason: Reason) -> dict[str, str]:
 # What is at the other end.
 
 
-def _flow(survey: Survey, question: Question, address: Address | None) -> dict[str, Any]:
+def _flow(
+    survey: Survey, question: Question, address: Address | None, chosen: list[Consumer]
+) -> dict[str, Any]:
     """Why messages flow or not, with all that it follows from."""
     if address is None:
         return {
@@ -202,7 +234,6 @@ def _flow(survey: Survey, question: Question, address: Address | None) -> dict[s
     state = survey.address(address)
     place = served_by(address)
     found = places(address)
-    chosen = [each for one in found for each in _chosen(survey, one)]
     consumers = [each for one in found for each in one.consumers] + address.resuming
     theirs = address.producers if question.sends else consumers
     own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
@@ -227,7 +258,11 @@ def _of_sending(survey: Survey, state: AddressState) -> list[dict[str, str]]:
     reasons = [state.flow_reason, state.credit_reason]
     if survey.forwarder.turn.is_pressed:
         reasons.append(Reason.MEMORY_FULL)
-    return [_reason(each) for each in dict.fromkeys(reasons) if each is not None]
+    return [
+        {"reason": str(each), "text": state.words(each)}
+        for each in dict.fromkeys(reasons)
+        if each is not None
+    ]
 
 
 def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict[str, str]]:
@@ -237,9 +272,9 @@ def _of_receiving(survey: Survey, address: Address, own: list[Any]) -> list[dict
     if not address.producers:
         return [NO_SENDER]
     for links in (own, [each.link for each in address.producers]):
-        reasons = dict.fromkeys(map(survey.link, links))
+        reasons = {survey.link(each): survey.words(each) for each in links}
         if reasons and None not in reasons:
-            return [_reason(each) for each in reasons if each is not None]
+            return [_why(reason, text) for reason, text in reasons.items()]
     return []
 
 
@@ -247,12 +282,21 @@ def _some(links: Iterable[Any]) -> Iterable[Any]:
     return itertools.islice(links, MOST_LINKS)
 
 
+def _next(survey: Survey, address: Address) -> list[Consumer]:
+    """Who would get the next small message that is sent here."""
+    return [each for one in places(address) for each in _chosen(survey, one)]
+
+
 def _chosen(survey: Survey, address: Address) -> list[Consumer]:
     """Who would get the next small message: of several the one whose turn it is, or all."""
     if address.treatment == MULTICAST:
-        return [each for each in address.consumers if of_receiver(each) is None]
+        receivers = receivers_for(address, HERE, OWN_TREE)
+        return [each for each in receivers if of_receiver(each) is None]
     rotation = address.rotation
-    consumer = None if address.waiting else survey.forwarder.choose(address, 0)
+    if address.sided:
+        consumer = survey.forwarder.choose_across(address, 0, HERE)
+    else:
+        consumer = None if address.waiting else survey.forwarder.choose(address, 0)
     # whose turn it is stays as it was: nothing has been sent
     address.rotation = rotation
     return [] if consumer is None else [consumer]
@@ -291,7 +335,8 @@ def _destination(consumer: Consumer, chosen: list[Consumer]) -> dict[str, Any]:
         "waiting": len(consumer.waiting) if consumer.address.treatment == MULTICAST else 0,
         "eligible": reason is None,
         "chosen": consumer in chosen,
-        **_why(reason),
+        **far_of(consumer),
+        **_why(reason, None if reason is None else words_of_receiver(link, reason)),
     }
 
 
@@ -302,7 +347,7 @@ def _sender(survey: Survey, producer: Producer) -> dict[str, Any]:
         "credit": link.credit,
         "capacity": producer.capacity,
         "unsettled": link.unsettled,
-        **_why(survey.link(link)),
+        **_why(survey.link(link), survey.words(link)),
     }
 
 
@@ -312,14 +357,12 @@ def _own(survey: Survey, link: Any) -> dict[str, Any]:
         **_place(link),
         "credit": link.credit,
         "unsettled": link.unsettled,
-        **_why(survey.link(link)),
+        **_why(survey.link(link), survey.words(link)),
     }
 
 
-def _why(reason: Reason | None) -> dict[str, Any]:
-    if reason is None:
-        return {"reason": None, "text": None}
-    return _reason(reason)
+def _why(reason: Reason | None, text: str | None) -> dict[str, Any]:
+    return {"reason": None if reason is None else str(reason), "text": text}
 
 
 def _counters(counters: Counters) -> dict[str, int]:

@@ -115,6 +115,14 @@ class Multicast:
             own.idle_since = self.forwarder.turn.now
         return own is not None
 
+    def tree_of(self, address: Address) -> Spread | None:
+        """The tree that begins here, if anybody sends."""
+        return self._own.get(address)
+
+    def is_left_out(self, link: BranchLink) -> bool:
+        """Whether a branch is done without, for a while."""
+        return self._broken.get(link, 0.0) > float(self.forwarder.turn.now)
+
     def look(self, now: float) -> None:
         """See to what takes its time; to be called now and then."""
         for link in list(self.leaving):

@@ -60,6 +60,17 @@ class Outward:
         """The links of an address that take what is sent to it."""
         return list(self._links.get(address, {}).values())
 
+    def link_to(self, address: Address, destination: str) -> OutLink | None:
+        """The one of these that leads to a router, if there is one."""
+        return self._links.get(address, {}).get(destination)
+
+    def retry_s(self, address: Address, destination: str) -> float | None:
+        """In how many seconds a link is attached again that ended unasked; None where none has."""
+        found = self._retries.get((address, destination))
+        if found is None:
+            return None
+        return max(0.0, found[0] - float(self._network.forwarder.turn.now))
+
     def has_senders(self, address: Address) -> bool:
         """Whether anybody is attached whose messages may have to go elsewhere."""
         return ties.has_senders(address)

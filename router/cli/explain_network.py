@@ -1,0 +1,107 @@
+"""The part of `trioute explain` about a network of routers: who else receives, and by what way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from router.cli.figures import number, text
+from router.cli.tables import Cell, Head, lay_out
+
+
+def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[str]:
+    """The lines for a person; none where there is nothing to tell."""
+    yield from _table(
+        _title("Other routers that receive", network["routers"], network["routerCount"]),
+        [
+            Head("router", cut=True, rank=0),
+            Head("cost", right=True, rank=3),
+            Head("by way of", cut=True, rank=2),
+            Head("conn", rank=4),
+            Head("link", rank=1),
+            Head("credit", right=True, rank=3),
+            Head("next", rank=1),
+            Head("kept back by", cut=True, rank=0),
+        ],
+        [
+            [
+                Cell(text(each["router"])),
+                Cell(number(each["cost"])),
+                Cell(text(each["via"])),
+                Cell(text(each["connection"])),
+                *_link(each),
+            ]
+            for each in network["routers"]
+        ],
+        width,
+    )
+    yield from _table(
+        _title("Branches of its tree", network["branches"], network["branchCount"]),
+        [
+            Head("to", cut=True, rank=0),
+            Head("received at", cut=True, rank=1),
+            Head("conn", rank=4),
+            Head("link", rank=1),
+            Head("credit", right=True, rank=3),
+            Head("next", rank=1),
+            Head("kept back by", cut=True, rank=0),
+        ],
+        [
+            [
+                Cell(text(each["router"])),
+                Cell(_receivers(each)),
+                Cell(text(each["connection"])),
+                *_link(each, attached="agreed" if each["agreed"] else "waits"),
+            ]
+            for each in network["branches"]
+        ],
+        width,
+    )
+    yield from _table(
+        "Uplinks",
+        [
+            Head("to", cut=True, rank=0),
+            Head("conn", rank=2),
+            Head("used", rank=1),
+            Head("why", cut=True, rank=1),
+        ],
+        [
+            [
+                Cell(text(each["router"])),
+                Cell(text(each["connection"])),
+                Cell("yes" if each["used"] else "no"),
+                Cell(text(each["text"])),
+            ]
+            for each in network["uplinks"]
+        ],
+        width,
+    )
+
+
+def _title(title: str, shown: Sequence[object], total: int) -> str:
+    return title if len(shown) == total else f"{title}, {len(shown)} of {total}"
+
+
+def _receivers(branch: Mapping[str, Any]) -> str:
+    names = ", ".join(map(text, branch["routers"]))
+    more = branch["routerCount"] - len(branch["routers"])
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _link(each: Mapping[str, Any], attached: str = "attached") -> list[Cell]:
+    """How the link there fares."""
+    return [
+        Cell(attached if each["attached"] else "none"),
+        Cell(number(each["credit"]) if each["attached"] else ""),
+        Cell("yes" if each["chosen"] else ""),
+        Cell(text(each["text"])),
+    ]
+
+
+def _table(
+    title: str, heads: list[Head], rows: list[list[Cell]], width: int | None
+) -> Iterator[str]:
+    if rows:
+        yield ""
+        yield title
+        yield from lay_out(heads, rows, width)

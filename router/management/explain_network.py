@@ -1,0 +1,248 @@
+"""EXPLAIN in a network of routers: where else an address is received from, and what leads there.
+
+Nothing is changed: where no link leads to a router, it is told that there is none as yet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from router.core.address import FIRST_EDGE, MULTICAST, Address, Consumer
+from router.core.blocking import of_receiver, words_of_receiver
+from router.core.network.branch_links import BranchLink, named
+from router.core.network.far_ends import far_end_of
+from router.core.network.names import edge_key_in, key_at, router_in
+from router.core.network.out_links import OutLink
+from router.core.table import TREATMENT_NAMES
+from router.management.views import RouterView
+
+# Of how many routers it is told, each on its own; and how many are named in a sentence.
+MOST: Final = 100
+MOST_NAMED: Final = 3
+
+NO_WAY: Final = "no_way"
+NOT_ATTACHED: Final = "not_attached"
+NO_UPLINK: Final = "no_uplink"
+_NOBODY_SENDS: Final = "no link leads there yet: one is attached once somebody sends"
+
+
+@attrs.frozen
+class Beyond:
+    """What is told of the others, and why nothing goes there where nobody receives here; None
+    where the router is no part of a network.
+    """
+
+    told: dict[str, Any] | None
+    reasons: list[dict[str, str]]
+
+
+@attrs.frozen
+class _Asked:
+    """What is asked about; `address` is one that is not in use where the name is of none."""
+
+    router: RouterView
+    address: Address
+    chosen: list[Consumer]
+
+    @property
+    def network(self) -> Any:
+        """What the router does for its network."""
+        return self.router.observed.forwarder.network
+
+    @property
+    def key(self) -> str:
+        """By what routers tell each other of it."""
+        return edge_key_in(self.address.name) or key_at(self.address.name, self.address.phase)
+
+
+def explain_network(router: RouterView, address: Address, chosen: list[Consumer]) -> Beyond:
+    """Where else messages go; `chosen` are those who would get the next one sent here."""
+    asked = _Asked(router, address, chosen)
+    network = asked.network
+    if not network.is_on and network.edges is None:
+        return Beyond(None, [])
+    routers = _routers(asked) if network.is_on else []
+    branches = _branches(asked) if network.is_on else []
+    uplinks = [] if network.is_on else _uplinks(asked)
+    told = {
+        "routers": routers[:MOST],
+        "routerCount": len(routers),
+        "branches": branches[:MOST],
+        "branchCount": len(branches),
+        "uplinks": uplinks[:MOST],
+    }
+    return Beyond(told, _reasons(asked, routers, branches, uplinks))
+
+
+def far_of(consumer: Consumer) -> dict[str, Any]:
+    """Of a receiver: which router its link leads to, and what the way costs; None for others."""
+    far = far_end_of(consumer.link)
+    if far is None:
+        return {"router": None, "cost": None, "isEdge": False}
+    is_edge = consumer.side >= FIRST_EDGE
+    return {"router": far.router, "cost": int(consumer.cost), "isEdge": is_edge}
+
+
+def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
+    """The way of the next message: from here, by the next router, to the one it is for."""
+    for consumer in chosen:
+        far = far_end_of(consumer.link)
+        if far is not None and not far.is_branch:
+            way = [router.id, far.via] + ([] if far.via == far.router else [far.router])
+            return {"route": way, "cost": int(consumer.cost)}
+    return {"route": [router.id], "cost": 0}
+
+
+def _routers(asked: _Asked) -> list[dict[str, Any]]:
+    """Those that messages may go to one by one, the nearest first."""
+    address, network = asked.address, asked.network
+    if address.treatment == MULTICAST:
+        return []
+    reach, outward = network.reach, network.outward
+    aims = outward.aims(address)
+    treatments = {router: interest.treatment for _, router, interest in reach.places(asked.key)}
+    found = []
+    for router in dict.fromkeys((*aims, *treatments)):
+        path = reach.path(router)
+        if path is None:
+            continue
+        connection = reach.connection(path.via)
+        link = outward.link_to(address, router)
+        treatment = treatments.get(router)
+        found.append(
+            {
+                "router": router,
+                "cost": path.cost,
+                "via": path.via,
+                "connection": None if connection is None else str(connection.number),
+                "distribution": None if treatment is None else TREATMENT_NAMES[treatment],
+                "used": router in aims,
+                **_link(link, asked.chosen),
+                **_why_not(asked, router, link, is_used=router in aims),
+            }
+        )
+    return found
+
+
+def _link(link: OutLink | BranchLink | None, chosen: list[Consumer]) -> dict[str, Any]:
+    own: Any = None if link is None or link.is_over else link.link
+    return {
+        "attached": own is not None and own.is_attached(),
+        "credit": 0 if own is None else int(own.credit),
+        "unsettled": 0 if own is None else int(own.unsettled),
+        "chosen": link is not None and link.consumer is not None and link.consumer in chosen,
+    }
+
+
+def _why_not(asked: _Asked, router: str, link: OutLink | None, *, is_used: bool) -> dict[str, Any]:
+    """Why nothing goes to a router now."""
+    if not is_used:
+        return _why("not_used", "others are nearer")
+    if link is None:
+        retry_s = asked.network.outward.retry_s(asked.address, router)
+        if retry_s is not None:
+            return _why(NOT_ATTACHED, f"the link there ended; it is tried again in {retry_s:.1f} s")
+        return _why(NOT_ATTACHED, _NOBODY_SENDS)
+    return _of_link(link)
+
+
+def _of_link(link: OutLink | BranchLink) -> dict[str, Any]:
+    consumer = link.consumer
+    if consumer is None or link.is_over:
+        return _why(NOT_ATTACHED, "the link there is lost, and another one is to come")
+    reason = of_receiver(consumer)
+    if reason is None:
+        return _why(None, None)
+    return _why(str(reason), words_of_receiver(consumer.link, reason))
+
+
+def _branches(asked: _Asked) -> list[dict[str, Any]]:
+    """The branches of this router's own tree in which somebody receives a multicast."""
+    address, network = asked.address, asked.network
+    if address.treatment != MULTICAST:
+        return []
+    spread = network.multicast.tree_of(address)
+    wanted = network.reach.wanted.get(asked.key, {})
+    tree = network.reach.tree(network.reach.me) if spread is None else spread.tree
+    found = []
+    for branch in () if tree is None else tree.branches:
+        receivers = named(branch.routers, wanted)
+        link = None if spread is None else spread.branches.get(branch.child)
+        if not receivers and link is None:
+            continue
+        connection = network.reach.connection(branch.child)
+        why = _why(NOT_ATTACHED, _NOBODY_SENDS)
+        if link is not None and network.multicast.is_left_out(link):
+            why = _why("left_out", "the router does not give the address to all who receive")
+        elif link is not None:
+            why = _of_link(link)
+        found.append(
+            {
+                "router": branch.child,
+                "routers": receivers[:MOST],
+                "routerCount": len(receivers),
+                "behind": len(branch.routers) - 1,
+                "connection": None if connection is None else str(connection.number),
+                "agreed": link is not None and link.is_agreed,
+                **_link(link, asked.chosen),
+                **why,
+            }
+        )
+    return found
+
+
+def _uplinks(asked: _Asked) -> list[dict[str, Any]]:
+    """An edge router's connections to its network."""
+    found = []
+    for view in asked.router.connections():
+        is_used, why = view.use
+        if is_used is not None:
+            found.append(
+                {
+                    "connection": view.identity,
+                    "router": str(view.connection.remote_open.container_id),
+                    "used": is_used,
+                    "text": why,
+                }
+            )
+    return found
+
+
+def _reasons(
+    asked: _Asked,
+    routers: list[dict[str, Any]],
+    branches: list[dict[str, Any]],
+    uplinks: list[dict[str, Any]],
+) -> list[dict[str, str]]:
+    """Why nothing goes to others, where there is nobody here."""
+    network, name = asked.network, asked.address.name
+    router = router_in(name)
+    if not network.is_on:
+        if any(each["used"] for each in uplinks):
+            return []
+        return [_why(NO_UPLINK, "no uplink is used: nothing leads to the network")]
+    if router is not None and router != network.reach.me and not routers:
+        return [_why(NO_WAY, f"there is no way to a router {router}")]
+    used = [each for each in routers if each["used"]] + branches
+    by_words: dict[tuple[str, str], list[str]] = {}
+    for each in used:
+        if each["reason"] is None:
+            return []
+        by_words.setdefault((each["reason"], each["text"]), []).append(each["router"])
+    return [
+        _why(reason, text if reason != NOT_ATTACHED else f"{_named(names)}: {text}")
+        for (reason, text), names in itertools.islice(by_words.items(), MOST_NAMED)
+    ]
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return "router " + " and ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _why(reason: str | None, text: str | None) -> dict[str, Any]:
+    return {"reason": reason, "text": text}
