@@ -24,7 +24,7 @@ from router.core import (
     terms,
 )
 from router.core.address import HERE, Consumer, Producer
-from router.core.network import attaching as network_links, control_links, route_links
+from router.core.network import control_links, route_links
 from router.core.table import address_name
 from router.engine import attaching, opening
 from router.engine.events import (
@@ -67,8 +67,7 @@ def event_received(forwarder: Any, connection: Any, event: Any) -> None:
 
 def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
     """Accept a peer's attach and put the link on its address, or refuse it."""
-    if network_links.is_between_routers(connection):
-        network_links.attach_received(forwarder, link)
+    if forwarder.network.attach_received(link):
         return
     try:
         if control_links.is_control(link):
@@ -237,7 +236,8 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
     if elsewhere is not None:
         raise elsewhere
     is_own = link.session.connection.settings.is_own
-    if not is_sender and not is_own and forwarder.table.is_own_node(text):
+    is_answered = forwarder.table.is_own_node(text) or forwarder.network.is_answered_elsewhere(text)
+    if not is_sender and not is_own and is_answered:
         raise AmqpError(
             Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
         )

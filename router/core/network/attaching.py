@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from router.amqp.types import Symbol
 from router.core.network import control_links, in_links, route_links
-from router.core.network.out_links import DESTINATION
+from router.core.network.link_properties import DESTINATION, ORIGIN
 from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
 # the role of listeners and connectors that lead to other routers of the network
 ROLE: Final = "inter-router"
-# of a link of one tree of routers
-ORIGIN: Final = Symbol("qd.origin")
 # Dispatch's, as are the words.
 WRONG_ROLE: Final = "qd:connection-role"
 WRONG_ROLE_WORDS: Final = "Connection role not allowed for this operation"

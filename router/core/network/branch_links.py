@@ -12,19 +12,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from router.amqp.performatives import Attach, Error, Source, Target
-from router.amqp.types import Symbol
 from router.core import linking, parting
 from router.core.address import MESH, NO_TREE, Address, Consumer
-from router.core.network.out_links import PHASE, SHOWS
+from router.core.network.link_properties import ORIGIN, PHASE, RECEIVERS, SHOWS, TREE
 from router.core.network.reach import Branch, Tree
 from router.core.own_links import OwnLink
 from router.engine import attaching
 
-# What an attach says: whose tree it is of, which branch of it, and who receives there; beside what
-# any link between routers says.
-ORIGIN: Final = Symbol("qd.origin")
-TREE: Final = Symbol("qd.tree")
-RECEIVERS: Final = Symbol("qd.receivers")
 # So many of those who receive are named, so that an attach fits into a frame.
 MOST_NAMED: Final = 64
 # What a router says to whom an address is not for all who receive.

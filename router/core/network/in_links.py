@@ -13,7 +13,7 @@ from router.amqp.performatives import Source
 from router.amqp.types import Symbol
 from router.core import linking
 from router.core.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Producer
-from router.core.network.out_links import COST, DESTINATION, PHASE, SHOWS
+from router.core.network.link_properties import COST, DESTINATION, PHASE, SHOWS
 from router.core.network.transit import Transit, no_route
 from router.core.table import address_name
 from router.core.ties import is_exchange

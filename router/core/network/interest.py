@@ -48,9 +48,9 @@ class LocalInterest:
 
     def tell(self, address: Address) -> None:
         """Have the others know by the end of this turn how it stands."""
-        if not is_told(self._forwarder.table, address):
-            return
         reach = self._forwarder.reach
+        if not is_told(self._forwarder.table, address, reach.me):
+            return
         receivers, shown = self._counts.get(address, (0, 0))
         is_received = receivers or is_exchange(address)
         interest = Interest(address.treatment, shown > 0) if is_received else None
@@ -62,13 +62,17 @@ def is_counted(consumer: Consumer) -> bool:
     return consumer.side != MESH and consumer.address.transit is None
 
 
-def is_told(table: Any, address: Address) -> bool:
-    """Whether the others are to know of those who receive from an address."""
+def is_told(table: Any, address: Address, me: str) -> bool:
+    """Whether the others are to know of those who receive from an address.
+
+    What is at this router by its name needs no telling; what is at another one, such as a node that
+    was made there for a sender, is told to that one with the others.
+    """
     name = address.name
     return not (
         address.transit is not None
         or address.is_dynamic
         or table.is_own_node(name)
-        or router_in(name) is not None
+        or router_in(name) == me
         or edge_key_in(name) is not None
     )

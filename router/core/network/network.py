@@ -24,8 +24,7 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.network import sides
-from router.core.network.attaching import is_between_routers
+from router.core.network import attaching as attaches, sides
 from router.core.network.interest import LocalInterest
 from router.core.network.multicast import Multicast
 from router.core.network.names import (
@@ -39,6 +38,7 @@ from router.core.network.names import (
 from router.core.network.outward import Outward
 from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
 from router.core.network.transit import Transit, no_route
+from router.core.table import address_name
 from router.core.ties import hops, is_exchange
 from router.engine import attaching
 
@@ -91,9 +91,16 @@ class Network:
 
     def side_of(self, connection: Any) -> int:
         """Where in the network the peer of a connection is."""
-        if is_between_routers(connection):
+        if attaches.is_between_routers(connection):
             return MESH
         return self.edge_sides.get(connection, HERE)
+
+    def attach_received(self, link: Any) -> bool:
+        """Answer or refuse a peer's attach, where that is another router's: whether it is."""
+        if not attaches.is_between_routers(link.session.connection):
+            return False
+        attaches.attach_received(self.forwarder, link)
+        return True
 
     def takes(self, link: Any, text: str, *, is_sender: bool) -> bool:
         """Whether a peer's link may be attached to an address here: an edge has nothing for its
@@ -224,6 +231,11 @@ class Network:
         """
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
+
+    def is_answered_elsewhere(self, text: str) -> bool:
+        """Whether an address text means a node that is another router's own."""
+        is_member = self.is_on or self.edges is not None
+        return is_member and is_management_elsewhere(address_name(text), self.reach.me)
 
     def address_for(self, name: str, phase: int) -> Address | None:
         """An address that is not in use, for a single message to it that can go elsewhere; None

@@ -8,19 +8,15 @@ wait for its session's begin, so that it is there, without credit, from the firs
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from router.amqp.performatives import Attach, Error, Source, Target
-from router.amqp.types import Symbol, ULong
+from router.amqp.types import ULong
 from router.core import linking, parting
 from router.core.address import HERE, MESH, Address, Consumer
+from router.core.network.link_properties import COST, DESTINATION, PHASE, SHOWS
 from router.core.own_links import OwnLink
 from router.engine import attaching
-
-DESTINATION: Final = Symbol("qd.destination")
-COST: Final = Symbol("qd.cost")
-PHASE: Final = Symbol("qd.phase")
-SHOWS: Final = Symbol("qd.shows")
 
 
 class OutLink(OwnLink):

@@ -81,10 +81,10 @@ class Outward:
         if address.treatment == MULTICAST or not reach.paths or ties.is_exchange(address):
             return {}
         router = router_in(address.name)
-        if router is not None:
-            path = None if router == reach.me else reach.path(router)
+        if router is not None and router != reach.me:
+            path = reach.path(router)
             return {} if path is None else {router: Aim(path)}
-        if self._network.forwarder.table.is_here_alone(address.name):
+        if self._network.forwarder.table.is_own_node(address.name):
             return {}
         places = reach.places(edge_key_in(address.name) or key_of(address))
         if address.treatment == CLOSEST and address.phase != FALLBACK and places:

@@ -14,19 +14,20 @@ import attrs
 from router.amqp.constants import Condition
 from router.amqp.performatives import Attach
 from router.amqp.types import Symbol, UInt
+from router.core.network.link_properties import (
+    CLIENT,
+    CONTAINER,
+    COST,
+    DESTINATION,
+    IS_CONTAINER,
+    LINK_ROUTE,
+    NAME,
+    PROPERTIES,
+    USER,
+)
 from router.core.route_peers import Origin
 from router.errors import AmqpError, Scope
 
-# By which key, as `Reach` has them, the link was matched; no other link has this property.
-LINK_ROUTE = Symbol("qd.link-route")
-DESTINATION = Symbol("qd.destination")
-COST = Symbol("qd.cost")
-NAME = Symbol("qd.name")
-CONTAINER = Symbol("qd.container")
-IS_CONTAINER = Symbol("qd.is-container")
-CLIENT = Symbol("qd.client")
-USER = Symbol("qd.user")
-PROPERTIES = Symbol("qd.properties")
 # What a router answers that does not know the way that it was thought to know.
 ROUTE_CHANGED = "trioute:route-changed"
 MAX_COST = 0xFFFFFFFF

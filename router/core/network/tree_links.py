@@ -13,9 +13,9 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Source
 from router.core import linking
 from router.core.address import HERE, LAST_PHASE, MESH, MULTICAST, Address, Producer
-from router.core.network.branch_links import NO_MULTICAST, ORIGIN, RECEIVERS, TREE
+from router.core.network.branch_links import NO_MULTICAST
+from router.core.network.link_properties import ORIGIN, PHASE, RECEIVERS, TREE
 from router.core.network.names import key_at
-from router.core.network.out_links import PHASE
 from router.core.table import address_name
 from router.core.ties import is_exchange
 from router.core.waiting import WaitingQueue

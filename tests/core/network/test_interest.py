@@ -53,6 +53,12 @@ def test_senders_and_dynamic_nodes_are_nobody_elses_business() -> None:
     assert router.forwarder.reach.here == {}
 
 
+def test_who_receives_from_a_node_of_another_router_is_told() -> None:
+    router = alone()
+    router.client().receiver("_topo/0/b/temp.1")
+    assert router.forwarder.reach.here == {"M0_topo/0/b/temp.1": Interest(BALANCED)}
+
+
 def test_what_was_received_before_is_told_when_the_network_is_turned_on() -> None:
     router = Router(router_id="a")
     router.client().receiver("q")

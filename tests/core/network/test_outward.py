@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.performatives import Source
+from router.amqp.constants import Condition
+from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
 from router.core.network.outward import IDLE_S, MAX_DESTINATIONS
 from router.core.table import AddressRule
@@ -151,6 +152,34 @@ def test_replies_go_to_dynamic_nodes_at_other_routers() -> None:
     named.send(message("another"))
     mesh.run()
     assert texts(inbox) == ["reply", "another"]
+
+
+def test_a_node_that_was_made_for_a_sender_is_received_from_at_other_routers() -> None:
+    mesh = Mesh("a", "b", "c")
+    mesh.join("a", "b")
+    mesh.join("b", "c")
+    mesh.learn()
+    mesh["a"].table._new_name = "amqp:/_topo/0/a/temp.{}".format
+    sender = mesh["a"].client().sender(None, target=Target(dynamic=True))
+    mesh.run()
+    assert sender.attach is not None
+    assert isinstance(sender.attach.target, Target)
+    receiver = mesh["c"].client().receiver(sender.attach.target.address, credit=5)
+    mesh.run()
+    assert sender.credit == 5
+    sender.send(message("news"))
+    mesh.run()
+    assert texts(receiver) == ["news"]
+
+
+def test_nobody_receives_what_is_for_the_management_of_another_router() -> None:
+    mesh = Mesh("a", "b")
+    mesh.join("a", "b")
+    mesh.learn()
+    thief = mesh["a"].client().receiver("_topo/0/b/$management")
+    assert thief.detached is not None
+    assert thief.detached.error is not None
+    assert thief.detached.error.condition == Condition.NOT_ALLOWED
 
 
 def test_what_is_not_known_here_is_treated_as_it_is_there() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, strategies as st
 from router.amqp.framing import decode_frame_body, decode_frame_header, encode_frame
 from router.amqp.performatives import Attach
 from router.amqp.types import Symbol
+from router.core.network.link_properties import PROPERTIES
 from router.core.network.travelling import (
     MAX_COST,
-    PROPERTIES,
     Traveller,
     is_traveller,
     route_changed,

@@ -9,7 +9,8 @@ import pytest
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
-from router.core.network.branch_links import NO_MULTICAST, ORIGIN, RECEIVERS, TREE
+from router.core.network.branch_links import NO_MULTICAST
+from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.network.reach import Interest
 from router.core.network.tree_links import PATIENCE_S
 from router.core.table import AddressRule

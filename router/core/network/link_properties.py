@@ -1,0 +1,30 @@
+"""What links between routers say of themselves in their attach: the keys of its properties.
+
+The page docs/reference/inter-router-protocol.md says what each of them means.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from router.amqp.types import Symbol
+
+# Of any link: the router that it leads to, and what the way there costs from where it is attached;
+# the phase of the address, where that is not 0; whether somebody is shown where messages were.
+DESTINATION: Final = Symbol("qd.destination")
+COST: Final = Symbol("qd.cost")
+PHASE: Final = Symbol("qd.phase")
+SHOWS: Final = Symbol("qd.shows")
+# Of a link of a tree: whose tree it is, which branch of it, and who receives there.
+ORIGIN: Final = Symbol("qd.origin")
+TREE: Final = Symbol("qd.tree")
+RECEIVERS: Final = Symbol("qd.receivers")
+# Of a link that is routed: by which key, as `Reach` has them, it was matched, which no other link
+# says; and what is to be known of the client whose link it is.
+LINK_ROUTE: Final = Symbol("qd.link-route")
+NAME: Final = Symbol("qd.name")
+CONTAINER: Final = Symbol("qd.container")
+IS_CONTAINER: Final = Symbol("qd.is-container")
+CLIENT: Final = Symbol("qd.client")
+USER: Final = Symbol("qd.user")
+PROPERTIES: Final = Symbol("qd.properties")
