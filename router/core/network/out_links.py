@@ -81,7 +81,7 @@ class OutLink(OwnLink):
         self.is_leaving = True
         parting.take_leave(self.network.forwarder, self.consumer)
         if not self.end_if_quiet():
-            self.network.outward.leaving.append(self)
+            self.network.outward.leaving[self] = None
 
     def end_if_quiet(self) -> bool:
         """End it if nothing of it is under way; whether it is over."""

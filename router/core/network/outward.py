@@ -46,7 +46,7 @@ class Outward:
         self._network = network
         self._links: dict[Address, dict[str, OutLink]] = {}
         # those that end once all they have sent is settled
-        self.leaving: list[OutLink] = []
+        self.leaving: dict[OutLink, None] = {}
         # addresses that have links but nobody who sends
         self._idle: dict[Address, None] = {}
         # when links may be tried again that ended unasked, and how long that was put off
@@ -176,8 +176,7 @@ class Outward:
 
     def is_over(self, link: OutLink, error: Error | None) -> None:
         """A link is over, asked for or not."""
-        if link in self.leaving:
-            self.leaving.remove(link)
+        self.leaving.pop(link, None)
         self._forget(link)
         if not link.is_leaving:
             self._note_retry(link)
