@@ -38,7 +38,7 @@ from router.core.table import TREATMENT_NAMES, AddressRule, address_name
 from router.core.ties import places, served_by
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
-from router.management.explain_network import explain_network, far_of, route_of
+from router.management.explain_network import address_of, explain_network, far_of, route_of
 from router.management.explain_routed import explain_routed
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
@@ -129,8 +129,8 @@ def explain(router: RouterView, request: Request) -> dict[str, Any]:
     chosen = [] if address is None else _next(survey, address)
     told |= route_of(router, chosen)
     flow = _flow(survey, question, address, chosen)
-    # one that is in no table stands for what is not in use
-    beyond = explain_network(router, address or Address(name, treatment, phase=phase), chosen)
+    place = address_of(router, name, treatment, phase) if address is None else served_by(address)
+    beyond = explain_network(router, place, chosen)
     told["network"] = beyond.told
     if question.sends and beyond.reasons and _is_nobody(flow["reasons"]):
         flow["reasons"] = list(beyond.reasons)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.address import FIRST_EDGE, MULTICAST, Address, Consumer
+from router.core.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.blocking import of_receiver, words_of_receiver
 from router.core.network.branch_links import BranchLink, named
 from router.core.network.far_ends import far_end_of
@@ -57,6 +57,18 @@ class _Asked:
     def key(self) -> str:
         """By what routers tell each other of it."""
         return edge_key_in(self.address.name) or key_at(self.address.name, self.address.phase)
+
+
+def address_of(router: RouterView, name: str, treatment: int, phase: int) -> Address:
+    """What stands for an address that is not in use, and is in no table: that of those who take
+    what nobody else does, where they are the only ones, and its rule has it so.
+    """
+    wanted = router.observed.forwarder.reach.wanted
+    rule = router.observed.table.rule_of(name)
+    has_fallback = rule is not None and rule.fallback and phase == 0
+    if has_fallback and not wanted.get(key_at(name, 0)) and wanted.get(key_at(name, FALLBACK)):
+        phase = FALLBACK
+    return Address(name, treatment, phase=phase)
 
 
 def explain_network(router: RouterView, address: Address, chosen: list[Consumer]) -> Beyond:

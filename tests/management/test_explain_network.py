@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from router.amqp.performatives import Source
+from router.amqp.types import Symbol
 from router.config.model import Configuration
 from router.core.blocking import MEANINGS, Reason
 from router.core.network.network import GRACE_S
+from router.core.table import AddressRule
 from router.management.explain import explain
 from router.management.requests import Request
 from router.management.views import RouterView
@@ -206,3 +209,38 @@ def test_what_comes_by_another_tree_is_not_for_who_sends_here() -> None:
     mesh.settle()
     chosen = [each for each in explained(mesh, "b", "m")["destinations"] if each["chosen"]]
     assert [each["router"] for each in chosen] == [None]
+
+
+def test_a_router_that_does_not_give_to_all_is_left_out() -> None:
+    mesh = Mesh("a", "b")
+    mesh.join("a", "b")
+    mesh["a"].table.set_rules([AddressRule(True, "m", "multicast")], "balanced")
+    mesh["b"].table.set_rules([AddressRule(True, "m", "closest")], "balanced")
+    mesh.learn()
+    mesh["b"].client().receiver("m", credit=10)
+    mesh["a"].client().receiver("m", credit=10)
+    mesh["a"].client().sender("m")
+    mesh.settle()
+    (branch,) = explained(mesh, "a", "m")["network"]["branches"]
+    assert (branch["reason"], branch["agreed"]) == ("left_out", False)
+
+
+def test_those_who_take_what_nobody_else_does() -> None:
+    mesh = line()
+    for name in "abc":
+        rule = AddressRule(True, "q", "balanced", fallback=True)
+        mesh[name].table.set_rules([rule], "balanced")
+    fallback = Source(address="q", capabilities=(Symbol("qd.fallback"),))
+    mesh["c"].client().receiver("q", source=fallback, credit=4)
+    mesh.settle()
+    assert reasons(explained(mesh, "a", "q")) == [("not_attached", f"router c: {NO_LINK}")]
+    mesh["a"].client().sender("q")
+    mesh.settle()
+    told = explained(mesh, "a", "q")
+    (router,) = told["network"]["routers"]
+    assert (told["flows"], told["toFallback"], router["chosen"]) == (True, True, True)
+    mesh["b"].client().receiver("q", credit=4)
+    mesh.settle()
+    told = explained(mesh, "a", "q")
+    assert [each["router"] for each in told["network"]["routers"]] == ["b"]
+    assert not told["toFallback"]
