@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.management.requests import BAD_REQUEST, Refused, Request
+from router.management.requests import Request
 from router.management.views import RouterView
 
 
@@ -22,10 +22,5 @@ def get_log(router: RouterView, request: Request) -> list[list[Any]]:
 
 def _limit(request: Request) -> int | None:
     """How many lines are asked for; None for all. Tools send it as a number or as text."""
-    limit = request.properties.get("limit")
-    if isinstance(limit, str) and limit.isascii() and limit.isdigit():
-        limit = int(limit)
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise Refused(BAD_REQUEST, "limit is no whole number from 0 on")
     # as in Dispatch, none and 0 are all of them
-    return int(limit) if limit else None
+    return request.count("limit") or None

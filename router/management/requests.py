@@ -19,6 +19,8 @@ NOT_IMPLEMENTED: Final = 501
 
 # Of what somebody wrote, so much is told in the log.
 LONGEST_TOLD: Final = 100
+# Of a number that is sent as text; Python reads no number of thousands of digits.
+DIGITS: Final = 18
 
 
 class Refused(Exception):
@@ -70,7 +72,7 @@ class Request:
         value = self.properties.get(name)
         if value is None:
             return None
-        if isinstance(value, str) and value.isascii() and value.isdigit():
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= DIGITS:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise Refused(BAD_REQUEST, f"{name} is no whole number from 0 on")

@@ -27,7 +27,8 @@ def test_arguments_have_types() -> None:
     for read, name in ((request.text, "offset"), (request.count, "name")):
         with pytest.raises(Refused, match=name):
             read(name)
-    for wrong in (-1, True, 1.5, "1", [1]):
+    assert Request({"count": "10"}, None).count("count") == 10
+    for wrong in (-1, True, 1.5, "", "-1", "1.5", "9" * 5000, [1]):
         with pytest.raises(Refused, match="count"):
             Request({"count": wrong}, None).count("count")
 
