@@ -259,7 +259,8 @@ class Mobile:
 
     def request_received(self, link: Link, request: MobileRequest) -> None:
         """A neighbour asks for tables: it is told what is here, now or as soon as it is."""
-        for wish in request.wishes:
+        # whoever asks for one several times in one breath is answered once
+        for wish in {each.router: each for each in request.wishes}.values():
             table = self.own if wish.router == self.me else self.tables.get(wish.router)
             if table is None or table.instance != wish.instance:
                 continue

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from router.control.network.messages import Hello, MobileRequest, Wish
+from router.control.network.protocol import Protocol
+from router.control.network.timing import Timing
 from router.core.network.reach import Interest
 
 from support.routing import Network
@@ -62,3 +65,13 @@ def test_a_key_that_is_too_long_is_kept_from_the_others() -> None:
     network.routers["r0"].want("M0" + "x" * 9000, "M0fine")
     network.run(3)
     assert network.routers["r1"].reach.wanted == {"M0fine": {"r0": Interest(1)}}
+
+
+def test_who_asks_for_a_table_many_times_at_once_is_told_it_once() -> None:
+    protocol = Protocol("a", 1, Timing(), 0.0)
+    protocol.link_up(1, "b", 2, 1, 0.0)
+    protocol.received(1, Hello("b", 2, 1), 0.0)
+    protocol.want([("M0q", Interest(1))], 0.0)
+    protocol.take(0.0)
+    protocol.received(1, MobileRequest((Wish("a", 1, 0),) * 100), 0.1)
+    assert len(protocol.take(0.1)) == 1
