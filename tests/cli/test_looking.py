@@ -48,7 +48,8 @@ async def test_no_more_is_asked_for_than_is_shown() -> None:
     assert {"name", "identity", "key", "deliveriesIngress"} <= set(names)
     assert "remoteHostRouters" not in names
     assert {"sasl", "user"} <= set(known_names(CONNECTIONS))
-    assert known_names(NODES) == ("name", "identity")
+    assert {"id", "nextHop", "cost"} <= set(known_names(NODES))
+    assert "instance" not in known_names(NODES)
     async with (
         running_node(SOLO) as running,
         connect_management(f"127.0.0.1:{running.address[1]}") as management,
