@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.performatives import Error
 from router.core import linking, parting
-from router.core.address import MESH, NO_TREE, Address, Consumer
-from router.core.network.link_properties import ORIGIN, PHASE, RECEIVERS, SHOWS, TREE
+from router.core.address import NO_TREE, Address, Consumer
+from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
+from router.core.network.next_links import NextLink
 from router.core.network.reach import Branch, Tree
-from router.core.own_links import OwnLink
-from router.engine import attaching
 
 # So many of those who receive are named, so that an attach fits into a frame.
 MOST_NAMED: Final = 64
@@ -40,7 +39,7 @@ class Spread:
         self.carried = 0
 
 
-class BranchLink(OwnLink):
+class BranchLink(NextLink):
     """The link to one child in a tree; what is left of one before it, it goes on with."""
 
     def __init__(
@@ -52,54 +51,24 @@ class BranchLink(OwnLink):
         shows: bool,
         before: BranchLink | None = None,
     ) -> None:
-        network = keeper.forwarder.network
-        address = spread.address
         properties: dict[Any, Any] = {
             ORIGIN: spread.tree.root,
             TREE: branch.digest,
             RECEIVERS: receivers[:MOST_NAMED],
         }
-        if address.phase:
-            properties[PHASE] = address.phase
-        if shows:
-            properties[SHOWS] = True
-        super().__init__(
-            Attach(
-                f"trioute.{network.reach.me}.{network.next_number()}",
-                0,
-                False,
-                source=Source(address=address.name),
-                target=Target(address=address.name),
-                initial_delivery_count=0,
-                properties=properties,
-            )
-        )
+        super().__init__(keeper.forwarder.network, spread.address, properties, shows)
         self.keeper = keeper
         self.spread = spread
         self.branch = branch
-        self.shows = shows
-        self.connection: Any = None
-        self.consumer: Consumer | None = None
-        # it gets nothing new, and is over once all is settled
-        self.is_leaving = False
         self._before = before
 
-    def begin(self, connection: Any) -> None:
-        """Begin the session and attach; raises `AmqpError` where that cannot be."""
-        super().begin(connection)
-        self.connection = connection
-        link: Any = attaching.attach(self.session, self.frame)
-        self.link = link
-        consumer = Consumer(link, self.spread.address)
-        consumer.side = MESH
+    def place(self, consumer: Consumer) -> None:
+        """It is of its tree, and has what waits for the one before it."""
         consumer.tree = self.spread.number
-        consumer.shows_passage = self.shows
         before, self._before = self._before, None
         if before is not None and before.consumer is not None:
             consumer.waiting = before.consumer.waiting
             before.let_go(self.keeper.forwarder)
-        self.consumer = link.owner = consumer
-        linking.join(self.keeper.forwarder, consumer)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """Keep its place, unless it was given up: another link is to come."""

@@ -2,73 +2,40 @@
 
 Each leads to one destination, and says so, with what the way there costs: a router takes what comes
 by it only while its own way costs less, so that no links ever form a circle, whatever routers think
-of the network at that moment. To its address it is a consumer like any other. Its attach does not
-wait for its session's begin, so that it is there, without credit, from the first moment on.
+of the network at that moment.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.performatives import Attach, Error, Source, Target
+from router.amqp.performatives import Error
 from router.amqp.types import ULong
-from router.core import linking, parting
-from router.core.address import HERE, MESH, Address, Consumer
-from router.core.network.link_properties import COST, DESTINATION, PHASE, SHOWS
-from router.core.own_links import OwnLink
-from router.engine import attaching
+from router.core import parting
+from router.core.address import HERE, Address, Consumer
+from router.core.network.link_properties import COST, DESTINATION
+from router.core.network.next_links import NextLink
 
 
-class OutLink(OwnLink):
+class OutLink(NextLink):
     """One such link of `address`, by `connection`; `said` is the cost that its attach says."""
 
     def __init__(
         self, network: Any, address: Address, destination: str, said: int, shows: bool
     ) -> None:
-        number = network.next_number()
-        properties: dict[Any, Any] = {DESTINATION: destination, COST: ULong(said)}
-        if address.phase:
-            properties[PHASE] = address.phase
-        if shows:
-            properties[SHOWS] = True
-        super().__init__(
-            Attach(
-                f"trioute.{network.reach.me}.{number}",
-                0,
-                False,
-                source=Source(address=address.name),
-                target=Target(address=address.name),
-                initial_delivery_count=0,
-                properties=properties,
-            )
-        )
-        self.network = network
-        self.address = address
+        super().__init__(network, address, {DESTINATION: destination, COST: ULong(said)}, shows)
         self.destination = destination
         self.said = said
-        self.shows = shows
-        self.connection: Any = None
-        self.consumer: Consumer | None = None
-        # it takes nothing new any more
-        self.is_leaving = False
         # how many deliveries it had carried when it was looked at last, and since when no more
         self.carried = 0
         self.idle_since = network.forwarder.turn.now
 
-    def begin(self, connection: Any) -> None:
-        """Begin the session and attach; raises `AmqpError` where that cannot be."""
-        super().begin(connection)
-        self.connection = connection
-        link: Any = attaching.attach(self.session, self.frame)
-        self.link = link
-        address = self.address
-        self.consumer = consumer = Consumer(link, address)
-        # a way through has no sides: what comes at one end of it leaves at the other
-        consumer.side = MESH if address.transit is None else HERE
+    def place(self, consumer: Consumer) -> None:
+        """It is as far away as its destination."""
         consumer.cost = self.said
-        consumer.shows_passage = self.shows
-        link.owner = consumer
-        linking.join(self.network.forwarder, consumer)
+        if self.address.transit is not None:
+            # a way through has no sides: what comes at one end of it leaves at the other
+            consumer.side = HERE
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """Look for another way, unless this one was given up."""

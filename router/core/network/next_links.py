@@ -1,0 +1,64 @@
+"""Links by which what is sent to an address goes on to the next router.
+
+To its address such a link is a consumer like any other. Its attach does not wait for its session's
+begin, so that it is there, without credit, from the first moment on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp.performatives import Attach, Source, Target
+from router.core import linking
+from router.core.address import MESH, Address, Consumer
+from router.core.network.link_properties import PHASE, SHOWS
+from router.core.own_links import OwnLink
+from router.engine import attaching
+
+
+class NextLink(OwnLink):
+    """One such link of `address`; `properties` say what it is for, and what they leave out is said
+    here. `shows`: somebody is shown where messages have been.
+    """
+
+    def __init__(
+        self, network: Any, address: Address, properties: dict[Any, Any], shows: bool
+    ) -> None:
+        if address.phase:
+            properties[PHASE] = address.phase
+        if shows:
+            properties[SHOWS] = True
+        super().__init__(
+            Attach(
+                f"trioute.{network.reach.me}.{network.next_number()}",
+                0,
+                False,
+                source=Source(address=address.name),
+                target=Target(address=address.name),
+                initial_delivery_count=0,
+                properties=properties,
+            )
+        )
+        self.network = network
+        self.address = address
+        self.shows = shows
+        self.connection: Any = None
+        self.consumer: Consumer | None = None
+        # it takes nothing new, and is over once all is settled
+        self.is_leaving = False
+
+    def begin(self, connection: Any) -> None:
+        """Begin the session and attach; raises `AmqpError` where that cannot be."""
+        super().begin(connection)
+        self.connection = connection
+        link: Any = attaching.attach(self.session, self.frame)
+        self.link = link
+        consumer = Consumer(link, self.address)
+        consumer.side = MESH
+        consumer.shows_passage = self.shows
+        self.place(consumer)
+        self.consumer = link.owner = consumer
+        linking.join(self.network.forwarder, consumer)
+
+    def place(self, consumer: Consumer) -> None:
+        """Say what is particular to this consumer, before it joins its address."""
