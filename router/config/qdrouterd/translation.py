@@ -23,6 +23,7 @@ from router.config.qdrouterd.document import Document, Given, Section
 from router.config.qdrouterd.endpoints import fit_endpoint
 from router.config.qdrouterd.logs import LogSections
 from router.config.qdrouterd.old_names import INVERTED, OLD_VALUES, inverted, is_old, modern
+from router.config.qdrouterd.repeated import RepeatedAutoLinks
 from router.config.qdrouterd.report import Remark, Sort
 from router.config.qdrouterd.table import Table
 from router.config.qdrouterd.values import file_form, read_value
@@ -82,6 +83,7 @@ class _Translator:
         self.said: set[tuple[str, str]] = set()
         self.single: dict[str, Table] = {}
         self.alone: set[str] = set()
+        self.repeated = RepeatedAutoLinks()
         self.asks_for_policy = False
 
     def section(self, written: Section) -> None:
@@ -200,6 +202,8 @@ class _Translator:
                 self.take(table, key, value, fields[key])
         if entity is not None:
             self.fill(table, entity, fields)
+        if table.name == "autoLink":
+            self.tell_apart(table)
         if kept is not table:
             # what an old entity said of the one that there is since
             kept.data = {**table.data, **kept.data}
@@ -208,6 +212,14 @@ class _Translator:
         else:
             self.made.tables.append(table)
         self.place(kept, ours)
+
+    def tell_apart(self, table: Table) -> None:
+        """An auto-link that says the same as one before it is another one, as in Dispatch."""
+        name = self.repeated.name_for(table.data)
+        if name is not None:
+            table.data["name"] = name
+            text = f"says the same as one before it; a link of its own, called {name}"
+            self.remark("changed", table.section.line, format_path(table.place), text)
 
     def place(self, table: Table, ours: OurEntity) -> None:
         """Put a table where our file has it."""

@@ -229,3 +229,14 @@ def test_entities_that_are_left_out_keep_their_number() -> None:
     made = translated(f"{nothing}listener {{\nport: 1\n}}")
     assert len(made.data["listener"]) == 1
     assert made.places["listener", 0] == ("listener", 1)
+
+
+def test_an_auto_link_that_is_said_twice_is_two() -> None:
+    section = "autoLink {\naddress: q\ndirection: in\ncontainerId: broker\n}\n"
+    made = translated(section + section)
+    assert [table.get("name") for table in made.data["autoLink"]] == [
+        None,
+        "autoLink/in/q/broker/2",
+    ]
+    assert len(said(made, "changed")) == 1
+    assert "a link of its own" in said(made, "changed")[0]
