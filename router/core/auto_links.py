@@ -12,7 +12,7 @@ import attrs
 
 from router.amqp.constants import Condition
 from router.amqp.performatives import Attach, Error, Source, Target
-from router.core import credit, linking, parting, terms
+from router.core import linking, parting, terms
 from router.core.address import FALLBACK, Address, Consumer, Producer
 from router.core.own_links import OwnLink
 from router.core.table import address_name
@@ -113,15 +113,8 @@ class AutoLink(OwnLink):
 
     def quiesce(self, forwarder: Any) -> None:
         """Take nothing new any more; what is under way goes on, and is settled."""
-        end, link = self.end, self.link
-        if link is None or end is None or not link.is_attached():
-            return
-        if isinstance(end, Consumer):
-            parting.take_leave(forwarder, end)
-        else:
-            # whoever looks at the address gives it none, either
-            end.capacity = 0
-            credit.stop(end.link)
+        if self.end is not None:
+            parting.quiesce(forwarder, self.end)
 
     def is_in_place(self, table: Any) -> bool:
         """Whether it is at the phase where it would be put now."""
@@ -129,20 +122,6 @@ class AutoLink(OwnLink):
         if end is None or end.address is None or end.address.phase == FALLBACK:
             return True
         return end.address.phase == phase_of(table, self.plan)
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing of it is under way or unsettled."""
-        link = self.link
-        return link is None or (link.unsettled == 0 and link.current is None)
-
-    @property
-    def lingers(self) -> bool:
-        """Whether the peer has not answered the end of a session that is over."""
-        session = self.session
-        if session is None:
-            return False
-        return session.connection.local_sessions.get(session.channel) is session
 
 
 def enter(table: Any, plan: Plan) -> Address | None:

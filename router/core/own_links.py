@@ -53,6 +53,20 @@ class OwnLink:
             self.over(forwarder, beginning.wire_error(error), closed)
             forwarder.idle_sessions.append(session)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing of it is under way or unsettled."""
+        link = self.link
+        return link is None or (link.unsettled == 0 and link.current is None)
+
+    @property
+    def lingers(self) -> bool:
+        """Whether the peer has not answered the end of a session that is over."""
+        session = self.session
+        if session is None:
+            return False
+        return session.connection.local_sessions.get(session.channel) is session
+
     def attached(self, forwarder: Any) -> None:
         """The peer has attached the link, which is not over."""
 

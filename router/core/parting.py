@@ -11,6 +11,7 @@ from typing import Any
 
 from router.amqp import constants
 from router.core import (
+    credit,
     fallbacks,
     nodes,
     redelivery,
@@ -159,6 +160,16 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
     consumer.resuming = _LEAVING
     address.resuming.append(consumer)
     forwarder.note_credit(address, None)
+
+
+def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
+    """Have a link of the router's own take nothing new; what is under way goes on."""
+    if isinstance(end, Consumer):
+        take_leave(forwarder, end)
+    elif end.link.is_attached():
+        # whoever looks at the address gives it none, either
+        end.capacity = 0
+        credit.stop(end.link)
 
 
 def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:

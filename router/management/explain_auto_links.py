@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from router.control.auto_links import Status
+from router.control.keeping import Status
 from router.core.address import FALLBACK
 from router.core.table import address_name
 from router.management.entities.auto_link_state import AutoLinkState, state_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from router.control.auto_links import AutoLinks, Status
+from router.control.auto_links import AutoLinks
+from router.control.keeping import Status
 
 
 @attrs.frozen

@@ -9,11 +9,10 @@ import attrs
 
 from router.control.edge.edge import EdgeRouter
 from router.control.edge.edges import Edges
-from router.control.edge.lines import Lines, Status
+from router.control.edge.lines import STATUSES, Lines
 from router.control.network.adjacency import Adjacency
 
 USES = ("active", "standby")
-STATUSES = tuple(map(str, Status))
 
 
 @attrs.frozen
@@ -26,7 +25,7 @@ class EdgeReading:
     uplinks: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USES, 0))
     losses: int = 0
     edges: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(USES, 0))
-    links: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(STATUSES, 0))
+    links: Mapping[str, int] = attrs.Factory(lambda: dict.fromkeys(map(str, STATUSES), 0))
     watched: int = 0
     silent: int = 0
     held: int = 0
@@ -66,4 +65,4 @@ def _uses(actives: Iterable[bool]) -> dict[str, int]:
 
 def _statuses(lines: Lines) -> dict[str, int]:
     counts = Counter(str(line.status) for line in (*lines.every(), *lines.leaving))
-    return {status: counts[status] for status in STATUSES}
+    return {str(status): counts[status] for status in STATUSES}

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import random
-import weakref
-
 import pytest
 
-from router.control.auto_links import (
-    ANSWER_S,
-    FIRST_RETRY_S,
-    MOST_AT_ONCE,
-    RETRY_S,
-    SPREAD,
-    Status,
-)
+from router.control.auto_links import FIRST_RETRY_S, RETRY_S
+from router.control.keeping import SPREAD, Status
 from router.core.auto_links import AutoLinkChanged
 
 from support.containers import Container, ControlledRouter, plan
@@ -138,58 +128,6 @@ def test_one_that_goes_again_and_again_is_not_hurried() -> None:
     assert news(router).count(("active", None)) >= 10
 
 
-@pytest.mark.parametrize("silent", [{"attach"}, {"attach", "detach"}, {"attach", "end"}])
-def test_an_attach_that_is_never_answered_is_given_up(silent: set[str]) -> None:
-    router = ControlledRouter()
-    container = Container(router)
-    container.silent = set(silent)
-    router.configure(plan("q"))
-    assert status(router) == "attaching"
-    router.wait(ANSWER_S + 0.5)
-    [line] = router.auto_links.lines_of("out q")
-    assert line.status is Status.FAILED
-    assert line.error is not None
-    assert line.error.description == "the container has not answered the attach for 10 s"
-    router.wait(300)
-    # there is never more than one session of it
-    assert len(container.connection.local_sessions) <= 1
-    container.silent = set()
-    container.catch_up()
-    router.wait(ANSWER_S + LONGEST_S)
-    assert status(router) == "active"
-
-
-def test_a_begin_that_is_never_answered_is_waited_for_once() -> None:
-    router = ControlledRouter()
-    container = Container(router)
-    container.silent = {"begin"}
-    router.configure(plan("q"))
-    router.wait(300)
-    assert status(router) == "failed"
-    assert len(container.begun) == 1
-    [line] = router.auto_links.lines_of("out q")
-    assert line.error is not None
-    assert line.error.description == "the container has not answered the begin for 10 s"
-    # it comes in the end
-    container.silent = set()
-    container.catch_up()
-    assert status(router) == "active"
-
-
-def test_without_a_free_channel_it_fails_and_others_stay() -> None:
-    router = ControlledRouter()
-    container = Container(router, channel_max=1)
-    router.configure(*(plan(name) for name in "abc"))
-    assert [status(router, f"out {name}") for name in "abc"] == ["active", "active", "failed"]
-    [line] = router.auto_links.lines_of("out c")
-    assert line.error is not None
-    assert line.error.description == "all 2 channels are in use"
-    router.configure(plan("b"), plan("c"))
-    router.wait(LONGEST_S)
-    assert [status(router, f"out {name}") for name in "bc"] == ["active", "active"]
-    assert len(container.attached()) == 2
-
-
 def test_a_container_that_comes_again_has_its_links_at_once() -> None:
     router = ControlledRouter()
     router.configure(plan("q"), plan("q", receives=True))
@@ -242,34 +180,6 @@ def test_one_that_leaves_is_counted_until_it_has_gone() -> None:
     assert not router.auto_links.leaving
 
 
-@pytest.mark.parametrize("silent", [{"begin"}, {"attach"}])
-def test_one_that_is_not_wanted_any_more_before_it_is_attached_goes(silent: set[str]) -> None:
-    router = ControlledRouter()
-    container = Container(router)
-    container.silent = set(silent)
-    router.configure(plan("q"))
-    router.configure()
-    assert not router.auto_links.leaving
-    assert router.auto_links.count_statuses() == {}
-
-
-def test_one_that_leaves_goes_with_its_connection() -> None:
-    router = ControlledRouter()
-    container = Container(router)
-    router.configure(plan("q"))
-    router.configure()
-    assert router.auto_links.leaving
-    container.lose()
-    assert not router.auto_links.leaving
-    router.wait(60)
-    # nothing is kept of a connection that is over
-    gone = weakref.ref(container)
-    router.events.clear()
-    del container
-    gc.collect()
-    assert gone() is None
-
-
 def test_a_link_moves_to_another_phase_with_its_address() -> None:
     router = ControlledRouter()
     container = Container(router)
@@ -286,97 +196,3 @@ def test_a_link_moves_to_another_phase_with_its_address() -> None:
     address = router.table.in_use("q", 1)
     assert address is not None
     assert len(address.producers) == 1
-
-
-def test_a_thousand_are_attached_few_at_a_time() -> None:
-    router = ControlledRouter()
-    container = Container(router)
-    container.silent = {"attach"}
-    router.configure(*(plan(f"q{number}") for number in range(1000)))
-    assert len(container.attaches) == MOST_AT_ONCE
-    # those that are not answered do not keep the others back for ever
-    container.silent = set()
-    router.wait(ANSWER_S + LONGEST_S)
-    assert router.auto_links.count_statuses() == {"active": 1000}
-
-
-def test_a_thousand_that_are_refused_are_tried_at_a_bounded_rate() -> None:
-    router = ControlledRouter()
-    container = Container(router)
-    names = [f"q{number}" for number in range(1000)]
-    container.refuses = dict.fromkeys(names, "amqp:not-found")
-    router.configure(*map(plan, names))
-    router.wait(60)
-    before = router.auto_links.attempts
-    in_each_second = []
-    for _ in range(60):
-        seen = router.auto_links.attempts
-        router.wait(1)
-        in_each_second.append(router.auto_links.attempts - seen)
-    # fifty a second, spread evenly
-    assert 2400 <= router.auto_links.attempts - before <= 3600
-    assert max(in_each_second) <= 120
-    container.refuses = {}
-    router.wait(30)
-    assert router.auto_links.count_statuses() == {"active": 1000}
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_whatever_containers_do_it_comes_right_when_they_behave_again(seed: int) -> None:
-    chance = random.Random(seed)
-    router = ControlledRouter()
-    plans = [plan(name, receives=way) for name in "abcde" for way in (True, False)]
-    containers: list[Container] = []
-    for _ in range(150):
-        match chance.randrange(9):
-            case 0 if len(containers) < 3:
-                containers.append(Container(router))
-            case 1 if containers:
-                chance.choice(containers).lose()
-            case 2:
-                some = chance.sample(plans, chance.randrange(len(plans) + 1))
-                router.configure(*some)
-            case 3 if containers:
-                quirks = ("begin", "attach", "detach", "end")
-                chance.choice(containers).silent = {chance.choice(quirks)}
-            case 4 if containers:
-                how = chance.choice(["amqp:not-found", "amqp:internal-error", "end"])
-                chance.choice(containers).refuses[chance.choice("abcde")] = how
-            case 5 if containers:
-                nodes = chance.choice(containers).attached()
-                if nodes:
-                    node = chance.choice(nodes)
-                    chance.choice([node.detach, node.end])()
-            case 6 if containers:
-                container = chance.choice(containers)
-                container.silent = set()
-                container.refuses = {}
-            case 7 if containers:
-                nodes = chance.choice(containers).attached()
-                for node in nodes:
-                    node.grant(3)
-            case _:
-                router.wait(chance.choice([0.25, 1, 7, 30]))
-        containers = [each for each in containers if not each.connection.finished]
-        lines = router.auto_links.count_statuses()
-        assert sum(lines.values()) >= len(router.auto_links.plans)
-    for container in containers:
-        container.silent = set()
-        container.refuses = {}
-        container.catch_up()
-    router.configure(*plans)
-    # those that leave may take their time, and answers were late
-    router.wait(60)
-    assert not router.auto_links.leaving
-    assert [str(router.auto_links.status_of(each.name)) for each in plans] == [
-        "active" if containers else "inactive"
-    ] * len(plans)
-    for container in containers:
-        assert sorted((each.address, each.sends) for each in container.attached()) == sorted(
-            (each.address, each.receives) for each in plans
-        )
-        assert len(container.connection.local_sessions) == len(plans)
-    for container in containers:
-        container.lose()
-    router.configure()
-    assert len(router.table) == 0

@@ -15,7 +15,7 @@ import attrs
 from router.amqp.constants import Condition
 from router.amqp.performatives import Attach, Error, Source, Target
 from router.amqp.types import Symbol
-from router.core import credit, linking, parting
+from router.core import linking, parting
 from router.core.address import (
     FALLBACK,
     NO_TREE,
@@ -143,27 +143,8 @@ class ProxyLink(OwnLink):
 
     def quiesce(self, forwarder: Any) -> None:
         """Take nothing new any more; what is under way goes on, and is settled."""
-        end = self.end
-        if isinstance(end, Consumer):
-            parting.take_leave(forwarder, end)
-        elif end is not None and end.link.is_attached():
-            # whoever looks at the address gives it none, either
-            end.capacity = 0
-            credit.stop(end.link)
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing of it is under way or unsettled."""
-        link = self.link
-        return link is None or (link.unsettled == 0 and link.current is None)
-
-    @property
-    def lingers(self) -> bool:
-        """Whether the peer has not answered the end of a session that is over."""
-        session = self.session
-        if session is None:
-            return False
-        return session.connection.local_sessions.get(session.channel) is session
+        if self.end is not None:
+            parting.quiesce(forwarder, self.end)
 
 
 def _capabilities(proxy: Proxy) -> tuple[Symbol, ...]:

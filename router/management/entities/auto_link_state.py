@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import attrs
 
-from router.control.auto_links import AutoLinks, Line, Status
+from router.control.auto_links import AutoLinks, Line
+from router.control.keeping import Status
 from router.core.auto_links import Plan, phase_of
 from router.engine.naming import link_identity
 from router.management.schema import Attribute, Live, settings_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from router.config.model import AddressSettings
-from router.control.edge.lines import MOST_AT_ONCE, Status
+from router.control.keeping import MOST_AT_ONCE, Status
 from router.core.network.proxy_links import Proxy
 from router.simulation.links import ReceiverPlan
 
