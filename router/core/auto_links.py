@@ -6,7 +6,7 @@ decided in `router.control.auto_links`. None of this runs once a message.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -59,6 +59,10 @@ class Keeper(Protocol):
         """The link was refused, or detached, or lost; `error` says why, if anybody did."""
 
 
+# What a container is told that attaches its end without saying to what.
+NO_NODE: Final = "trioute:no-node"
+
+
 class AutoLink(OwnLink):
     """One attempt at an auto-link, on one connection; `link_name` is unlike any before it."""
 
@@ -84,14 +88,22 @@ class AutoLink(OwnLink):
         self.end: Producer | Consumer | None = None
 
     def attached(self, forwarder: Any) -> None:
-        """Hang the link on its address, on the terms of the container."""
+        """Hang the link on its address, on the terms of the container.
+
+        One that names no node of its own has none: as in Dispatch, nothing is sent there.
+        """
+        link: Any = self.link
+        source = link.remote_attach.source
+        node = source if self.plan.receives else link.remote_attach.target
+        if getattr(node, "address", None) is None:
+            words = f"the container's answer names no node for {self.plan.external_address}"
+            self.detach(error=AmqpError(NO_NODE, words, Scope.LINK))
+            return
         address = enter(forwarder.table, self.plan)
         if address is None:
             reason = f"the address {self.plan.address} is unavailable"
             self.detach(error=AmqpError(Condition.NOT_FOUND, reason, Scope.LINK))
             return
-        link: Any = self.link
-        source = link.remote_attach.source
         settings = link.session.connection.settings
         if self.plan.receives:
             producer = Producer(link, address, settings.link_capacity)

@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
-from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source
+from router.amqp.performatives import (
+    Accepted,
+    Coordinator,
+    Modified,
+    Rejected,
+    Released,
+    Source,
+    Target,
+)
 from router.amqp.types import Symbol
-from router.core.auto_links import phase_of
+from router.core.auto_links import NO_NODE, phase_of
 from router.core.table import AddressRule
 
 from support.containers import Container, ControlledRouter, Node, plan
@@ -53,6 +61,36 @@ def test_what_the_container_sends_comes_in() -> None:
     assert receiver.take() == b"hello"
     client.dispose([0])
     assert node.sent == {0: Accepted()}
+
+
+@pytest.mark.parametrize("nowhere", [Target(), Coordinator()])
+def test_nothing_is_sent_to_a_container_that_names_no_node(nowhere: Any) -> None:
+    router = ControlledRouter()
+    container = Container(router)
+    container.answers["q"] = {"target": nowhere}
+    router.configure(plan("q"))
+    assert container.attached() == []
+    [line] = router.auto_links.lines_of("out q")
+    assert (router.auto_links.status_of("out q"), line.error.condition) == ("failed", NO_NODE)
+    assert line.error.description == "the container's answer names no node for q"
+    receiver = router.client().receiver("q", credit=2)
+    sender = router.client().sender("q")
+    sender.send(b"1")
+    sender.send(b"2")
+    assert (receiver.take(), receiver.take()) == (b"1", b"2")
+    # it is asked again, and says it then
+    del container.answers["q"]
+    router.wait(4)
+    assert len(container.attached("q")) == 1
+
+
+def test_nothing_is_taken_from_a_container_that_names_no_node() -> None:
+    router = ControlledRouter()
+    container = Container(router)
+    container.answers["q"] = {"source": Source()}
+    router.configure(plan("q", receives=True))
+    assert container.attached() == []
+    assert router.auto_links.status_of("in q") == "failed"
 
 
 def test_without_receivers_it_is_told_to_stop_and_not_to_drain() -> None:
