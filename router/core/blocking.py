@@ -26,6 +26,7 @@ from router.core.address import (
 from router.core.credit import backing, has_too_much_unsettled, taken_by
 from router.core.forward import Forwarder
 from router.core.network import across, sides
+from router.core.network.absence import absent
 from router.core.network.far_ends import FarEnd, far_end_of
 from router.core.ties import is_exchange, places
 from router.engine.link import IncomingLink, Link
@@ -96,6 +97,7 @@ class AddressState:
     more deliveries they can take, together, or for multicast the slowest of them; `held` the credit
     that senders have. `waiting` is what waits in the router, for any receiver or as copies. `far`
     are some of the links to other routers that the reasons are of, `are_all_far` if all are.
+    `absent` says which router is not there that the address is at by its name.
     """
 
     credit_reason: Reason | None
@@ -107,9 +109,12 @@ class AddressState:
     waiting: int
     far: tuple[FarEnd, ...] = ()
     are_all_far: bool = False
+    absent: str | None = None
 
     def words(self, reason: Reason) -> str:
         """A reason in words, of this address: who is waited for at other routers is named."""
+        if reason is Reason.NO_CONSUMER and self.absent is not None:
+            return f"{MEANINGS[reason]}: {self.absent}"
         if reason not in (self.credit_reason, self.flow_reason) or not self.far:
             return MEANINGS[reason]
         return _words(reason, self.far, are_all_far=self.are_all_far)
@@ -127,7 +132,11 @@ class Survey:
         where = id(address), side, tree
         state = self._states.get(where)
         if state is None:
-            state = self._states[where] = _look_at(address, side, tree)
+            state = _look_at(address, side, tree)
+            if Reason.NO_CONSUMER in (state.credit_reason, state.flow_reason):
+                missing = absent(self.forwarder.network, address.name)
+                state = attrs.evolve(state, absent=missing)
+            self._states[where] = state
         return state
 
     def link(self, link: Any) -> Reason | None:

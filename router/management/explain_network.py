@@ -13,9 +13,10 @@ import attrs
 
 from router.core.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.blocking import of_receiver, words_of_receiver
+from router.core.network.absence import absent
 from router.core.network.branch_links import BranchLink, named
 from router.core.network.far_ends import far_end_of
-from router.core.network.names import edge_key_in, key_at, router_in
+from router.core.network.names import edge_key_in, key_at
 from router.core.network.out_links import OutLink
 from router.core.table import TREATMENT_NAMES
 from router.management.views import RouterView
@@ -231,14 +232,14 @@ def _reasons(
     uplinks: list[dict[str, Any]],
 ) -> list[dict[str, str]]:
     """Why nothing goes to others, where there is nobody here."""
-    network, name = asked.network, asked.address.name
-    router = router_in(name)
+    network = asked.network
+    missing = absent(network, asked.address.name)
+    if missing is not None:
+        return [_why(NO_WAY, missing)]
     if not network.is_on:
         if any(each["used"] for each in uplinks):
             return []
         return [_why(NO_UPLINK, "no uplink is used: nothing leads to the network")]
-    if router is not None and router != network.reach.me and not routers:
-        return [_why(NO_WAY, f"there is no way to a router {router}")]
     used = [each for each in routers if each["used"]] + branches
     by_words: dict[tuple[str, str], list[str]] = {}
     for each in used:

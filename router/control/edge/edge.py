@@ -162,6 +162,10 @@ class EdgeRouter:
         """Whether a name may be that of an address beyond."""
         return self.proxies.may_be_beyond(name)
 
+    def lacks(self, name: str) -> bool:
+        """Whether a name says that it is at another router of which the interiors know nothing."""
+        return self.proxies.is_nowhere(name)
+
     def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
         """Whether a connection is an uplink that is used, and why it is or not."""
         if connection not in self._pulses:

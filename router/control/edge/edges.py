@@ -24,6 +24,7 @@ from router.control.edge.messages import (
 )
 from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
 from router.core.address import BALANCED, FIRST_EDGE, HERE, Address
+from router.core.network.names import edge_key_in
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import EDGE, Interest
 from router.errors import AmqpError
@@ -169,6 +170,12 @@ class Edges:
     def is_known(self, name: str) -> bool:
         """Whether a name is that of an address at an edge that is connected here."""
         return self._edge_at(name) is not None
+
+    def lacks(self, name: str) -> bool:
+        """Whether a name is that of an address at an edge that is connected to no router here."""
+        key = edge_key_in(name)
+        reach = self.forwarder.reach
+        return key is not None and key not in reach.here and not reach.wanted.get(key)
 
     def use_of(self, connection: Any) -> tuple[bool | None, str | None]:
         """Whether an edge uses its connection; why, it knows itself."""

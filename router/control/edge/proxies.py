@@ -131,6 +131,12 @@ class Proxies:
             return rule is not None and rule.hold is not None
         return not self._is_known_unreached(mobile_key(name))
 
+    def is_nowhere(self, name: str) -> bool:
+        """Whether a name says that it is at another router, and no interior knows that one."""
+        if not _is_elsewhere(name) or name.startswith(self._mine):
+            return False
+        return self._is_known_unreached(mobile_key(name))
+
     def is_here(self, text: str) -> bool:
         """Whether an address is one of this very router's, and is there."""
         table = self.forwarder.table
