@@ -241,6 +241,8 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         raise AmqpError(
             Condition.NOT_ALLOWED, f"only the router itself receives at {text}", Scope.LINK
         )
+    if not is_sender and not is_own:
+        forwarder.network.check_receiver(link.session.connection, address_name(text))
     if forwarder.network.keeps_from(link.session.connection, address_name(text)):
         raise AmqpError(
             Condition.NOT_ALLOWED, "the connection may not ask anything of management", Scope.LINK

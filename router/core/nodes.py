@@ -16,9 +16,10 @@ from router.amqp.performatives import (
     DeleteOnNoMessages,
 )
 from router.amqp.types import Symbol
+from router.core import node_names
 from router.core.address import Address
 from router.engine import attaching
-from router.engine.link import Link
+from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
 LIFETIME_POLICY = Symbol("lifetime-policy")
@@ -30,10 +31,13 @@ _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
     """A node for `link`, whose terminus asks for one: the text to answer with, and the address."""
-    container = link.session.connection.remote_open.container_id
+    connection = link.session.connection
+    mark = node_names.mark_of(connection, is_receiver=isinstance(link, OutgoingLink))
     text: str
     address: Address
-    text, address = forwarder.table.enter_dynamic(container, link.name)
+    text, address = forwarder.table.enter_dynamic(
+        mark, connection.remote_open.container_id, link.name
+    )
     address.creator = link
     policy = (asked.dynamic_node_properties or {}).get(LIFETIME_POLICY)
     address.lifetime = policy if isinstance(policy, _LASTING) else DeleteOnClose()

@@ -363,12 +363,12 @@ class AddressTable:
             untie(primary, fallback)
             self.leave(primary)
 
-    def enter_dynamic(self, container: str, link: str) -> tuple[str, Address]:
+    def enter_dynamic(self, *words: str) -> tuple[str, Address]:
         """A new address for one link: the text to tell the peer, and the address.
 
-        Its name ends with as much of the link's and its container's as fits into a name.
+        Its name ends with as much of each word as fits into a name: of whom it is made for.
         """
-        text = self._new_name(".".join(_word(name) for name in (container, link)))
+        text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
         address = self._in_use[name] = Address(name, BALANCED)
         address.is_dynamic = True

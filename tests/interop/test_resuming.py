@@ -416,7 +416,8 @@ def test_a_dynamic_node_is_called_after_its_link_and_lasts_as_was_asked(
     node = creator.link.remote_source if is_receiver else creator.link.remote_target
     assert node.address.endswith(".who-asked.my-link")
     assert granted_policy(node) == POLICIES[policy]
-    other = proton.connect(router.url())
+    # from a receiver's node nobody else receives
+    other = connect(proton, router, "who-asked") if is_receiver else proton.connect(router.url())
     receiver = other.receiver(node.address, 1, accept=False)
     sender = other.sender(node.address)
     # a message keeps a node that lasts until it has none, and a link one that lasts until then

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from router.core import node_names
 from router.core.address import (
     BALANCED,
     CLOSEST,
@@ -231,6 +232,13 @@ class Network:
         """
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
+
+    def check_receiver(self, connection: Any, name: str) -> None:
+        """Raise `AmqpError` where a peer may not receive from a name, by what the name says."""
+        is_edge = self.edges is not None and not self.is_on
+        is_member = self.is_on or is_edge
+        me = self.reach.me
+        node_names.check_receiver(connection, name, me, is_member=is_member, is_edge=is_edge)
 
     def is_answered_elsewhere(self, text: str) -> bool:
         """Whether an address text means a node that is another router's own."""

@@ -30,8 +30,7 @@ def test_an_edge_that_stands_still_is_given_up() -> None:
 
 def test_single_messages_to_addresses_at_edges() -> None:
     world = one_interior("E1", "E2")
-    # as dynamic nodes are called
-    address = "_edge/E1/temp.reply"
+    address = "_edge/E1/reply"
     inbox = world.receiver("E1", address)
     for router in ("E1", "E2", "I"):
         sender = world.sender(router, None, to=address)
@@ -39,7 +38,7 @@ def test_single_messages_to_addresses_at_edges() -> None:
         world.offer(sender, 10)
         assert sender.count() == {"accepted": 10}
     assert len(world.received[inbox]) == 30
-    gone = world.sender("I", None, to="_edge/E1/temp.unknown")
+    gone = world.sender("I", None, to="_edge/E1/unknown")
     nowhere = world.sender("E2", None, to="_edge/E3/temp.unknown")
     world.run(1)
     for sender in (gone, nowhere):
@@ -53,7 +52,7 @@ def test_single_messages_to_addresses_at_edges() -> None:
 
 def test_an_address_at_an_edge_is_sent_to_by_a_link() -> None:
     world = one_interior("E1", "E2")
-    address = "_edge/E1/temp.reply"
+    address = "_edge/E1/reply"
     world.receiver("E1", address)
     sender = world.sender("E2", address)
     world.run(1)

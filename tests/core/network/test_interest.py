@@ -8,6 +8,7 @@ from router.amqp.performatives import Source
 from router.amqp.types import Symbol
 from router.core.address import BALANCED, CLOSEST, MULTICAST
 from router.core.network.reach import Interest
+from router.core.node_names import mark_of
 
 from support.far_routers import Mesh
 from support.in_memory import Router
@@ -47,7 +48,6 @@ def test_senders_and_dynamic_nodes_are_nobody_elses_business() -> None:
     router.client().sender("q")
     router.client(is_own=True).receiver("$management")
     router.client().receiver("_topo/0/a/x")
-    router.client().receiver("_edge/e/x")
     dynamic = router.client().receiver(None, source=Source(dynamic=True))
     assert dynamic.address is not None
     assert router.forwarder.reach.here == {}
@@ -55,8 +55,10 @@ def test_senders_and_dynamic_nodes_are_nobody_elses_business() -> None:
 
 def test_who_receives_from_a_node_of_another_router_is_told() -> None:
     router = alone()
-    router.client().receiver("_topo/0/b/temp.1")
-    assert router.forwarder.reach.here == {"M0_topo/0/b/temp.1": Interest(BALANCED)}
+    client = router.client()
+    name = f"_topo/0/b/temp.1.{mark_of(client.connection, is_receiver=False)}"
+    client.receiver(name)
+    assert router.forwarder.reach.here == {f"M0{name}": Interest(BALANCED)}
 
 
 def test_what_was_received_before_is_told_when_the_network_is_turned_on() -> None:
