@@ -78,7 +78,9 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
             # the receiver has gone before it got all
             routed.ending = None
             routed.awaits_answer = False
+            _drop_current(forwarder, link)
             _drop_waiting(forwarder, routed)
+            _close_outgoing(link)
             done(forwarder, routed)
             attaching.answer_detach(routed.peer, routed.closes, None)
         return
@@ -220,10 +222,7 @@ def _receiver_lost(
         and farewell.closed
         and not isinstance(sender.remote_attach.target, Coordinator)
     )
-    current, link.current = link.current, None
-    if current is not None:
-        forwarder.backlog.drop(current)
-        current.discarded = True
+    _drop_current(forwarder, link)
     unsent = set(_drop_waiting(forwarder, routed))
     _close_outgoing(link)
     for delivery in sender.session.incoming.of_link(sender):
@@ -246,6 +245,13 @@ def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
     delivery.address.counters.count_outcome(code)
     forwarder.outcomes.sender_told(delivery, code)
     link.session.tell_sender(delivery, settles, code, octets, 0, len(octets))
+
+
+def _drop_current(forwarder: Any, link: Any) -> None:
+    current, link.current = link.current, None
+    if current is not None:
+        forwarder.backlog.drop(current)
+        current.discarded = True
 
 
 def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:

@@ -236,6 +236,23 @@ def test_the_receiver_goes_before_it_has_got_all() -> None:
     pair.client << Detach(0, closed=True) << NOTHING
 
 
+@pytest.mark.parametrize("how", ["detach", "lost"])
+def test_the_receiver_goes_in_the_middle_of_what_was_sent_before_a_close(how: str) -> None:
+    pair = sending(credit=5)
+    pair.from_container(narrow_window())
+    pair.client >> On(0, Transfer(0, 0, b"0", 7, settled=True, more=True), b"x")
+    pair.client >> On(0, Transfer(0, more=True), b"x")
+    pair.client >> On(0, Transfer(0), b"x")
+    pair.client >> Detach(0, closed=True)
+    assert conditions(pair.to_container()) == [Transfer]
+    if how == "lost":
+        lose(pair)
+    else:
+        pair.from_container(Detach(0, closed=True))
+    pair.client.drain()
+    assert is_tidy(pair)
+
+
 def test_half_a_delivery_is_aborted_before_the_end() -> None:
     pair = sending()
     send(pair, 0, more=True)
@@ -251,6 +268,14 @@ def closed_window() -> Any:
     closed = flow(credit=5)
     return type(closed)(
         next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=100
+    )
+
+
+def narrow_window() -> Any:
+    """A flow with room for one transfer."""
+    narrow = flow(credit=5)
+    return type(narrow)(
+        next_incoming_id=0, incoming_window=1, next_outgoing_id=0, outgoing_window=100
     )
 
 
