@@ -55,9 +55,12 @@ class Container:
         distance: Distance,
         chance: Random,
         buffer: memoryview,
+        listener: ListenerSettings = LISTENER,
     ) -> None:
         self.name = name
         self.host = host
+        # what it comes in by
+        self.listener = listener
         self.agenda = agenda
         self.distance = distance
         self.chance = chance
@@ -158,9 +161,10 @@ class Container:
         self._had_session = False
         self._engine = Connection(ours, _Upward(self), self._hub.turn, host.name, True)
         here = End(self._hub, self._engine, self)
-        accepts = without_sasl(listener_settings(host.name, LISTENER))
+        accepts = without_sasl(listener_settings(host.name, self.listener))
         theirs = Connection(accepts, exchange.forwarder, exchange.turn, self.name, False)
-        there = End(exchange, theirs, host, exchange.add_tally(LISTENER.name, "in", LISTENER.role))
+        tally = exchange.add_tally(self.listener.name, "in", self.listener.role)
+        there = End(exchange, theirs, host, tally)
         host.enter(there)
         wire.fasten(here, there)
         here.ended = self._ended

@@ -275,16 +275,18 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
         assert direction.attached == direction.unsettled == direction.blocked == 0
     assert core.backlog.next_expiry == 0
     assert core.drains == {}
-    assert [each for each in _reachable(core) if isinstance(each, _OF_PEERS)] == []
+    assert [each for each in reachable(core) if isinstance(each, _OF_PEERS)] == []
 
 
-def _reachable(root: object) -> list[object]:
-    """All objects that one leads to, but for classes, functions and the test's own peers."""
+def reachable(root: object, *but: type) -> list[object]:
+    """All objects that one leads to, but for classes, functions, the test's own peers, and what is
+    of the types `but`.
+    """
     found = {id(root): root}
     following = [root]
     while following:
         for each in gc.get_referents(following.pop()):
-            if id(each) not in found and not isinstance(each, _NOT_INTO):
+            if id(each) not in found and not isinstance(each, (*_NOT_INTO, *but)):
                 found[id(each)] = each
                 following.append(each)
     return list(found.values())
