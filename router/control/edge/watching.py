@@ -136,6 +136,9 @@ class Watching:
 
     def _note(self, watcher: Watcher, key: str) -> None:
         watcher.due[key] = None
+        if not self._due:
+            # whatever it is that has changed: it need not concern an address that is in use here
+            self.forwarder.network.note_edges()
         self._due[watcher] = None
 
     # What they are told.

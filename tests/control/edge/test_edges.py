@@ -9,7 +9,7 @@ import pytest
 from router.control.edge.messages import Reached, UplinkUse, encode_message
 from router.errors import AmqpError
 
-from support.edges import one_interior
+from support.edges import World, one_interior
 
 
 def test_an_edge_that_stands_still_is_given_up() -> None:
@@ -63,6 +63,27 @@ def test_an_address_at_an_edge_is_sent_to_by_a_link() -> None:
     world.run(0.1)
     assert sender.credit == 0
     world.check()
+
+
+def test_who_receives_at_another_router_is_told_in_the_turn_in_which_it_is_known() -> None:
+    world = World()
+    for router in ("I", "J"):
+        world.interior(router)
+    world.between("I", "J")
+    world.edge("E1", "I")
+    world.edge("E2", "J")
+    world.start()
+    sender = world.sender("E1", "q")
+    world.run(2)
+    # nothing else happens at the edge's interior, where the address is not in use
+    inbox = world.receiver("E2", "q", credit=10)
+    world.run(0.2)
+    world.offer(sender, 10)
+    assert sender.count() == {"accepted": 10}
+    world.network.containers[inbox].close()
+    world.run(0.2)
+    [told] = world.edge_at("E1").proxies.told.values()
+    assert not told["M0q"].is_reached
 
 
 def test_edges_come_and_go_a_thousand_times() -> None:
