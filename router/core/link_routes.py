@@ -2,24 +2,24 @@
 
 What a route is for is configured, or asked for by the container itself, or told by another router
 that has a container; which connections lead to the containers here, `router.control.link_routes`
-says, and which routers to others, `network.far_routes`. Of several routes that match an address the
-most specific one speaks, as with treatments; several with one pattern are one route with the
-containers of all of them (docs/decisions/0048-link-routes.md). None of this runs once a message.
+says, which routers to others, `network.far_routes`, and which uplinks, `control.edge.routes`. Of
+several routes that match an address the most specific one speaks, as with treatments; several with
+one pattern are one route with the containers of all of them (docs/decisions/0048-link-routes.md).
+None of this runs once a message.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
 
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
-from router.core.network.reach import Reach
 from router.core.patterns import PatternTree
-from router.core.route_lanes import FarLane, Lane, Rule, Way
+from router.core.route_lanes import FarLane, Lane, Rule, UplinkLane, Way
 from router.core.route_peers import (
     ASKED_ADDRESS,
     Origin,
@@ -38,6 +38,10 @@ OUT = "out"
 COORDINATOR = "$coordinator"
 # how names begin that say at which router of a network their nodes are
 TOPOLOGICAL = ("_topo/", "_edge/")
+# what a link may be forwarded by; there is no way where the container is at another router
+Candidate = tuple[Way | None, Lane | FarLane | UplinkLane]
+# whether a link may go to another router
+Allows = Callable[[FarLane | UplinkLane], bool]
 # Dispatch's, as are the words, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
@@ -52,7 +56,7 @@ class Placed:
 
     route: Route
     way: Way | None
-    lane: Lane | FarLane
+    lane: Lane | FarLane | UplinkLane
     connection: Any
     origin: Origin
     asked: str | None
@@ -67,14 +71,15 @@ class Route:
         self.pattern = pattern
         self.direction = direction
         self.ways: list[Way] = []
-        # other routers that have containers, by their ids
-        self.far: dict[str, FarLane] = {}
+        # other routers that have containers, by their places
+        self.far: dict[Any, FarLane | UplinkLane] = {}
         self._owner = owner
 
     @property
     def containers(self) -> int:
-        """How many connections lead to its containers."""
-        return len({connection for way in self.ways for connection in way.lanes})
+        """How many connections lead to its containers, and to edges that have some."""
+        edges = sum(isinstance(lane, UplinkLane) and lane.leads_down for lane in self.far.values())
+        return edges + len({connection for way in self.ways for connection in way.lanes})
 
     def lanes(self) -> Iterator[tuple[Way, Lane]]:
         """What a link could be forwarded by now to a container that is here."""
@@ -83,15 +88,15 @@ class Route:
                 if lane.is_open:
                     yield way, lane
 
-    def far_lanes(self) -> Iterator[tuple[None, FarLane]]:
+    def far_lanes(self) -> Iterator[tuple[None, FarLane | UplinkLane]]:
         """What it could be forwarded by to a container at another router."""
         for lane in self.far.values():
             if lane.is_open:
                 yield None, lane
 
-    def next_lane(self, now: float) -> tuple[Way | None, Lane | FarLane] | None:
+    def next_lane(self, now: float) -> Candidate | None:
         """What the next link of a client without others would be forwarded by; None without any."""
-        candidates: list[tuple[Way | None, Lane | FarLane]] = [*self.lanes(), *self.far_lanes()]
+        candidates: list[Candidate] = [*self.lanes(), *self.far_lanes()]
         return min(
             candidates,
             key=lambda each: (each[1].rests(now), each[1].cost, each[1].links, each[1].chosen),
@@ -99,15 +104,15 @@ class Route:
         )
 
     def place(
-        self, link: Any, origin: Origin | None = None, tried: frozenset[str] = frozenset()
+        self, link: Any, origin: Origin | None = None, allows: Allows = lambda _: True
     ) -> Placed:
-        """Choose a container for a peer's link, and for one whose `origin` is at another router one
-        that is here. Other routers that were `tried` before are not asked again.
+        """Choose a container for a peer's link, whose `origin` may be at another router; it goes
+        to other routers as far as `allows` says.
 
         The link counts from now on as forwarded, until `LinkRoutes.left`. Raises `AmqpError` where
         no container is there.
         """
-        return self._owner.place(self, link, origin, tried)
+        return self._owner.place(self, link, origin, allows)
 
 
 class LinkRoutes:
@@ -123,8 +128,8 @@ class LinkRoutes:
         self.allows_resumable = True
         self._table = table
         self._turn = turn
-        # hears of routes that have got another container here, or lost one
-        self.watcher: Any = None
+        # hear of routes that have got another container, or lost one
+        self.watchers: list[Callable[[Route], None]] = []
         self._trees: dict[str, PatternTree[Route]] = {IN: PatternTree(), OUT: PatternTree()}
         self._routes: dict[tuple[str, str], Route] = {}
         self._placed: dict[Any, Placed] = {}
@@ -178,21 +183,23 @@ class LinkRoutes:
             if route is not None:
                 self._changed(route)
 
-    def open_far(self, direction: str, pattern: str, router: str, reach: Reach) -> None:
-        """Another router has containers for the links that this pattern matches."""
+    def open_far(self, direction: str, pattern: str, lane: FarLane | UplinkLane) -> None:
+        """Another router has containers for the links that this pattern matches; the lane counts
+        where there is none to its place yet.
+        """
         route = self._enter(direction, pattern)
-        lane = route.far.get(router)
-        if lane is None:
-            lane = route.far[router] = FarLane(router, reach)
+        lane = route.far.setdefault(lane.place, lane)
         lane.told += 1
+        self._changed(route)
 
-    def close_far(self, direction: str, pattern: str, router: str) -> None:
+    def close_far(self, direction: str, pattern: str, place: Any) -> None:
         """It has them no more; it may have told of one pattern in two ways."""
         route = self._routes[_key(direction, pattern)]
-        lane = route.far[router]
+        lane = route.far[place]
         lane.told -= 1
         if not lane.told:
-            del route.far[router]
+            del route.far[place]
+            self._changed(route)
             self._leave(route)
 
     def route_by(self, direction: str, pattern: str) -> Route | None:
@@ -213,8 +220,8 @@ class LinkRoutes:
             self._trees[route.direction].remove(route.pattern)
 
     def _changed(self, route: Route) -> None:
-        if self.watcher is not None:
-            self.watcher.containers_changed(route)
+        for watcher in self.watchers:
+            watcher(route)
 
     # Whose a link is.
 
@@ -258,7 +265,7 @@ class LinkRoutes:
             return None
         if self._table.is_here_alone(name) and address_name(route.pattern) != name:
             return None
-        if _is_topological(name) and not _is_topological(address_name(route.pattern)):
+        if is_topological(name) and not is_topological(address_name(route.pattern)):
             return None
         if self._table.place_of(name, is_sender=is_sender) is not None:
             return None
@@ -280,7 +287,7 @@ class LinkRoutes:
 
     # Links that are forwarded.
 
-    def place(self, route: Route, link: Any, guest: Origin | None, tried: frozenset[str]) -> Placed:
+    def place(self, route: Route, link: Any, guest: Origin | None, allows: Allows) -> Placed:
         """Choose a container for a link; see `Route.place`.
 
         Back to where it comes from it goes if there is nobody else, and once. The transaction of a
@@ -296,9 +303,7 @@ class LinkRoutes:
         coordinators = self._coordinators_of.get(origin.key, _NONE)
         now = self._turn.now
 
-        def rank(
-            candidate: tuple[Way | None, Lane | FarLane],
-        ) -> tuple[bool, int, bool, int, int, int, int]:
+        def rank(candidate: Candidate) -> tuple[bool, int, bool, int, int, int, int]:
             lane = candidate[1]
             return (
                 is_same(lane.connection, origin),
@@ -311,9 +316,8 @@ class LinkRoutes:
             )
 
         asked = None if is_coordinator else terminus.address
-        candidates: list[tuple[Way | None, Lane | FarLane]] = [*route.lanes()]
-        if guest is None:
-            candidates += [each for each in route.far_lanes() if each[1].router not in tried]
+        candidates: list[Candidate] = [*route.lanes()]
+        candidates += [each for each in route.far_lanes() if allows(each[1])]
         way, lane = min(candidates, key=rank, default=(None, None))
         me = link.session.connection.settings.container_id
         if lane is None or comes_round(me, origin, lane.connection):
@@ -403,7 +407,8 @@ def _key(direction: str, pattern: str) -> tuple[str, str]:
     return direction, pattern.strip("/.").replace(".", "/")
 
 
-def _is_topological(name: str) -> bool:
+def is_topological(name: str) -> bool:
+    """Whether a name says at which router its node is."""
     return name.startswith(TOPOLOGICAL)
 
 

@@ -124,6 +124,35 @@ class FarLane(Load):
 
 
 @attrs.define(eq=False)
+class UplinkLane(Load):
+    """The router at the other end of an uplink, which has containers for the links of a route, or
+    knows where they are: an edge of this router, or the interior router of this edge.
+    """
+
+    router: str
+    connection: Any
+    # by how many of its keys it has said so
+    told: int = 0
+    # how far away it is; all uplinks cost the same
+    cost: int = 1
+
+    @property
+    def place(self) -> Any:
+        """What is the same for all lanes that lead there."""
+        return self.connection
+
+    @property
+    def leads_down(self) -> bool:
+        """Whether it leads to an edge; edges connect."""
+        return not self.connection.is_client
+
+    @property
+    def is_open(self) -> bool:
+        """Whether links can be attached over it."""
+        return bool(self.connection.state == ConnectionState.OPENED)
+
+
+@attrs.define(eq=False)
 class Way:
     """A link route that there is: its rule, and its containers' connections."""
 

@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Final
 
 from router.core.link_routes import Route
-from router.core.route_lanes import FarLane, Lane, Way
+from router.core.route_lanes import FarLane, Lane, UplinkLane, Way
 from router.engine.naming import link_identity
 from router.management.views import RouterView
 
@@ -66,8 +66,8 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
     }
 
 
-def _router(lane: FarLane, now: float, *, is_chosen: bool) -> dict[str, Any]:
-    """Another router that has containers, and how it fares."""
+def _router(lane: FarLane | UplinkLane, now: float, *, is_chosen: bool) -> dict[str, Any]:
+    """Another router, or an edge, that has containers, and how it fares."""
     why: dict[str, Any] = {"reason": None, "text": None}
     if not lane.is_open:
         why = NO_WAY
@@ -76,6 +76,7 @@ def _router(lane: FarLane, now: float, *, is_chosen: bool) -> dict[str, Any]:
     connection = lane.connection
     return {
         "router": lane.router,
+        "isEdge": isinstance(lane, UplinkLane) and lane.leads_down,
         "cost": lane.cost,
         "connection": None if connection is None else str(connection.number),
         "links": lane.links,

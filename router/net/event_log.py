@@ -12,6 +12,7 @@ from typing import Any
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
 from router.core.auto_links import AutoLinkChanged
+from router.core.network.far_routes import RouteRefused, RoutesUnknown
 from router.core.network.proxy_links import UplinkChanged
 from router.core.own_links import OwnLink
 from router.engine import events
@@ -39,6 +40,12 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
     elif isinstance(event, UplinkChanged):
         said = "uplink in use" if event.is_active else "uplink stands by"
         link_log.info(said, connector=event.connector, router=event.router, reason=event.reason)
+    elif isinstance(event, RoutesUnknown):
+        said = "no link routes by way of this connection"
+        link_log.info(said, router=event.router, reason="the other router does not know of them")
+    elif isinstance(event, RouteRefused):
+        reason = "the addresses are routers' own"
+        link_log.warning("link route refused", router=event.router, key=event.key, reason=reason)
     elif isinstance(event, events.SessionEnded):
         if _is_announced(event.session):
             return

@@ -6,32 +6,46 @@
 
 What they know of each other is no protocol's: `tell` computes the paths anew, and at the end of
 each turn all are told what is wanted elsewhere, unless `is_told` is False.
+
+Edges have what makes them edges, but for a control link: what they and their interiors say to each
+other there is heard at once.
+
+    mesh.uplink("e", "a")
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
+from router.control.edge.edge import EdgeRouter, UplinkPlan
+from router.control.edge.edges import Edges
+from router.control.edge.routes import FEATURE
 from router.core.network.reach import Path
 from router.engine.connection import Connection
 from router.engine.states import ConnectionState
+from router.errors import AmqpError
 
 from support.in_memory import Router
 from support.transcripts import server_settings
 
 ROLE = "inter-router"
+_numbers = count(1000)
 
 
 class End:
     """One end of a connection between two routers."""
 
-    def __init__(self, router: MeshRouter, other: str, *, is_client: bool) -> None:
+    def __init__(
+        self, router: MeshRouter, other: str, *, is_client: bool, role: str = ROLE
+    ) -> None:
         self.router = router
         self.other = other
-        settings = server_settings(container_id=router.name, role=ROLE, sasl_mechanisms=())
+        self.role = role
+        settings = server_settings(container_id=router.name, role=role, sasl_mechanisms=())
         self.connection = Connection(settings, router.forwarder, router.turn, other, is_client)
         self.connection.owner = self
+        self.connection.number = next(_numbers)
         self.peer: End | None = None
         self.inbox = b""
         # what the peer says stays in the inbox
@@ -72,6 +86,45 @@ class MeshRouter(Router):
         self.name = name
         self.forwarder.reach.me = name
         self.ends: dict[str, End] = {}
+        # what an edge has, or an interior for its edges; and what that has to tell others
+        self.edge: EdgeRouter | None = None
+        self.edges: Edges | None = None
+        self.says: list[tuple[Any, bytes]] = []
+
+    def be_edge(self, wanted: int = 1) -> EdgeRouter:
+        """Be an edge router, which uses so many uplinks."""
+        self.edge = EdgeRouter(self.forwarder, self.name, self)
+        self.forwarder.network.edges = self.edge
+        self.edge.configure(UplinkPlan(wanted=wanted))
+        return self.edge
+
+    def serve_edges(self) -> Edges:
+        """Be an interior router for edges."""
+        if self.edges is None:
+            self.forwarder.network.edges = self.edges = Edges(self.forwarder, self)
+        return self.edges
+
+    def send(self, connection: Any, octets: bytes) -> None:
+        """Have something said on a connection's control link."""
+        self.says.append((connection, octets))
+
+    def fail(self, connection: Any, error: AmqpError) -> None:
+        """Close a connection, as its control would."""
+        connection.close(error)
+
+    def say(self) -> bool:
+        """Have others hear what is to be said to them; whether there was anything."""
+        says, self.says = self.says, []
+        for connection, octets in says:
+            peer = connection.owner.peer
+            side = None if peer is None else peer.router.edge or peer.router.edges
+            if side is None:
+                continue
+            try:
+                side.message_received(peer.connection, octets)
+            except AmqpError as error:
+                peer.connection.close(error)
+        return bool(says)
 
     def finish_turn(self) -> None:
         """Let all there is to say be heard by everybody."""
@@ -114,12 +167,32 @@ class Mesh:
         assert dialler.connection.state == acceptor.connection.state == ConnectionState.OPENED
         self.tell()
 
+    def uplink(self, edge: str, interior: str, features: Any = (FEATURE,)) -> None:
+        """Connect an edge to an interior; neither knows of more than these features."""
+        side = self[edge].edge or self[edge].be_edge()
+        dialler = End(self[edge], interior, is_client=True, role="edge")
+        acceptor = End(self[interior], edge, is_client=False, role="edge")
+        dialler.peer, acceptor.peer = acceptor, dialler
+        self[edge].ends[interior], self[interior].ends[edge] = dialler, acceptor
+        dialler.connection.start()
+        self.settle()
+        known = frozenset(features)
+        self[interior].serve_edges().connection_came(acceptor.connection, edge, known)
+        side.connection_came(dialler.connection, interior, known)
+        self.settle()
+
     def cut(self, one: str, other: str) -> None:
         """Lose the connection of two routers; who knows nothing of it yet is not told."""
         for end in (self[one].ends.pop(other), self[other].ends.pop(one)):
             end.peer = None
             end.inbox = b""
             end.connection.end_of_input()
+            side = end.router.edge or end.router.edges
+            if end.role != ROLE and side is not None:
+                side.connection_left(end.connection)
+        if (one, other) not in self.costs:
+            self.settle()
+            return
         del self.costs[one, other], self.costs[other, one]
         if self.is_told:
             self.tell()
@@ -133,7 +206,9 @@ class Mesh:
             for other in self.routers.keys() - paths.keys() - {name}:
                 for key in list(reach.wanted):
                     reach.set_wanted(other, key, None)
-            neighbours = {each: end.connection for each, end in router.ends.items()}
+            neighbours = {
+                each: end.connection for each, end in router.ends.items() if end.role == ROLE
+            }
             reach.set_paths(neighbours, paths, lambda _: None)
             for other in paths:
                 for key, interest in self[other].forwarder.reach.here.items():
@@ -172,8 +247,9 @@ class Mesh:
                 is_moving = False
                 for router in self.routers.values():
                     router.turn_alone()
-                    if self.is_told:
-                        self._tell_wanted(router)
+                    is_moving |= router.say()
+                    if self.is_told and router.edge is None:
+                        is_moving |= self._tell_wanted(router)
                     for end in list(router.ends.values()):
                         is_moving |= end.carry()
                 for router in self.routers.values():
@@ -182,7 +258,9 @@ class Mesh:
         finally:
             self._settling = False
 
-    def _tell_wanted(self, router: MeshRouter) -> None:
-        for key, interest in router.forwarder.reach.take_changed_here():
+    def _tell_wanted(self, router: MeshRouter) -> bool:
+        changes = router.forwarder.reach.take_changed_here()
+        for key, interest in changes:
             for other in self.paths(router.name):
                 self[other].forwarder.reach.set_wanted(router.name, key, interest)
+        return bool(changes)

@@ -13,12 +13,14 @@ from router.control.edge.messages import (
     Message,
     Port,
     Reached,
+    Routes,
     UplinkUse,
     decode_message,
     encode_message,
     watches,
 )
 from router.control.edge.proxies import Proxies
+from router.control.edge.routes import RoutesBeyond
 from router.control.edge.uplinks import Uplinks
 from router.core.address import MESH, Address
 from router.core.network.proxy_links import UplinkChanged
@@ -69,6 +71,7 @@ class EdgeRouter:
         self.port = port
         self.uplinks = Uplinks()
         self.proxies = Proxies(forwarder, me, self._watch)
+        self.routes = RoutesBeyond(forwarder, self._tell)
         self.plan = UplinkPlan()
         self._connections: dict[int, Any] = {}
         # what has been said of each uplink
@@ -85,12 +88,13 @@ class EdgeRouter:
 
     # Uplinks come and go.
 
-    def connection_came(self, connection: Any, router: str) -> None:
+    def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """A connection to an interior is open, and its control link can be used."""
         now = self.forwarder.turn.now
         self.forwarder.network.edge_sides[connection] = MESH
         self._connections[connection.number] = connection
         self._pulses[connection] = _Pulse(now)
+        self.routes.came(connection, router, features)
         self.uplinks.came(connection.number, connection.settings.endpoint, router, now)
         self._act()
 
@@ -102,6 +106,7 @@ class EdgeRouter:
         self._told.pop(connection.number, None)
         self.forwarder.network.edge_sides.pop(connection, None)
         self.proxies.connection_lost(connection)
+        self.routes.left(connection)
         self.uplinks.left(connection.number, self.forwarder.turn.now)
         self._act()
 
@@ -119,6 +124,7 @@ class EdgeRouter:
         active = [self._connections[each.connection] for each in self.uplinks.active()]
         if changes or active != list(self.proxies.told):
             self.proxies.use(active)
+            self.routes.use(active)
             self._note()
 
     def message_received(self, connection: Any, octets: bytes) -> None:
@@ -132,6 +138,8 @@ class EdgeRouter:
             case Reached():
                 self.proxies.reached(connection, message)
                 self._note()
+            case Routes():
+                self.routes.received(connection, message)
             case Beat() | None:
                 pass
             case _:
@@ -185,6 +193,7 @@ class EdgeRouter:
     def finish(self) -> None:
         """At the end of a turn: see to what has changed in it."""
         self.proxies.finish()
+        self.routes.finish()
 
     # The clock.
 

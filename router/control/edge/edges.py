@@ -17,11 +17,13 @@ from router.control.edge.messages import (
     Beat,
     Message,
     Port,
+    Routes,
     UplinkUse,
     Watch,
     decode_message,
     encode_message,
 )
+from router.control.edge.routes import RoutesOfEdges
 from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
 from router.core.address import BALANCED, FIRST_EDGE, HERE, Address
 from router.core.network.names import edge_key_in
@@ -62,6 +64,7 @@ class Edges:
         self.port = port
         self.watching = Watching(forwarder)
         self.lines = Lines(forwarder, self.side_of)
+        self.routes = RoutesOfEdges(forwarder, self._tell)
         self.by_connection: dict[Any, Edge] = {}
         # those that are active, by the edge's id
         self.active: dict[str, dict[Edge, None]] = {}
@@ -82,12 +85,13 @@ class Edges:
 
     # Edges come and go.
 
-    def connection_came(self, connection: Any, router: str) -> None:
+    def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """A connection of an edge is open, and its control link can be used."""
         now = self.forwarder.turn.now
         watcher = Watcher(next(self._sides), lambda message: self._tell(connection, message))
         edge = self.by_connection[connection] = Edge(connection, router, watcher, now)
         self.forwarder.network.edge_sides[connection] = edge.side
+        self.routes.came(connection, router, features)
         self._check_at(edge, now + edge.max_age_s)
 
     def connection_left(self, connection: Any) -> None:
@@ -99,6 +103,7 @@ class Edges:
         self.watching.left(edge.watcher)
         self.lines.connection_lost(connection)
         self._use(edge, is_active=False)
+        self.routes.left(connection)
 
     def message_received(self, connection: Any, octets: bytes) -> None:
         """An edge says something on its control link; raises `AmqpError` where it must not."""
@@ -116,6 +121,8 @@ class Edges:
             case Watch():
                 self.watching.received(edge.watcher, message)
                 self._note()
+            case Routes():
+                self.routes.received(connection, message)
             case None:
                 pass
             case _:
@@ -141,6 +148,7 @@ class Edges:
                 self.lines.unwant(edge.connection, proxy)
         if not actives:
             del self.active[edge.router]
+        self.routes.use(edge.connection, is_active=is_active)
         key = EDGE + edge.router
         self.forwarder.reach.want(key, Interest(BALANCED) if actives else None)
         self.watching.key_changed(key)
@@ -207,6 +215,7 @@ class Edges:
         for address in due:
             self._see_to(address)
         self.watching.tell()
+        self.routes.finish()
 
     def _see_to(self, address: Address) -> None:
         edge = self._edge_at(address.name)

@@ -77,13 +77,25 @@ class Reached:
     places: tuple[Place, ...]
 
 
-Message = UplinkUse | Beat | Watch | Reached
+@attrs.frozen
+class Routes:
+    """There are containers for the link routes of these keys, and none any more for those: at the
+    edge that says so, or as the interior says beyond that edge. The keys are those that interior
+    routers tell each other of link routes.
+    """
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+Message = UplinkUse | Beat | Watch | Reached | Routes
 
 _VALUE: Final = ULong(Descriptor.AMQP_VALUE)
 _USE: Final = Symbol("USE")
 _BEAT: Final = Symbol("BEAT")
 _WATCH: Final = Symbol("WATCH")
 _REACHED: Final = Symbol("REACHED")
+_ROUTES: Final = Symbol("ROUTES")
 
 
 class Port(Protocol):
@@ -109,6 +121,8 @@ def _fields(message: Message) -> list[Any]:
             return [_BEAT, ULong(message.number), UInt(message.max_age_ms)]
         case Watch():
             return [_WATCH, list(message.added), list(message.removed)]
+        case Routes():
+            return [_ROUTES, list(message.added), list(message.removed)]
         case Reached():
             return [
                 _REACHED,
@@ -142,6 +156,8 @@ def _read(value: object) -> Message | None:
             return Beat(int(_field(fields, 0, ULong)), int(_field(fields, 1, UInt)))
         case "WATCH":
             return Watch(_keys(fields, 0), _keys(fields, 1))
+        case "ROUTES":
+            return Routes(_keys(fields, 0), _keys(fields, 1))
         case "REACHED":
             return Reached(tuple(_place(each) for each in _field(fields, 0, list)))
     return None
@@ -184,6 +200,13 @@ def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:
     for part in _parts(dict(changes).items()):
         added = tuple(key for key, is_watched in part if is_watched)
         yield Watch(added, tuple(key for key, is_watched in part if not is_watched))
+
+
+def routes(changes: Iterable[tuple[str, bool]]) -> Iterator[Routes]:
+    """Messages, none of which is too long, that say of link routes whether they have containers."""
+    for part in _parts(dict(changes).items()):
+        added = tuple(key for key, has_some in part if has_some)
+        yield Routes(added, tuple(key for key, has_some in part if not has_some))
 
 
 def reached(places: Iterable[Place]) -> Iterator[Reached]:

@@ -77,8 +77,10 @@ class Line:
 class EdgeSide(Interface):
     """Who sees to connections between an edge router and an interior one, at either of them."""
 
-    def connection_came(self, connection: Any, router_id: str) -> None:
-        """Such a connection is open, and messages can be sent on its control link."""
+    def connection_came(self, connection: Any, router_id: str, features: frozenset[str]) -> None:
+        """Such a connection is open, and messages can be sent on its control link; `features` are
+        what the other router can do.
+        """
 
     def connection_left(self, connection: Any) -> None:
         """It is over."""
@@ -222,7 +224,7 @@ class Adjacency:
             return
         if line.is_edge:
             if self.edges is not None:
-                self.edges.connection_came(connection, peer.router)
+                self.edges.connection_came(connection, peer.router, peer.features)
         elif self.protocol is not None:
             self.protocol.link_up(
                 line.number, peer.router, peer.instance, peer.cost, self.now, peer.version

@@ -26,6 +26,17 @@ def is_between_routers(connection: Any) -> bool:
     return bool(connection.settings.role == ROLE)
 
 
+def is_of_router(link: Link) -> bool:
+    """Whether an attach is to be judged here: all between routers, and of an edge and its interior
+    those of links on their way to a container.
+    """
+    connection: Any = link.session.connection
+    return is_between_routers(connection) or (
+        connection.settings.role == route_links.EDGE
+        and route_links.is_traveller(link.remote_attach)
+    )
+
+
 def attach_received(forwarder: Any, link: Link) -> None:
     """Answer a router's attach, or refuse it."""
     network = forwarder.network

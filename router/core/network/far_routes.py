@@ -6,7 +6,7 @@ direction (`reach`). Addresses at containers, and what they are, are nobody else
 
 from __future__ import annotations
 
-from typing import Any
+import attrs
 
 from router.core.address import ROUTED
 from router.core.link_routes import IN, OUT, LinkRoutes, Route
@@ -19,6 +19,7 @@ from router.core.network.reach import (
     Reach,
 )
 from router.core.patterns import pattern_of
+from router.core.route_lanes import FarLane, UplinkLane
 
 _KINDS = {IN_PREFIX: IN, OUT_PREFIX: OUT, IN_PATTERN: IN, OUT_PATTERN: OUT}
 _PREFIXES = (IN_PREFIX, OUT_PREFIX)
@@ -43,6 +44,21 @@ def parse_key(key: str) -> tuple[str, str] | None:
     return direction, pattern_of(text) if key[0] in _PREFIXES else text
 
 
+@attrs.frozen
+class RoutesUnknown:
+    """A peer does not know of link routes by way of edges; what is there goes on without them."""
+
+    router: str
+
+
+@attrs.frozen
+class RouteRefused:
+    """An edge has told of a link route that none of an edge's can be."""
+
+    router: str
+    key: str
+
+
 class FarRoutes:
     """Sees to it that the link routes of all routers are known to all."""
 
@@ -51,12 +67,14 @@ class FarRoutes:
         self._link_routes = link_routes
         # by key, the routers that have told of it
         self._told: dict[str, set[str]] = {}
-        link_routes.watcher = self
+        link_routes.watchers.append(self.containers_changed)
         reach.on_wanted.append(self.wanted_changed)
 
-    def containers_changed(self, route: Any) -> None:
-        """A route has got another container here, or lost one."""
-        is_here = any(way.lanes for way in route.ways)
+    def containers_changed(self, route: Route) -> None:
+        """A route has got another container, or lost one; those of edges count as if here."""
+        is_here = any(way.lanes for way in route.ways) or any(
+            isinstance(lane, UplinkLane) and lane.leads_down for lane in route.far.values()
+        )
         self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
 
     def wanted_changed(self, key: str) -> None:
@@ -70,7 +88,7 @@ class FarRoutes:
         before = self._told.get(key, set())
         now = set(self._reach.wanted.get(key, ()))
         for router in sorted(now - before):
-            self._link_routes.open_far(direction, pattern, router, self._reach)
+            self._link_routes.open_far(direction, pattern, FarLane(router, self._reach))
         for router in sorted(before - now):
             self._link_routes.close_far(direction, pattern, router)
         if now:

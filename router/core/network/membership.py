@@ -33,7 +33,7 @@ LOWEST_VERSION: Final = 1
 HIGHEST_VERSION: Final = 1
 
 # What this router can do beside the protocol; names are added here by who adds what they stand for.
-FEATURES_SPOKEN: Final[tuple[str, ...]] = ()
+FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes",)
 
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1

@@ -98,7 +98,7 @@ class Network:
 
     def attach_received(self, link: Any) -> bool:
         """Answer or refuse a peer's attach, where that is another router's: whether it is."""
-        if not attaches.is_between_routers(link.session.connection):
+        if not attaches.is_of_router(link):
             return False
         attaches.attach_received(self.forwarder, link)
         return True

@@ -4,29 +4,36 @@ At the client's router a route is found and a container chosen; where that is at
 attach goes on to the next router on the cheapest way there, and so on, until the router that has
 the container attaches it there. Each hop is a `RoutedLink`, and what the container answers comes
 back by all of them. A router passes a link on only where it is nearer than who has attached it, so
-that no link goes round, whatever each router knows of the network (docs/decisions/0064). None of
-this runs once a message.
+that no link goes round, whatever each router knows of the network (docs/decisions/0064).
+
+Between an edge and its interior it is the same for one hop. What comes up from an edge the interior
+places as it would its own clients' links, but never back to that edge; what comes down goes to the
+edge's own containers and nowhere else (docs/decisions/0072). None of this runs once a message.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from router.amqp.performatives import Attach, Error
 from router.core import routed_links, stealing
 from router.core.link_names import Holding
-from router.core.link_routes import NO_ROUTE, no_route
+from router.core.link_routes import NO_ROUTE, Allows, no_route
 from router.core.network import far_routes
+from router.core.network.link_properties import CLIENT
 from router.core.network.travelling import (
     ROUTE_CHANGED,
     Traveller,
+    client_key,
+    invalid,
     is_traveller,
     route_changed,
+    router_in_key,
     traveller_of,
 )
-from router.core.route_lanes import FarLane
+from router.core.route_lanes import FarLane, Lane, UplinkLane
 from router.core.route_peers import Origin
 from router.core.routed_links import RoutedLink
 from router.engine.link import IncomingLink, OutgoingLink
@@ -35,16 +42,24 @@ from router.errors import AmqpError, Scope
 
 __all__ = ["attach_received", "forward", "is_traveller"]
 
+# the role of listeners and connectors between an edge and an interior router
+EDGE: Final = "edge"
+
 
 class FarLink(RoutedLink):
-    """A client's link whose container is at another router, `router`, as far as the next one.
+    """A link that was placed here and whose container is at another router, as far as the next.
 
-    Where that cannot be reached any more, or has no container, another is asked; each but once.
+    Where that router cannot be reached any more, or has no container, another is asked; each but
+    once. Its client is here, or else at `guest`: then whoever has attached it asks others, too.
     """
 
-    def __init__(self, peer: Any, frame: Attach, router: str, tried: frozenset[str]) -> None:
+    def __init__(
+        self, peer: Any, frame: Attach, guest: Origin | None, tried: frozenset[Any]
+    ) -> None:
         super().__init__(peer, frame)
-        self.tried = tried | {router}
+        self.guest = guest
+        # the places of the lanes to routers that were asked
+        self.tried = tried
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """Somebody on the way has refused the link, or is lost, or it is the container's word."""
@@ -52,7 +67,9 @@ class FarLink(RoutedLink):
         if self.address is not None or self.is_lost or not (is_changed or self.has_no_peer(error)):
             super().over(forwarder, error, closed)
         elif not _go_elsewhere(forwarder, self):
-            if is_changed:
+            if self.guest is not None:
+                self.refuse(forwarder, route_changed())
+            elif is_changed:
                 self.refuse(forwarder, no_route(_address_of(self.peer)))
             else:
                 super().over(forwarder, error, closed)
@@ -64,24 +81,51 @@ def forward(forwarder: Any, link: Any, route: Any) -> None:
     Raises `AmqpError` at link scope where that cannot be.
     """
     routed_links.check_lifetime(forwarder, link)
-    _place(forwarder, link, route, frozenset())
+    _place(forwarder, link, route, None, frozenset())
     link.is_routed = True
     forwarder.link_names.enter(link)
 
 
-def _place(forwarder: Any, link: Any, route: Any, tried: frozenset[str]) -> RoutedLink:
-    placed = route.place(link, tried=tried)
-    if not isinstance(placed.lane, FarLane):
+def _place(
+    forwarder: Any, link: Any, route: Any, guest: Origin | None, tried: frozenset[Any]
+) -> RoutedLink:
+    placed = route.place(link, guest, _allows(link, guest, tried))
+    lane = placed.lane
+    if isinstance(lane, Lane):
         return _attach_here(forwarder, link, placed)
-    reach = forwarder.reach
-    client = f"{reach.me}#{link.session.connection.number}"
-    origin = attrs.evolve(placed.origin, key=client)
-    key = far_routes.key_of(route)
+    origin = guest
+    if origin is None:
+        key = client_key(forwarder.reach.me, link.session.connection.number)
+        origin = attrs.evolve(placed.origin, key=key)
     properties = link.remote_attach.properties
-    traveller = Traveller(key, placed.lane.router, placed.lane.cost, origin, properties)
-    routed = FarLink(link, _outward(forwarder, link, traveller), placed.lane.router, tried)
+    traveller = Traveller(far_routes.key_of(route), lane.router, lane.cost, origin, properties)
+    routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {lane.place})
     _begin(forwarder, routed, placed.connection)
     return routed
+
+
+def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
+    """To which other routers a link may go: never back to the edge of its client, and where it has
+    come a way already only from an edge to elsewhere, or from elsewhere to an edge.
+    """
+    came_by = link.session.connection
+    comes_up = _is_edges(came_by)
+
+    def allows(lane: FarLane | UplinkLane) -> bool:
+        if lane.place in tried:
+            return False
+        if guest is None:
+            return True
+        if isinstance(lane, FarLane):
+            return comes_up
+        return lane.leads_down and lane.router != router_in_key(guest.key)
+
+    return allows
+
+
+def _is_edges(connection: Any) -> bool:
+    """Whether it is a connection that an edge has made to this router."""
+    return connection.settings.role == EDGE and not connection.is_client
 
 
 def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
@@ -93,7 +137,7 @@ def _go_elsewhere(forwarder: Any, lost: FarLink) -> bool:
     forwarder.link_routes.ended(link, ROUTE_CHANGED)
     forwarder.link_routes.left(link)
     try:
-        routed = _place(forwarder, link, placed.route, lost.tried)
+        routed = _place(forwarder, link, placed.route, lost.guest, lost.tried)
     except AmqpError:
         return False
     lost.is_lost = True
@@ -111,6 +155,9 @@ def attach_received(forwarder: Any, link: Any) -> None:
     if traveller.destination == reach.me:
         _arrive(forwarder, link, traveller)
         return
+    if link.session.connection.settings.role == EDGE:
+        # no edge is on the way to anywhere
+        raise route_changed()
     path = reach.path(traveller.destination)
     connection = None if path is None else reach.connection(path.via)
     if (
@@ -128,7 +175,13 @@ def attach_received(forwarder: Any, link: Any) -> None:
 
 
 def _arrive(forwarder: Any, link: Any, traveller: Traveller) -> None:
-    """The containers of the link's route are here."""
+    """The containers of the link's route are here or at an edge, or who has attached the link is
+    one, and has it placed here.
+    """
+    origin = traveller.origin
+    connection = link.session.connection
+    if _is_edges(connection) and router_in_key(origin.key) != connection.remote_open.container_id:
+        raise invalid(CLIENT)
     parsed = far_routes.parse_key(traveller.key)
     route = None if parsed is None else forwarder.link_routes.route_by(*parsed)
     if route is None or (route.direction == "in") is not isinstance(link, IncomingLink):
@@ -136,10 +189,9 @@ def _arrive(forwarder: Any, link: Any, traveller: Traveller) -> None:
     link.remote_attach = attrs.evolve(link.remote_attach, properties=traveller.properties)
     routed_links.check_lifetime(forwarder, link)
     try:
-        placed = route.place(link, traveller.origin)
+        _place(forwarder, link, route, origin, frozenset())
     except AmqpError as error:
         raise route_changed() if error.condition == NO_ROUTE else error from None
-    _attach_here(forwarder, link, placed)
     link.is_routed = True
 
 

@@ -67,6 +67,16 @@ class Traveller:
         return told
 
 
+def client_key(router: str, number: int) -> str:
+    """What all links of one client have alike: its router, and its connection's number there."""
+    return f"{router}#{number}"
+
+
+def router_in_key(key: Any) -> str:
+    """The router in it; empty where there is none."""
+    return key.rpartition("#")[0] if isinstance(key, str) else ""
+
+
 def is_traveller(frame: Attach) -> bool:
     """Whether an attach, which comes from a router, is for a link on its way to a container."""
     return frame.properties is not None and LINK_ROUTE in frame.properties
@@ -77,13 +87,13 @@ def traveller_of(frame: Attach) -> Traveller:
     told = frame.properties or {}
     properties = told.get(PROPERTIES)
     if properties is not None and not isinstance(properties, dict):
-        raise _invalid(PROPERTIES)
+        raise invalid(PROPERTIES)
     user = told.get(USER)
     if user is not None and not isinstance(user, str):
-        raise _invalid(USER)
+        raise invalid(USER)
     cost = told.get(COST)
     if not isinstance(cost, int) or isinstance(cost, bool):
-        raise _invalid(COST)
+        raise invalid(COST)
     origin = Origin(
         _text(told, CLIENT),
         _text(told, NAME),
@@ -102,9 +112,10 @@ def route_changed() -> AmqpError:
 def _text(told: dict[Any, Any], key: Symbol) -> str:
     text = told.get(key)
     if not isinstance(text, str):
-        raise _invalid(key)
+        raise invalid(key)
     return text
 
 
-def _invalid(key: Symbol) -> AmqpError:
+def invalid(key: Symbol) -> AmqpError:
+    """The refusal of a link of which a property is missing or wrong."""
     return AmqpError(Condition.INVALID_FIELD, f"the link's property {key}", Scope.LINK)

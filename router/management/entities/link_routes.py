@@ -11,7 +11,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.core.counters import Counters
 from router.core.link_routes import Route
 from router.core.network.far_routes import key_of
-from router.core.route_lanes import Way
+from router.core.route_lanes import UplinkLane, Way
 from router.management.entities.attributes import identified
 from router.management.entities.far_addresses import Counted
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
@@ -177,8 +177,11 @@ class LinkRouteAddress:
 
     @property
     def remote_routers(self) -> list[str]:
-        """The other routers that have containers."""
-        return sorted(self.route.far)
+        """The other routers that have containers; edges of this one count as containers."""
+        lanes = self.route.far.values()
+        return sorted(
+            lane.router for lane in lanes if not (isinstance(lane, UplinkLane) and lane.leads_down)
+        )
 
 
 def link_route_addresses(router: RouterView) -> Iterator[LinkRouteAddress]:

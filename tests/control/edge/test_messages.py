@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -14,11 +16,13 @@ from router.control.edge.messages import (
     Message,
     Place,
     Reached,
+    Routes,
     UplinkUse,
     Watch,
     decode_message,
     encode_message,
     reached,
+    routes,
     watches,
 )
 from router.errors import AmqpError
@@ -30,6 +34,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(Beat, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1)),
     st.builds(Watch, st.lists(KEYS).map(tuple), st.lists(KEYS).map(tuple)),
     st.builds(Reached, st.lists(PLACES).map(tuple)),
+    st.builds(Routes, st.lists(KEYS).map(tuple), st.lists(KEYS).map(tuple)),
 )
 
 
@@ -80,6 +85,8 @@ def test_further_fields_and_other_messages_are_passed_over() -> None:
         [Symbol("WATCH"), ["M0a"], [Symbol("M0b")]],
         [Symbol("WATCH"), [""], []],
         [Symbol("WATCH"), {}, []],
+        [Symbol("ROUTES"), ["Ca"]],
+        [Symbol("ROUTES"), [["Ca"]], []],
         [Symbol("REACHED"), [["M0a", True]]],
         [Symbol("REACHED"), ["M0a", True, UByte(0)]],
         [Symbol("REACHED"), [["M0a", UByte(1), UByte(0)]]],
@@ -104,10 +111,13 @@ def test_a_message_has_an_end() -> None:
         decode_message(octets)
 
 
-@given(st.lists(st.tuples(KEYS, st.booleans())))
-def test_what_is_watched_is_said_in_parts(changes: list[tuple[str, bool]]) -> None:
+@pytest.mark.parametrize("say", [watches, routes])
+@given(changes=st.lists(st.tuples(KEYS, st.booleans())))
+def test_what_is_watched_or_routed_is_said_in_parts(
+    changes: list[tuple[str, bool]], say: Any
+) -> None:
     told: dict[str, bool] = {}
-    for message in watches(changes):
+    for message in say(changes):
         told.update(dict.fromkeys(message.added, True))
         told.update(dict.fromkeys(message.removed, False))
     assert told == dict(changes)

@@ -263,7 +263,9 @@ class Edges:
         self.received: list[bytes] = []
         self.refuses = False
 
-    def connection_came(self, connection: Connection, router_id: str) -> None:
+    def connection_came(
+        self, connection: Connection, router_id: str, features: frozenset[str]
+    ) -> None:
         """One is there."""
         self.connections.append((connection, router_id))
 

@@ -1,0 +1,320 @@
+"""What edges and interiors tell each other of link routes, and what comes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from router.control.edge.messages import Routes, decode_message, encode_message
+from router.control.edge.routes import (
+    FEATURE,
+    LONGEST_KEY,
+    MOST_TOLD,
+    Lanes,
+    RoutesBeyond,
+    RoutesOfEdges,
+)
+from router.core.link_routes import IN
+from router.core.network.far_routes import RouteRefused, RoutesUnknown
+from router.core.network.membership import FEATURES_SPOKEN
+from router.core.network.reach import Interest
+from router.core.route_lanes import Rule
+from router.errors import AmqpError
+
+from support.examples import examples
+from support.in_memory import Router
+from support.mesh import Mesh
+from support.route_brokers import Broker, serve
+
+KNOWN = frozenset({FEATURE})
+
+
+class Side:
+    """One end, with what it has told on which connection."""
+
+    def __init__(self, kind: Any) -> None:
+        self.router = Router()
+        self.told: list[tuple[Any, Routes]] = []
+        self.routes = kind(self.router.forwarder, self.tell)
+
+    def tell(self, connection: Any, message: Any) -> None:
+        # as it would arrive
+        self.told.append((connection, decode_message(encode_message(message))))  # type: ignore[arg-type]
+
+    def connect(self, name: str, features: frozenset[str] = KNOWN) -> Any:
+        """A connection of another router."""
+        connection = self.router.client(role="edge").connection
+        connection.is_client = isinstance(self.routes, RoutesBeyond)
+        self.routes.came(connection, name, features)
+        return connection
+
+    def heard(self) -> list[tuple[set[str], set[str]]]:
+        """What was said since this was asked last."""
+        self.routes.finish()
+        told, self.told = self.told, []
+        return [(set(each.added), set(each.removed)) for _, each in told]
+
+    def has(self, address: str) -> bool:
+        """Whether there is a route for senders to an address."""
+        return self.router.forwarder.link_routes.find(address, is_sender=True) is not None
+
+    def serve(self, prefix: str) -> tuple[Any, Any]:
+        """A container here."""
+        routes = self.router.forwarder.link_routes
+        way = routes.add(Rule(prefix, IN, True, prefix))
+        connection = self.router.client(role="route-container").connection
+        routes.open(way, connection)
+        return way, connection
+
+
+def test_this_router_says_that_it_knows_of_them() -> None:
+    assert FEATURE in FEATURES_SPOKEN
+
+
+# At an interior.
+
+
+def test_an_edge_hears_what_there_is_when_it_comes_and_what_changes() -> None:
+    side = Side(RoutesOfEdges)
+    way, connection = side.serve("here")
+    side.router.forwarder.reach.set_wanted("b", "Cthere", Interest(4))
+    side.connect("e")
+    assert side.heard() == [({"Chere", "Cthere"}, set())]
+    assert side.heard() == []
+    side.router.forwarder.reach.set_wanted("b", "Chere", Interest(4))
+    side.router.forwarder.link_routes.close(way, connection)
+    assert side.heard() == []
+    side.router.forwarder.reach.set_wanted("b", "Chere", None)
+    side.router.forwarder.reach.set_wanted("b", "Cnew", Interest(4))
+    assert side.heard() == [({"Cnew"}, {"Chere"})]
+    # what comes and goes within a turn is no news
+    side.router.forwarder.reach.set_wanted("b", "Cnew", None)
+    side.router.forwarder.reach.set_wanted("b", "Cnew", Interest(4))
+    assert side.heard() == []
+
+
+def test_an_edge_hears_even_of_nothing() -> None:
+    side = Side(RoutesOfEdges)
+    side.connect("e")
+    assert side.heard() == [(set(), set())]
+
+
+def test_an_edges_containers_are_there_while_it_uses_the_connection() -> None:
+    side = Side(RoutesOfEdges)
+    here = side.router.forwarder.reach.here
+    connection, other = side.connect("e"), side.connect("e")
+    neighbour = side.connect("f")
+    side.told.clear()
+    side.routes.received(connection, Routes(("Cq", "Dq")))
+    side.routes.received(other, Routes(("Cq", "Dq")))
+    assert (side.has("q.a"), here) == (False, {})
+    side.routes.use(connection, is_active=True)
+    assert side.has("q.a")
+    assert set(here) == {"Cq", "Dq"}
+    side.routes.finish()
+    # e has them itself
+    assert side.told == [(neighbour, Routes(("Cq", "Dq")))]
+    side.routes.received(connection, Routes((), ("Dq",)))
+    side.routes.received(connection, Routes((), ("Dq", "Cunknown")))
+    assert set(here) == {"Cq"}
+    # the other one takes over what it was told before
+    side.routes.use(connection, is_active=False)
+    assert here == {}
+    side.routes.use(other, is_active=True)
+    assert set(here) == {"Cq", "Dq"}
+    side.routes.left(other)
+    assert here == {}
+    side.routes.left(connection)
+    assert not list(side.router.forwarder.link_routes.routes())
+
+
+def test_one_pattern_told_of_in_two_ways_is_there_until_both_are_taken_back() -> None:
+    side = Side(RoutesOfEdges)
+    connection = side.connect("e")
+    side.routes.use(connection, is_active=True)
+    side.routes.received(connection, Routes(("Cq.a", "Cq/a", "Cq.a")))
+    side.routes.received(connection, Routes((), ("Cq.a",)))
+    assert side.has("q.a")
+    side.routes.received(connection, Routes((), ("Cq/a",)))
+    assert not side.has("q.a")
+
+
+@pytest.mark.parametrize("key", ["M0q", "He", "C", "E/", "C" + "x" * LONGEST_KEY])
+def test_what_is_no_key_of_a_link_route_is_an_error(key: str) -> None:
+    side = Side(RoutesOfEdges)
+    connection = side.connect("e")
+    with pytest.raises(AmqpError, match="no key"):
+        side.routes.received(connection, Routes((key,)))
+
+
+def test_an_edge_may_not_tell_of_more_than_so_many() -> None:
+    side = Side(RoutesOfEdges)
+    connection = side.connect("e")
+    for number in range(MOST_TOLD):
+        side.routes.received(connection, Routes((f"Cq{number}",)))
+    side.routes.received(connection, Routes(("Cnew",), ("Cq0",)))
+    side.routes.received(connection, Routes(("Cnew",)))
+    with pytest.raises(AmqpError, match="more than"):
+        side.routes.received(connection, Routes(("Cone too many",)))
+
+
+@pytest.mark.parametrize("key", ["C_edge/e", "E_topo/0/a/#", "E$management"])
+def test_names_of_routers_own_nodes_are_no_edges(key: str) -> None:
+    side = Side(RoutesOfEdges)
+    side.router.table.add_own_node("$management")
+    connection = side.connect("e")
+    side.routes.use(connection, is_active=True)
+    side.routes.received(connection, Routes((key, "Cq")))
+    assert side.has("q.a")
+    assert not side.has(key[1:].replace("#", "x"))
+    assert RouteRefused("e", key) in side.router.events
+
+
+def test_an_edge_of_an_earlier_version_is_told_nothing() -> None:
+    side = Side(RoutesOfEdges)
+    side.serve("here")
+    side.connect("e", frozenset())
+    assert side.router.events[-1] == RoutesUnknown("e")
+    side.serve("there")
+    assert side.heard() == []
+    # and one that knows of them beside it
+    side.connect("f")
+    assert side.heard() == [({"Chere", "Cthere"}, set())]
+
+
+# At an edge.
+
+
+def test_what_interiors_have_told_counts_while_they_are_used() -> None:
+    side = Side(RoutesBeyond)
+    first, second = (side.connect(name) for name in "ab")
+    side.routes.received(first, Routes(("Cq",)))
+    side.routes.received(second, Routes(("Cq", "Cr")))
+    assert not side.has("q.a")
+    side.routes.use([first])
+    assert (side.has("q.a"), side.has("r.a")) == (True, False)
+    side.routes.use([first, second])
+    assert (side.has("q.a"), side.has("r.a")) == (True, True)
+    side.routes.received(second, Routes((), ("Cr",)))
+    assert not side.has("r.a")
+    side.routes.use([])
+    assert not side.has("q.a")
+    # nothing of that is told back
+    assert side.heard() == []
+
+
+def test_what_was_lost_is_known_until_another_has_spoken() -> None:
+    side = Side(RoutesBeyond)
+    first = side.connect("a")
+    side.routes.use([first])
+    side.routes.received(first, Routes(("Cq", "Cr")))
+    side.routes.left(first)
+    side.routes.use([])
+    assert side.has("q.a")
+    second = side.connect("b")
+    side.routes.use([second])
+    assert side.has("q.a")
+    side.routes.received(second, Routes(("Cr",)))
+    assert (side.has("q.a"), side.has("r.a")) == (False, True)
+    side.routes.left(second)
+    side.routes.use([])
+    old = side.connect("c", frozenset())
+    side.routes.use([old])
+    assert not side.has("r.a")
+    assert side.router.events[-1] == RoutesUnknown("c")
+    assert not list(side.router.forwarder.link_routes.routes())
+
+
+def test_interiors_are_told_of_what_is_here() -> None:
+    side = Side(RoutesBeyond)
+    way, container = side.serve("q")
+    side.connect("a")
+    side.connect("b")
+    old = side.connect("c", frozenset())
+    assert side.heard() == [({"Cq"}, set()), ({"Cq"}, set())]
+    side.router.forwarder.link_routes.close(way, container)
+    side.serve("r")
+    side.routes.finish()
+    assert old not in [connection for connection, _ in side.told]
+    assert side.heard() == [({"Cr"}, {"Cq"})] * 2
+
+
+def test_an_interior_may_tell_of_as_many_as_there_are() -> None:
+    link_routes = Router().forwarder.link_routes
+    connection = Router().client().connection
+    connection.is_client = True
+    lanes = Lanes(link_routes, connection, "a")
+    lanes.told((f"Cq{number}" for number in range(MOST_TOLD + 1)), ())
+    assert lanes.keys is not None
+    assert len(lanes.keys) == MOST_TOLD + 1
+
+
+# Both.
+
+NAMES = "abefg"
+STEPS = st.one_of(
+    st.tuples(st.just("broker"), st.sampled_from(NAMES)),
+    st.tuples(st.just("uplink"), st.sampled_from("efg"), st.sampled_from("ab")),
+    st.tuples(st.just("cut"), st.sampled_from("efg"), st.sampled_from("ab")),
+    st.tuples(st.just("between")),
+)
+
+
+@examples(60)
+@given(st.lists(STEPS, max_size=25), st.integers(1, 2))
+def test_everybody_knows_of_every_container_that_can_be_reached(
+    steps: list[tuple[str, ...]], wanted: int
+) -> None:
+    mesh = Mesh(*NAMES)
+    mesh.join("a", "b")
+    for edge in "efg":
+        mesh[edge].be_edge(wanted)
+    brokers: dict[str, Broker] = {}
+    for step in steps:
+        match step:
+            case ("broker", at) if at in brokers:
+                broker = brokers.pop(at)
+                broker.leave()
+                for way in broker.ways:
+                    mesh[at].forwarder.link_routes.remove(way)
+                mesh[at].finish_turn()
+            case ("broker", at):
+                brokers[at] = Broker(mesh[at], f"broker-{at}", serve(mesh[at], "q"))
+            case ("uplink", edge, to) if to not in mesh[edge].ends:
+                mesh.uplink(edge, to)
+            case ("cut", edge, to) if to in mesh[edge].ends:
+                mesh.cut(edge, to)
+            case ("between",) if ("a", "b") in mesh.costs:
+                mesh.cut("a", "b")
+            case ("between",):
+                mesh.join("a", "b")
+        mesh.settle()
+        check(mesh, brokers)
+
+
+def check(mesh: Mesh, brokers: dict[str, Broker]) -> None:
+    groups = ["ab"] if ("a", "b") in mesh.costs else ["a", "b"]
+    for group in groups:
+        used = {
+            edge: [at for at in group if uses(mesh, edge, at)] for edge in "efg" if mesh[edge].ends
+        }
+        members = {*group, *(edge for edge, by in used.items() if by)}
+        for name in members:
+            # an edge with uplinks to both halves may hear of the other half's
+            others = {each for each in brokers if each in members}
+            route = mesh[name].forwarder.link_routes.find("q.a", is_sender=True)
+            is_open = route is not None and route.next_lane(0.0) is not None
+            if others:
+                assert is_open, (name, members)
+            elif name in group:
+                assert not is_open, (name, members)
+
+
+def uses(mesh: Mesh, edge: str, at: str) -> bool:
+    """Whether an edge uses an uplink to an interior."""
+    end = mesh[edge].ends.get(at)
+    router = mesh[edge].edge
+    assert router is not None
+    return end is not None and bool(router.use_of(end.connection)[0])
