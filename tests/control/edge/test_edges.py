@@ -81,7 +81,7 @@ def test_who_receives_at_another_router_is_told_in_the_turn_in_which_it_is_known
     world.offer(sender, 10)
     assert sender.count() == {"accepted": 10}
     world.network.containers[inbox].close()
-    world.run(0.2)
+    world.run(1)
     [told] = world.edge_at("E1").proxies.told.values()
     assert not told["M0q"].is_reached
 
