@@ -4,113 +4,144 @@ message takes, by one router and by lines of two and four.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import generator, machine, systems
+import attrs
+
+from bench import generator, machine
+from bench.lines import Line, Make, line
 from bench.measure import say
 
-CONFIG = """\
-[router]
-id = "{name}"
-mode = "interior"
-
-[[listener]]
-host = "127.0.0.1"
-port = {port}
-saslMechanisms = ["ANONYMOUS"]
-
-[[listener]]
-host = "127.0.0.1"
-port = {routers}
-role = "inter-router"
-
-[log]
-level = "warning"
-"""
-CONNECTOR = """
-[[connector]]
-name = "next"
-host = "127.0.0.1"
-port = {port}
-role = "inter-router"
-"""
 # How many routers stand in a line: none, one and three connections between them.
 LENGTHS = (1, 2, 4)
-MESSAGES = 100_000
-PINGS = 3_000
+# How long a run is to take, found out by a short one before it.
+TARGET_S = 2.0
+PILOT_S = 0.1
+PINGS = 5_000
 HEADS = (
-    "routers in a line",
-    "connections between",
-    "µs of a router's processor a message",
+    "",
+    "routers",
+    "µs of the sender's router a message",
+    "of each one between",
+    "of the receiver's",
+    "of all",
     "messages a second",
-    "there and settled, alone: median µs",
+)
+LATENCY_HEADS = (
+    "",
+    "routers",
+    "received after, median µs",
+    "90 %",
+    "99 %",
+    "settled after, median µs",
     "99 %",
 )
 
 
-@contextmanager
-def line(program: Path, length: int, work: Path) -> Iterator[list[tuple[int, int]]]:
-    """Run so many routers in a line; yields port and pid of each."""
-    with ExitStack() as stack:
-        found: list[tuple[int, int]] = []
-        text = ""
-        for number in range(length):
-            port, routers = systems.free_port(), systems.free_port()
-            file = work / f"line-{length}-{number}.toml"
-            own = CONFIG.format(name=f"r{number}", port=port, routers=routers)
-            file.write_text(own + text, encoding="utf-8")
-            command = [str(program), "run", "--config", str(file)]
-            found.append((port, stack.enter_context(systems.started(command, port))))
-            text = CONNECTOR.format(port=routers)
-        yield found
+@attrs.frozen
+class Stream:
+    """Messages sent as fast as credit allows."""
+
+    name: str
+    body_bytes: int
+    credit: int
+    pilot_count: int
+
+
+STREAMS = (
+    Stream("100 B, credit 1000", 100, 1000, 5_000),
+    Stream("10 kB, credit 100", 10_000, 100, 1_000),
+)
 
 
 def measured(
     program: Path,
-    bin_directory: Path,
+    makes: Iterable[Make],
     work: Path,
     repeats: int,
     scale: float,
     lengths: Iterable[int] = LENGTHS,
 ) -> list[dict[str, Any]]:
-    """A row for each length: medians over the repeats."""
+    """A row for each make and length: medians over the repeats, in which makes take turns."""
     rows = []
     for length in lengths:
-        with line(bin_directory / "trioute", length, work) as routers:
-            runs = [_run(program, routers, scale) for _ in range(repeats)]
-        row = {key: median(run[key] for run in runs) for key in runs[0]}
-        say(f"{length} routers in a line: {row}")
-        rows.append({"routers": length, **row})
+        with ExitStack() as stack:
+            lines = {make.label: stack.enter_context(line(make, length, work)) for make in makes}
+            runs: dict[str, list[dict[str, Any]]] = {label: [] for label in lines}
+            for number in range(repeats):
+                for label, routers in lines.items():
+                    say(f"{label}, {length} routers in a line: run {number + 1} of {repeats}")
+                    runs[label].append(_run(program, routers, scale))
+            for label in lines:
+                rows.append({"system": label, "routers": length, **_medians(runs[label])})
+                say(f"{label}, {length} routers in a line: {rows[-1]}")
     return rows
 
 
-def _run(program: Path, routers: list[tuple[int, int]], scale: float) -> dict[str, float]:
-    ports = ["--port", str(routers[-1][0]), "--receive-port", str(routers[0][0])]
-    before = [machine.cpu_ns(pid) for _, pid in routers]
-    count = max(100, int(MESSAGES * scale))
-    stream = generator.run(program, [*ports, "--count", str(count)])
-    spent = [machine.cpu_ns(pid) - was for (_, pid), was in zip(routers, before, strict=True)]
+def _medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The medians of numbers, of lists of numbers one by one, and of what has such."""
+    found: dict[str, Any] = {}
+    for key, value in runs[0].items():
+        values = [run[key] for run in runs]
+        if isinstance(value, dict):
+            found[key] = _medians(values)
+        elif isinstance(value, list):
+            found[key] = [median(each) for each in zip(*values, strict=True)]
+        else:
+            found[key] = median(values)
+    return found
+
+
+def _run(program: Path, routers: Line, scale: float) -> dict[str, Any]:
+    # the sender is at the last one
+    ports = ["--port", str(routers.ports[-1]), "--receive-port", str(routers.ports[0])]
+    streams = {}
+    for stream in STREAMS:
+        options = [*ports, "--body", str(stream.body_bytes), "--credit", str(stream.credit)]
+        count = max(100, int(stream.pilot_count * scale))
+        pilot = generator.run(program, [*options, "--count", str(count)])
+        rate = pilot["messages"] / max(pilot["seconds"], PILOT_S)
+        count = max(count, int(rate * TARGET_S * scale))
+        before = [machine.cpu_ns(pid) for pid in routers.pids]
+        found = generator.run(program, [*options, "--count", str(count)])
+        after = [machine.cpu_ns(pid) for pid in routers.pids]
+        spent = [now - was for now, was in zip(after, before, strict=True)]
+        streams[stream.name] = {
+            "rate": found["messages"] / found["seconds"],
+            # the sender's first
+            "cpu_us": [ns / 1000 / count for ns in reversed(spent)],
+        }
     pings = ["--count", str(max(100, int(PINGS * scale))), "--credit", "1", "--inflight", "1"]
     alone = generator.run(program, [*ports, *pings])
-    return {
-        "cpu_us": sum(spent) / len(spent) / 1000 / count,
-        "rate": stream["messages"] / stream["seconds"],
-        "p50_us": alone["settled_p50_us"],
-        "p99_us": alone["settled_p99_us"],
-    }
+    names = ("p50_us", "p90_us", "p99_us", "settled_p50_us", "settled_p99_us")
+    return {"streams": streams, **{name: alone[name] for name in names}}
 
 
-def cells(row: Mapping[str, Any]) -> list[str]:
-    """A row as the page shows it, under `HEADS`."""
+def _us(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def cells(row: Mapping[str, Any], stream: str) -> list[str]:
+    """What a row says of a stream, as the page shows it, under `HEADS`."""
+    found = row["streams"][stream]
+    first, *between = found["cpu_us"]
+    last = [between.pop()] if between else []
     return [
+        row["system"],
         str(row["routers"]),
-        str(row["routers"] - 1),
-        f"{row['cpu_us']:.2f}",
-        f"{row['rate']:,.0f}",
-        f"{row['p50_us']:,.0f}",
-        f"{row['p99_us']:,.0f}",
+        _us(first),
+        _us(sum(between) / len(between)) if between else "–",
+        _us(last[0]) if last else "–",
+        _us(sum(found["cpu_us"])),
+        f"{found['rate']:,.0f}",
     ]
+
+
+def latency_cells(row: Mapping[str, Any]) -> list[str]:
+    """What a row says of a message alone, as the page shows it, under `LATENCY_HEADS`."""
+    names = ("p50_us", "p90_us", "p99_us", "settled_p50_us", "settled_p99_us")
+    return [row["system"], str(row["routers"]), *(f"{row[name]:,.0f}" for name in names)]

@@ -1,34 +1,23 @@
 """What edges cost their interior router while nothing happens: memory and processor time for each.
 
-    python tests/bench/idle_edges.py --trioute .venv-test/bin/trioute --edges 1000
-
-The edges are routers, all of them in this one process, each connected and its uplink in use. The
-interior is a process of its own, and what is told is its.
+The edges are routers, all of them in a process of their own (`crowd.py`), each with its uplink in
+use and watched by heartbeats. The interior is a process as well, and what is told is its.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import socket
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import trio
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
+from bench import systems
 from bench.machine import cpu_ns, resident_bytes
-from router.config.model import Configuration, ConnectorSettings
-from router.config.router_settings import RouterSettings
-from router.node import Node
+from bench.measure import say
 
-HOST = "127.0.0.1"
-START_S = 60.0
 CONFIG = """\
 [router]
 id = "interior"
@@ -38,87 +27,104 @@ mode = "interior"
 host = "127.0.0.1"
 port = {port}
 role = "edge"
+
+[log]
+level = "error"
 """
+COUNTS = (200, 1_000, 3_000)
+# How long nothing happens before it is measured, and while it is.
+QUIET_S = 6.0
+MEASURED_S = 15.0
+HEADS = (
+    "",
+    "edges",
+    "connected in, s",
+    "interior, MiB",
+    "KiB an edge",
+    "its processor, % of one",
+    "µs an edge and second",
+)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+@contextmanager
+def _interior(label: str, bin_directory: Path, work: Path) -> Iterator[tuple[int, int]]:
+    port = systems.free_port()
+    file = work / f"interior-{label}.toml"
+    file.write_text(CONFIG.format(port=port), encoding="utf-8")
+    command = [str(bin_directory / "trioute"), "run", "--config", str(file)]
+    with systems.started(command, port) as pid:
+        yield pid, port
 
 
-def _edge(number: int, port: int) -> Node:
-    connector = ConnectorSettings(host=HOST, port=port, role="edge")
-    router = RouterSettings(id=f"edge-{number}", mode="edge")
-    return Node(Configuration(router=router, connectors=(connector,)))
+@contextmanager
+def _crowd(port: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-P", str(systems.HERE / "crowd.py"), str(port)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
 
 
-async def _until_in_use(edges: list[Node]) -> None:
-    with trio.fail_after(START_S + len(edges) / 5):
-        for node in edges:
-            part = node.control.edge
-            assert part is not None
-            # it has no event of its own for this
-            while not part.proxies.told:  # noqa: ASYNC110
-                await trio.sleep(0.05)
+def measured(
+    label: str,
+    bin_directory: Path,
+    work: Path,
+    scale: float,
+    counts: Iterable[int] = COUNTS,
+    quiet_s: float = QUIET_S,
+) -> list[dict[str, Any]]:
+    """A row for each number of edges, one after the other at the same interior router."""
+    rows = []
+    with _interior(label, bin_directory, work) as (pid, port):
+        empty, at = resident_bytes(pid), 0
+        with _crowd(port) as crowd:
+            for count in counts:
+                say(f"{label}: {count} idle edges")
+                connected_s = _grow(crowd, count - at, count)
+                at = count
+                time.sleep(quiet_s)
+                row = {"system": label, "edges": count, "connected_s": connected_s}
+                rows.append(row | _watched(pid, empty, count, MEASURED_S * scale))
+                say(f"{label}: {rows[-1]}")
+    return rows
 
 
-async def measure(pid: int, port: int, count: int, seconds: float) -> dict[str, float]:
-    """Start edges, let nothing happen for a while, and tell what the interior needed for it."""
-    empty = resident_bytes(pid)
-    edges = [_edge(number, port) for number in range(count)]
-    stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        for node in edges:
-            nursery.start_soon(node.run, stop)
-        began = time.monotonic()
-        await _until_in_use(edges)
-        connected_s = time.monotonic() - began
-        await trio.sleep(5)
-        before, at = cpu_ns(pid), time.monotonic()
-        await trio.sleep(seconds)
-        used_ns, passed_s = cpu_ns(pid) - before, time.monotonic() - at
-        idle = resident_bytes(pid)
-        nursery.cancel_scope.cancel()
+def _grow(crowd: subprocess.Popen[str], more: int, count: int) -> float:
+    """Have so many more edges, `count` in all; how long that took."""
+    began = time.monotonic()
+    assert crowd.stdin is not None
+    assert crowd.stdout is not None
+    crowd.stdin.write(f"{more}\n")
+    crowd.stdin.flush()
+    if crowd.stdout.readline().strip() != str(count):
+        raise RuntimeError(f"there are not {count} edges")
+    return time.monotonic() - began
+
+
+def _watched(pid: int, empty: int, count: int, seconds: float) -> dict[str, float]:
+    before, at = cpu_ns(pid), time.monotonic()
+    time.sleep(max(seconds, 2.5))
+    used_ns, passed_s = cpu_ns(pid) - before, time.monotonic() - at
+    idle = resident_bytes(pid)
     return {
-        "edges": count,
-        "connected_s": round(connected_s, 1),
         "interior_bytes": idle,
-        "bytes_an_edge": (idle - empty) // count,
-        "processor_percent": round(used_ns / passed_s / 1e7, 2),
-        "microseconds_an_edge_and_second": round(used_ns / passed_s / 1000 / count, 1),
+        "bytes_each": (idle - empty) / count,
+        "processor": used_ns / passed_s / 1e9,
+        "us_each": used_ns / passed_s / 1000 / count,
     }
 
 
-def main() -> None:
-    """Measure, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trioute", default=None, help="the command of the interior router")
-    parser.add_argument("--edges", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=20.0)
-    arguments = parser.parse_args()
-    own = [sys.executable, "-c", "from router.cli.main import main; main()"]
-    command = own if arguments.trioute is None else [arguments.trioute]
-    port = _free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "interior.toml"
-        file.write_text(CONFIG.format(port=port), encoding="utf-8")
-        log = (Path(folder) / "log").open("w", encoding="utf-8")
-        with (
-            log,
-            subprocess.Popen([*command, "run", "--config", file], stdout=log, stderr=log) as p,
-        ):
-            try:
-                while True:
-                    with socket.socket() as probe:
-                        if probe.connect_ex((HOST, port)) == 0:
-                            break
-                    time.sleep(0.1)
-                found = trio.run(measure, p.pid, port, arguments.edges, arguments.seconds)
-            finally:
-                p.terminate()
-    print(json.dumps(found, indent=2))
-
-
-if __name__ == "__main__":
-    main()
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """A row as the page shows it, under `HEADS`."""
+    return [
+        row["system"],
+        f"{row['edges']:,}",
+        f"{row['connected_s']:.1f}",
+        f"{row['interior_bytes'] / 2**20:.0f}",
+        f"{row['bytes_each'] / 1024:.1f}",
+        f"{row['processor'] * 100:.1f}",
+        f"{row['us_each']:.0f}",
+    ]

@@ -176,7 +176,8 @@ static void report(void)
            (unsigned long long)run.lost, options.body_bytes);
     printf(", \"seconds\": %.6f, \"rate\": %.1f, \"own_cpu_s\": %.6f", seconds,
            (double)deliveries / seconds, (double)run.own_cpu_ns / 1e9);
-    printf(", \"p50_us\": %.1f, \"p99_us\": %.1f", percentile_us(received, 0.5),
+    printf(", \"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f",
+           percentile_us(received, 0.5), percentile_us(received, 0.9),
            percentile_us(received, 0.99));
     printf(", \"settled_p50_us\": %.1f, \"settled_p99_us\": %.1f", percentile_us(settled, 0.5),
            percentile_us(settled, 0.99));

@@ -10,8 +10,8 @@ import json
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from bench.measure import say
 TOPOLOGY = """
 [simulation]
 seed = 1
-seconds = 6
+seconds = 3.5
 
 [[shape]]
 layout = "random"
@@ -58,6 +58,7 @@ SIZES = (
     Size(10),
     Size(50),
     Size(200),
+    Size(1000),
     Size(50, degree=6),
     Size(50, degree=12),
     Size(50, addresses=1000),
@@ -68,40 +69,66 @@ HEADS = (
     "to come to be, ms",
     "messages",
     "KiB",
+    "KiB a router",
     "after a death, ms",
     "messages",
     "KiB",
-    "simulated in, s",
+    "simulated in, s of a processor",
     "MiB",
 )
+# Up to so many routers a network is small.
+MANY = 200
+# A machine's processors, at most so many of which have a simulation each.
+AT_ONCE = 2
 
 
-def measured(bin_dir: Path, work: Path, sizes: Iterable[Size] = SIZES) -> list[dict[str, Any]]:
-    """A row for each size, from the `trioute` in this folder."""
-    return [_run(bin_dir / "trioute", work / "network.toml", size) for size in sizes]
+def measured(
+    bin_dir: Path, work: Path, scale: float = 1.0, sizes: Iterable[Size] = SIZES
+) -> list[dict[str, Any]]:
+    """A row for each size, from the `trioute` in this folder; with `scale` a network of many
+    routers has fewer.
+    """
+    chosen = [scaled(size, scale) for size in sizes]
+    # the largest takes longest, so it begins
+    order = sorted(range(len(chosen)), key=lambda at: -chosen[at].routers * chosen[at].degree)
+    found: dict[int, dict[str, Any]] = {}
+
+    def run(at: int) -> None:
+        found[at] = _run(bin_dir / "trioute", work / f"network-{at}.toml", chosen[at])
+
+    with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
+        list(pool.map(run, order))
+    return [found[at] for at in range(len(chosen))]
+
+
+def scaled(size: Size, scale: float) -> Size:
+    """A network of many routers with so much fewer, but still many."""
+    routers = max(MANY, round(size.routers * min(scale, 1.0)))
+    return size if size.routers <= MANY else attrs.evolve(size, routers=routers)
 
 
 def _run(program: Path, file: Path, size: Size) -> dict[str, Any]:
-    say(f"a network of {size.routers} routers, degree {size.degree}, {size.addresses} addresses")
+    what = f"{size.routers} routers, degree {size.degree}, {size.addresses} addresses"
+    say(f"simulating {what}")
     file.write_text(size.topology(), encoding="utf-8")
-    began = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen([program, "simulate", file, "--json"], stdout=output)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         result = json.load(output)
-    took_s = time.monotonic() - began
     start, _, death, *_ = result["phases"]
-    return {
+    row = {
         "routers": result["routers"],
         "links": result["links"],
         "addresses": size.addresses,
         "start": _part(start),
         "death": _part(death),
-        "took_s": took_s,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
         "rss_bytes": usage.ru_maxrss * 1024,
     }
+    say(f"{what}: {row['cpu_s']:.0f} s of a processor, {row['start']}")
+    return row
 
 
 def _part(phase: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,4 +147,6 @@ def cells(row: Mapping[str, Any]) -> list[str]:
             f"{part['control_messages']:,}",
             f"{part['control_octets'] / 1024:,.0f}",
         ]
-    return [*shown, f"{row['took_s']:.1f}", f"{row['rss_bytes'] / 2**20:,.0f}"]
+        if name == "start":
+            shown.append(f"{part['control_octets'] / 1024 / row['routers']:,.0f}")
+    return [*shown, f"{row['cpu_s']:.1f}", f"{row['rss_bytes'] / 2**20:,.0f}"]

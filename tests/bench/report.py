@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import hops, networks, through_broker
+from bench import through_broker
+from bench.layout import machine_line, table
 from bench.scenarios import SCENARIOS, Scenario
 
 BEGIN = "<!-- bench: begin (written by tests/bench, do not edit) -->"
@@ -19,28 +20,25 @@ Row = dict[str, Any]
 
 def markdown(result: dict[str, Any]) -> str:
     """All tables of one result, without a heading above them."""
+    if not result["summary"]:
+        return ""
     tables = _Tables(result)
-    parts = [tables.machine(), tables.cpu(), tables.floor_goals(), tables.beside_goals()]
+    parts = [machine_line(result), tables.cpu(), tables.floor_goals(), tables.beside_goals()]
     parts += [tables.rate(), tables.latency()]
     parts += [tables.comparison(), tables.memory()]
-    parts += [tables.independent(), tables.broker(), tables.hops(), tables.networks()]
+    parts += [tables.independent(), tables.broker()]
     parts.append(tables.failures())
     return "\n\n".join(part for part in parts if part)
 
 
-def write_section(page: Path, text: str) -> None:
+def write_section(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     """Replace what stands between a page's markers; raises ValueError where one is missing."""
     old = page.read_text(encoding="utf-8")
-    head, begin, rest = old.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page} lacks the lines {BEGIN!r} and {END!r}")
-    page.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    head, has_begin, rest = old.partition(begin)
+    _, has_end, tail = rest.partition(end)
+    if not has_begin or not has_end:
+        raise ValueError(f"{page} lacks the lines {begin!r} and {end!r}")
+    page.write_text(f"{head}{begin}\n\n{text}\n\n{end}{tail}", encoding="utf-8")
 
 
 def _number(value: float) -> str:
@@ -86,17 +84,6 @@ class _Tables:
         row = self.cells.get((scenario.name, label))
         return row if row is not None and "cpu_us" in row else None
 
-    def machine(self) -> str:
-        facts = self.result["machine"]
-        versions = [f"{s['label']} {s['version']}" for s in self.result["systems"] if s["version"]]
-        return (
-            f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, "
-            f"Linux {facts['kernel']}, Python {facts['python']}, Trio {facts['trio']}, "
-            f"{facts['compiler']}. "
-            + "".join(f"{v}. " for v in versions)
-            + f"Medians of {self.result['repeats']} runs that took turns."
-        )
-
     def per_scenario(self, title: str, write: Callable[[Row], str]) -> str:
         """A table with one row for each scenario and one column for each system."""
         rows = []
@@ -106,7 +93,7 @@ class _Tables:
                 cell = self.cell(scenario, label)
                 row.append("–" if cell is None else write(cell))
             rows.append(row)
-        return f"**{title}**\n\n" + _table(["", *self.labels], rows)
+        return f"**{title}**\n\n" + table(["", *self.labels], rows)
 
     def cpu(self) -> str:
         return self.per_scenario(
@@ -154,7 +141,7 @@ class _Tables:
                 verdict = f" {_verdict(ratio <= goal)}" if goal and judged else ""
                 row.append(_number(ratio) + verdict)
             rows.append(row)
-        return "**Processor time as a multiple of the relay's**\n\n" + _table(
+        return "**Processor time as a multiple of the relay's**\n\n" + table(
             ["", "goal", *labels], rows
         )
 
@@ -178,7 +165,7 @@ class _Tables:
                 row.append(_number(ratio) + verdict)
             rows.append(row)
         title = "**Processor time as a multiple of forwarding between two clients**"
-        return f"{title}\n\n" + _table(["", "goal", *labels], rows) if rows else ""
+        return f"{title}\n\n" + table(["", "goal", *labels], rows) if rows else ""
 
     def comparison(self) -> str:
         tables = []
@@ -191,7 +178,7 @@ class _Tables:
                     and (theirs := self.cell(scenario, other))
                 ]
                 heads = ["", "processor time", "goal", "rate", "goal", "median latency"]
-                tables.append(f"**{ours} as a part of {other}**\n\n" + _table(heads, rows))
+                tables.append(f"**{ours} as a part of {other}**\n\n" + table(heads, rows))
         return "\n\n".join(tables)
 
     def _compared(self, scenario: Scenario, mine: Row, theirs: Row) -> list[str]:
@@ -222,7 +209,7 @@ class _Tables:
             return ""
         heads = ["", "fresh, MiB", "1,000 idle connections, KiB each", "those closed, MiB"]
         heads += ["after a million messages, MiB", "those closed, MiB"]
-        return "**Resident memory**\n\n" + _table(heads, rows)
+        return "**Resident memory**\n\n" + table(heads, rows)
 
     def independent(self) -> str:
         """Proton's example programs as the load, where they ran."""
@@ -237,7 +224,7 @@ class _Tables:
         ]
         heads = ["", "router, µs a message", "clients, µs a message", "thousands a second"]
         title = "**Proton's example programs as the load, small messages, credit 1000**"
-        return f"{title}\n\n" + _table(heads, rows) if rows else ""
+        return f"{title}\n\n" + table(heads, rows) if rows else ""
 
     def broker(self) -> str:
         """What is left of a real broker's rate where the router stands before it."""
@@ -260,20 +247,7 @@ class _Tables:
             heads += [way.name, f"as a part, ≥ {through_broker.GOAL}", "router, µs a message"]
         title = "**To a queue of ActiveMQ Artemis and from it, thousands of messages a second**"
         note = "The broker, the router and the load share the machine's processors."
-        return f"{title}\n\n{_table(heads, rows)}\n\n{note}" if rows else ""
-
-    def hops(self) -> str:
-        """What a message costs that passes several routers."""
-        rows = [hops.cells(row) for row in self.result.get("hops", [])]
-        title = "**By several routers: 100 B, credit 1000, and one message at a time**"
-        note = "The processor's time is that of one router, the mean over those of the line."
-        return f"{title}\n\n{_table(list(hops.HEADS), rows)}\n\n{note}" if rows else ""
-
-    def networks(self) -> str:
-        """How what a network says to itself grows with it."""
-        rows = [networks.cells(row) for row in self.result.get("networks", [])]
-        title = "**A simulated network: what it takes to come to be, and to notice a dead router**"
-        return f"{title}\n\n{_table(list(networks.HEADS), rows)}" if rows else ""
+        return f"{title}\n\n{table(heads, rows)}\n\n{note}" if rows else ""
 
     def failures(self) -> str:
         rows = [*self.result["summary"], *self.result["memory"]]

@@ -154,11 +154,15 @@ def trioute(label: str, bin_directory: Path, work: Path, more: str = "") -> Iter
     config = work / f"{label}.toml"
     text = CONFIG.format(port=port, container_port=container_port) + more
     config.write_text(text, encoding="utf-8")
-    version = subprocess.run(
-        [program, "--version"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    said = version(program)
     with started([program, "run", "--config", str(config)], port) as pid:
-        yield System(label, "trioute", port, pid, container_port=container_port, version=version)
+        yield System(label, "trioute", port, pid, container_port=container_port, version=said)
+
+
+def version(program: str | Path) -> str:
+    """What a program says of its version."""
+    words = [str(program), "--version"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
 
 @contextmanager

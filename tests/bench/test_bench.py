@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import generator, hops, measure, networks, report, systems, through_broker
+from bench import (
+    __main__ as main,
+    far_addresses,
+    generator,
+    hops,
+    idle_edges,
+    measure,
+    networks,
+    report,
+    report_networks,
+    systems,
+    through_broker,
+)
+from bench.lines import Make
 from bench.scenarios import SCENARIOS, Scenario
 from router.simulation.loading import parse_topology
 
@@ -143,35 +158,113 @@ def test_containers_are_judged_beside_clients_and_brokers_beside_themselves() ->
     assert broker in text
 
 
+def _of_networks(**parts: Any) -> dict[str, Any]:
+    """The part of a result that is of networks."""
+    return {"machine": _result()["machine"], "repeats": 3, "systems": [], **parts}
+
+
 def test_networks_are_simulated_and_shown_in_a_row_each() -> None:
     size = networks.Size(4, degree=2, addresses=3)
     topology = parse_topology(size.topology(), source="a test")
     assert len(topology.shapes) == 1
-    result = _result()
     part = {"converged_s": 0.25, "control_messages": 1234, "control_octets": 4096}
     late = {**part, "converged_s": None}
     row = {"routers": 4, "links": 3, "addresses": 3, "start": part, "death": late}
-    result["networks"] = [{**row, "took_s": 1.25, "rss_bytes": 2**26}]
-    text = report.markdown(result)
-    assert "| 4, 3, 3 | 250 | 1,234 | 4 | – | 1,234 | 4 | 1.2 | 64 |" in text
+    row |= {"cpu_s": 1.25, "rss_bytes": 2**26}
+    text = report_networks.markdown(_of_networks(simulated=[row]))
+    assert "| 4, 3, 3 | 250 | 1,234 | 4 | 1 | – | 1,234 | 4 | 1.2 | 64 |" in text
+    assert "svg" not in text
+    larger = {**row, "routers": 40, "links": 60}
+    grown = _of_networks(simulated=[row, larger])
+    assert report_networks.PICTURE in report_networks.markdown(grown)
+    drawn = ET.fromstring(report_networks.drawing(grown))
+    # two sizes: two points a line, but for the line of what never came to be
+    assert len(drawn.findall(".//{*}circle")) == 2 * 5
+    assert len(drawn.findall(".//{*}polyline")) == 6
 
 
 def test_a_small_network_is_simulated_by_the_program(tmp_path: Path) -> None:
-    size = networks.Size(3, degree=2, addresses=2)
-    row = networks.measured(Path(sys.executable).parent, tmp_path, [size])[0]
+    sizes = [networks.Size(3, degree=2, addresses=2), networks.Size(300, degree=2)]
+    assert networks.scaled(sizes[1], 0.7).routers == 210
+    assert networks.scaled(sizes[1], 0.01).routers == networks.MANY
+    row = networks.measured(Path(sys.executable).parent, tmp_path, 1.0, sizes[:1])[0]
     assert (row["routers"], row["addresses"]) == (3, 2)
     assert row["start"]["converged_s"] is not None
     assert row["start"]["control_messages"] > 0
     assert row["death"]["control_octets"] > 0
-    assert row["took_s"] > 0
+    assert row["cpu_s"] > 0
 
 
 def test_messages_pass_routers_in_a_line(program: Path, tmp_path: Path) -> None:
-    rows = hops.measured(program, Path(sys.executable).parent, tmp_path, 1, 0.002, (1, 2))
-    assert [row["routers"] for row in rows] == [1, 2]
-    assert all(row["cpu_us"] > 0 and row["p99_us"] >= row["p50_us"] > 0 for row in rows)
-    text = report.markdown(_result() | {"hops": rows})
-    assert f"| 2 | 1 | {rows[1]['cpu_us']:.2f} |" in text
+    make = Make.trioute("ours", Path(sys.executable).parent)
+    rows = hops.measured(program, [make], tmp_path, 1, 0.01, (1, 3))
+    assert [row["routers"] for row in rows] == [1, 3]
+    assert all(row["settled_p99_us"] >= row["p90_us"] >= row["p50_us"] > 0 for row in rows)
+    for row in rows:
+        for stream in hops.STREAMS:
+            spent = row["streams"][stream.name]["cpu_us"]
+            assert len(spent) == row["routers"]
+            assert all(us > 0 for us in spent)
+    text = report_networks.markdown(_of_networks(hops=rows))
+    assert text.count("| ours | 3 |") == len(hops.STREAMS) + 1
+
+
+def test_the_router_of_the_sender_is_told_of_first() -> None:
+    spent = {"cpu_us": [4.0, 1.0, 2.0, 8.0], "rate": 1234.5}
+    row = {"system": "ours", "routers": 4, "streams": {"some": spent}}
+    told = ["ours", "4", "4.00", "1.50", "8.00", "15.0", "1,234"]
+    assert hops.cells(row, "some") == told
+    alone = {**row, "routers": 1, "streams": {"some": {**spent, "cpu_us": [4.0]}}}
+    assert hops.cells(alone, "some") == ["ours", "1", "4.00", "–", "–", "4.00", "1,234"]
+
+
+def test_others_are_configured_as_dispatch_is() -> None:
+    make = Make("theirs", "other -c {config}", is_dispatch=True)
+    entities = json.loads(make.configuration("r1", 1001, 1002, 999))
+    assert [kind for kind, _ in entities] == ["router", "listener", "listener", "connector"]
+    assert entities[0][1] == {"mode": "interior", "id": "r1"}
+    assert entities[3][1]["port"] == "999"
+    assert make.words(Path("/some where/file")) == ["other", "-c", "/some where/file"]
+
+
+def test_idle_edges_have_their_uplinks_in_use(tmp_path: Path) -> None:
+    rows = idle_edges.measured("ours", Path(sys.executable).parent, tmp_path, 0.0, (3, 5), 0.5)
+    assert [row["edges"] for row in rows] == [3, 5]
+    assert all(row["us_each"] > 0 for row in rows)
+    assert report_networks.markdown(_of_networks(edges=rows)).count("| ours | ") == 2
+
+
+def test_addresses_are_known_at_the_other_end_of_a_line(tmp_path: Path) -> None:
+    make = Make.trioute("ours", Path(sys.executable).parent)
+    row = far_addresses.measured(make, tmp_path, 0.001)
+    assert row["addresses"] == 100
+    assert row["longest_change_s"] >= row["change_s"] > 0
+    text = report_networks.markdown(_of_networks(addresses=[row]))
+    assert "### 100 addresses" in text
+    assert text.count("\n|") == 2 + len(far_addresses.NAMES) + 2 + len(far_addresses.TIMES)
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        ([], {"forwarding", "memory", "broker", "hops", "edges", "addresses", "simulated"}),
+        (["--no-networks", "--no-broker"], {"forwarding", "memory"}),
+        (["--only", "networks"], {"hops", "edges", "addresses", "simulated"}),
+        (["--only", "hops", "--only", "routers", "--no-memory"], {"forwarding", "broker", "hops"}),
+    ],
+)
+def test_parts_can_be_chosen(words: list[str], parts: set[str]) -> None:
+    assert main.arguments(words).parts == parts
+
+
+def test_each_group_has_a_section_of_its_own(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    begin, end = report_networks.BEGIN, report_networks.END
+    page.write_text(f"{report.BEGIN}\nold\n{report.END}\n{begin}\n{end}\n", encoding="utf-8")
+    main.write(page, "", "of networks", "<svg/>")
+    text = page.read_text(encoding="utf-8")
+    assert text == f"{report.BEGIN}\nold\n{report.END}\n{begin}\n\nof networks\n\n{end}\n"
+    assert (tmp_path / report_networks.PICTURE).read_text(encoding="utf-8") == "<svg/>"
 
 
 def test_only_the_section_between_the_markers_is_written(tmp_path: Path) -> None:
