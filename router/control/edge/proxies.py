@@ -55,8 +55,8 @@ class Proxies:
         self.watched: dict[str, None] = {}
         self.idle: dict[str, float] = {}
         # of what is watched, that which is sent up until it is known that nobody is there: somebody
-        # has sent a single message
-        self._asked: dict[str, None] = {}
+        # has sent a single message, and when
+        self._asked: dict[str, float] = {}
         self._watch = watch
         self._news: dict[str, bool] = {}
         self._due: dict[str, None] = {}
@@ -117,9 +117,11 @@ class Proxies:
         key = key_of_address(address)
         if self._is_known_unreached(key):
             return False
-        self._asked[key] = None
-        self._see_to_watching(key, True)
-        self._see_to(key)
+        is_new = self._asked.pop(key, None) is None
+        self._asked[key] = self.forwarder.turn.now
+        if is_new or not address.consumers:
+            self._see_to_watching(key, True)
+            self._see_to(key)
         return bool(address.consumers)
 
     def may_be_beyond(self, name: str) -> bool:
@@ -208,6 +210,11 @@ class Proxies:
             if since + IDLE_S > now:
                 break
             self._unwatch(key)
+        while self._asked:
+            key, since = next(iter(self._asked.items()))
+            if since + IDLE_S > now:
+                break
+            self._give_up(key, now)
         self.lines.look(now)
         self.holding.look(now)
         for address in self.holding.holds:
@@ -228,7 +235,9 @@ class Proxies:
         self._see_to_watching(key, sends or receives)
         is_multicast = self._is_multicast(key, address)
         is_watched = key in self.watched
-        goes_up = (sends or is_watched) and phase != FALLBACK
+        # where there are only receivers a link would hold credit that others need
+        goes_up = sends or key in self._asked or (is_watched and not receives)
+        goes_up = goes_up and phase != FALLBACK
         # what is not known yet, or cannot be
         is_given = key in self._asked or not is_watched
         if address is not None and receives and address.treatment == CLOSEST:
@@ -270,6 +279,14 @@ class Proxies:
         self._news[key] = False
         for told in self.told.values():
             told.pop(key, None)
+        self._due[key] = None
+
+    def _give_up(self, key: str, now: float) -> None:
+        """No single message has come for a while: those that wait go on first."""
+        del self._asked[key]
+        address = self.forwarder.table.in_use(*split_key(key))
+        if address is not None and address.waiting.count:
+            self._asked[key] = now
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:

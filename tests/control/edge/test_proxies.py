@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.config.model import AddressSettings
+from router.core.network.proxy_links import Proxy
 
 from support.edges import World, one_interior
 
@@ -99,6 +100,48 @@ def test_what_an_anonymous_sender_sends_goes_up() -> None:
     assert list(world.edge_at("E").proxies.lines.every()) == []
     assert len(world.host("E").forwarder.table) == 0
     world.check()
+
+
+def test_edges_that_only_receive_hold_no_credit() -> None:
+    world = one_interior("E1", "E2", "E3")
+    inboxes = [world.receiver(edge, "q", credit=10) for edge in ("E1", "E2")]
+    sender = world.sender("E3", "q")
+    world.run(1)
+    # all that the receivers have granted, where somebody sends
+    assert sender.credit == 20
+    senders = {
+        edge: [line.proxy for line in world.edge_at(edge).proxies.lines.every()]
+        for edge in ("E1", "E2", "E3")
+    }
+    assert senders == {
+        "E1": [Proxy("q", 0, True)],
+        "E2": [Proxy("q", 0, True)],
+        "E3": [Proxy("q", 0, False)],
+    }
+    world.offer(sender, 100)
+    assert [len(world.received[inbox]) for inbox in inboxes] == [50, 50]
+    world.check()
+
+
+def test_single_messages_to_all_get_to_those_beyond_who_receives_here_as_well() -> None:
+    rule = AddressSettings(prefix="m", distribution="multicast")
+    world = World()
+    world.interior("I", addresses=(rule,))
+    for edge in ("E1", "E2"):
+        world.edge(edge, "I", addresses=(rule,))
+    world.start()
+    inboxes = [world.receiver(edge, "m", credit=10) for edge in ("E1", "E2")]
+    sender = world.sender("E1", None, to="m")
+    world.run(1)
+    lines = world.edge_at("E1").proxies.lines
+    assert [line.proxy for line in lines.every()] == [Proxy("m", 0, True)]
+    for times in (1, 2):
+        world.offer(sender, 20)
+        assert [len(world.received[inbox]) for inbox in inboxes] == [20 * times] * 2
+        assert Proxy("m", 0, False) in [line.proxy for line in lines.every()]
+        # once nobody has sent for a while, the link goes
+        world.run(15)
+        assert [line.proxy for line in lines.every()] == [Proxy("m", 0, True)]
 
 
 def test_what_is_for_nobody_is_released() -> None:
