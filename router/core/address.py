@@ -36,6 +36,9 @@ OWN_TREE = 0
 # the letter F is (Dispatch's annotation has it so).
 LAST_PHASE = 9
 FALLBACK = 22
+# Not a phase, but apart like one: what those send to the management of another router who may
+# change things (`network.rights`); as far behind 0 as the letter C is.
+CHANGERS = 19
 
 
 def key_of(name: str, phase: int) -> str:
@@ -45,6 +48,8 @@ def key_of(name: str, phase: int) -> str:
     """
     if phase == 0:
         return name
+    if phase == CHANGERS:
+        return f"/changers/{name}"
     return f"/fallback/{name}" if phase == FALLBACK else f"/phase {phase}/{name}"
 
 

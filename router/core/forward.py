@@ -209,6 +209,8 @@ class Forwarder(Spreader):
         if redirected is not None:
             refusals.unaddressed(self, delivery, redirected)
             return None
+        if name.endswith(MANAGEMENT):
+            phase = self.network.phase_of(link, address_name(name), phase)
         address = self.table.find(name, phase)
         if name.endswith(MANAGEMENT) and self.network.keeps_from(
             link.session.connection, address_name(name)

@@ -248,6 +248,8 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
             Condition.NOT_ALLOWED, "the connection may not ask anything of management", Scope.LINK
         )
     phase = phases.phase_of(forwarder.table, terminus, is_sender=is_sender)
+    if is_sender:
+        phase = forwarder.network.phase_of(link, address_name(text), phase)
     takes_rest = not is_sender and not is_own and phases.is_fallback(terminus)
     address = None
     if forwarder.network.takes(link, text, is_sender=is_sender):

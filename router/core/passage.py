@@ -11,7 +11,8 @@ None of this touches a message that comes in without them and leaves by a connec
 show them. (docs/decisions/0034-message-annotations.md.)
 
 The router itself, where it receives, is shown something else in their place: `x-opt-qd.connection`,
-the number of the connection that the message came in by. (docs/decisions/0037-who-may-manage.md.)
+the number of the connection that the message came in by, and `x-opt-qd.rights` where a router that
+it came from says that its sender may change things. (docs/decisions/0037-who-may-manage.md.)
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from router.amqp.reading import TransferFrame
 from router.amqp.revision import Entry, change_annotations, encode_entry, take_annotations
 from router.amqp.types import Int
 from router.core.address import LAST_PHASE
+from router.core.network import rights
 from router.errors import AmqpError
 
 INGRESS: Final = f"{PREFIX}ingress"
@@ -33,6 +35,7 @@ TRACE: Final = f"{PREFIX}trace"
 TO: Final = f"{PREFIX}to"
 PHASE: Final = f"{PREFIX}phase"
 CONNECTION: Final = f"{PREFIX}connection"
+RIGHTS: Final = f"{PREFIX}rights"
 
 
 @attrs.frozen
@@ -115,8 +118,10 @@ def shown(consumer: Any, delivery: Any, octets: bytes) -> bytes:
     here = router_name(settings.container_id)
     passed = delivery.passage
     if settings.is_own:
-        number = delivery.incoming.session.connection.number
-        entries: tuple[bytes, ...] = (encode_entry(CONNECTION, number),)
+        incoming = delivery.incoming
+        entries: tuple[bytes, ...] = (encode_entry(CONNECTION, incoming.session.connection.number),)
+        if rights.said_on(incoming):
+            entries += (encode_entry(RIGHTS, rights.CHANGE),)
     elif passed is None:
         entries = _fresh_entries(here, delivery.address.name, delivery.address.phase)
     else:

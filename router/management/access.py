@@ -7,14 +7,15 @@ peer can make one up. (docs/decisions/0037-who-may-manage.md.)
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Any, Final
 
+import attrs
+
 from router.amqp.revision import take_annotations
-from router.config.users import ANONYMOUS
 from router.core.network.membership import ROLES
-from router.core.passage import CONNECTION
+from router.core.network.rights import CHANGE, NONE, READ, TRUSTED, bounded, of_connection
+from router.core.passage import CONNECTION, RIGHTS
 from router.errors import AmqpError
 from router.management.requests import FORBIDDEN, Refused
 
@@ -27,59 +28,43 @@ LARGEST_READ_BYTES: Final = 65536
 READING: Final = frozenset({"QUERY", "READ", "EXPLAIN"})
 READING_PREFIX: Final = "GET-"
 
-NONE: Final = "none"
-READ: Final = "read"
-CHANGE: Final = "change"
-TRUSTED: Final = "trusted"
+
+@attrs.frozen
+class Asker:
+    """Who has sent a request: the number of the connection that it came by, None where nobody can
+    tell; and whether the router at its other end says that its client may change things.
+    """
+
+    connection: int | None = None
+    may_change: bool = False
 
 
-def connection_of(payload: bytes) -> int | None:
-    """The number of the connection that a request came by, from the octets of its head.
+NOBODY: Final = Asker()
 
-    None where the router has not written it: only a message of AMQP's own format carries it.
+
+def asker_of(payload: bytes) -> Asker:
+    """Who has sent a request, from the octets of its head.
+
+    NOBODY where the router has not written it: only a message of AMQP's own format carries it.
     """
     try:
-        _, entries = take_annotations(payload, lambda key: key == CONNECTION)
-        numbers = [entry.value() for entry in entries]
+        _, entries = take_annotations(payload, lambda key: key in (CONNECTION, RIGHTS))
+        numbers = [entry.value() for entry in entries if entry.key == CONNECTION]
+        said = [entry.value() for entry in entries if entry.key == RIGHTS]
     except AmqpError:
-        return None
+        return NOBODY
     if len(numbers) != 1 or isinstance(numbers[0], bool) or not isinstance(numbers[0], int):
-        return None
-    return int(numbers[0])
+        return NOBODY
+    return Asker(int(numbers[0]), said == [CHANGE])
 
 
-def rights_of(pumps: Mapping[int, Any], number: int | None) -> str:
-    """What may be asked by a connection: NONE, READ or CHANGE.
+def rights_of(pumps: Mapping[int, Any], asker: Asker) -> str:
+    """What may be asked by who has sent a request: NONE, READ or CHANGE.
 
     NONE is for a connection that is gone, too: nobody can tell any more whose it was.
     """
-    pump = None if number is None else pumps.get(number)
-    if pump is None:
-        return NONE
-    connection = pump.connection
-    allowed = str(connection.settings.management)
-    if allowed != TRUSTED:
-        return allowed
-    return CHANGE if _is_trusted(connection) else READ
-
-
-def _is_trusted(connection: Any) -> bool:
-    """Whether the peer came to us and proved who it is, or came from this very host.
-
-    What comes from another router may be from anybody who is connected there.
-    """
-    if connection.is_client or connection.settings.role in ROLES:
-        return False
-    return connection.user not in (None, ANONYMOUS) or _is_loopback(connection.name)
-
-
-def _is_loopback(name: str) -> bool:
-    """Whether a peer that is called `host:port` is on this host."""
-    host = name.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    pump = None if asker.connection is None else pumps.get(asker.connection)
+    return NONE if pump is None else bounded(pump.connection, asker.may_change)
 
 
 def is_reading(operation: str) -> bool:
@@ -87,20 +72,29 @@ def is_reading(operation: str) -> bool:
     return operation in READING or operation.startswith(READING_PREFIX)
 
 
-def check(pumps: Mapping[int, Any], number: int | None, operation: str) -> None:
-    """Raises Refused with 403 where a connection may not ask for an operation."""
-    rights = rights_of(pumps, number)
+def check(pumps: Mapping[int, Any], asker: Asker, operation: str) -> None:
+    """Raises Refused with 403 where somebody may not ask for an operation."""
+    rights = rights_of(pumps, asker)
     if rights == CHANGE or (rights == READ and is_reading(operation)):
         return
-    pump = None if number is None else pumps.get(number)
+    pump = None if asker.connection is None else pumps.get(asker.connection)
     if pump is None:
         raise Refused(FORBIDDEN, "the connection that the request came by is not known any more")
-    allowed = pump.connection.settings.management
+    connection = pump.connection
+    allowed = connection.settings.management
     tally = pump.tally
     endpoint = "its endpoint" if tally is None else tally.name
+    if of_connection(connection) == CHANGE:
+        here, there = connection.settings.container_id, connection.remote_open.container_id
+        raise Refused(
+            FORBIDDEN,
+            f"whoever asks for {operation} may not, where the request came into the network or on "
+            f"its way: it came to {here} from the router {there}, which does not say that its "
+            "sender may change things (management of the listener there)",
+        )
     reason = f'the connection may not ask for {operation}: {endpoint} has management = "{allowed}"'
-    if allowed == TRUSTED and pump.connection.settings.role in ROLES:
-        reason += ", and what comes from another router may be from anybody who is connected there"
+    if allowed == TRUSTED and connection.settings.role in ROLES:
+        reason += ", and that router neither has proved who it is nor is on this host"
     elif allowed == TRUSTED:
         reason += ", and the peer neither has proved who it is nor comes from a loopback address"
     raise Refused(FORBIDDEN, reason)

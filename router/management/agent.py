@@ -19,13 +19,15 @@ from router.amqp.message import AmqpValue, Header, Message, Properties, encode_m
 from router.amqp.types import Int
 from router.client import ClientError, Received, Sender
 from router.client.connection import connect_over
+from router.core.network.rights import CHANGE
 from router.errors import AmqpError
 from router.management.access import (
-    CHANGE,
     LARGEST_CHANGE_BYTES,
     LARGEST_READ_BYTES,
+    NOBODY,
+    Asker,
+    asker_of,
     check,
-    connection_of,
     is_reading,
     rights_of,
 )
@@ -109,7 +111,7 @@ class Agent:
             # nothing is written on such a message, neither who sent it
             received.reject(Condition.NOT_ALLOWED, "a request has message-format 0")
             return
-        asker = connection_of(received.payload)
+        asker = asker_of(received.payload)
         if len(received.payload) > LARGEST_READ_BYTES and self._rights(asker) != CHANGE:
             reason = f"more than {LARGEST_READ_BYTES} octets are for those who may change things"
             received.reject(Condition.MESSAGE_SIZE_EXCEEDED, reason)
@@ -136,10 +138,10 @@ class Agent:
         now = trio.current_time()
         self._untaken.add(sender.send_nowait(payload), reply_to, len(payload), now)
 
-    def _rights(self, number: int | None) -> str:
-        return rights_of(self.router.observed.pumps, number)
+    def _rights(self, asker: Asker) -> str:
+        return rights_of(self.router.observed.pumps, asker)
 
-    async def _answered(self, message: Message, asker: int | None) -> bytes:
+    async def _answered(self, message: Message, asker: Asker) -> bytes:
         """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
         properties = message.properties
         assert properties is not None
@@ -149,7 +151,7 @@ class Agent:
             payload = await encode_answer(properties, answered)
         # whatever it is: the log has all of it, and the next request is not to suffer
         except Exception as defect:
-            log.exception("management request failed", connection=asker)
+            log.exception("management request failed", connection=asker.connection)
             answered = Answer({}, SERVER_ERROR, f"the router failed: {type(defect).__name__}")
             payload = await encode_answer(properties, answered)
         if answered.status >= BAD_REQUEST:
@@ -157,7 +159,7 @@ class Agent:
                 "management request refused",
                 status=answered.status,
                 why=answered.description,
-                connection=asker,
+                connection=asker.connection,
             )
         return payload
 
@@ -165,7 +167,8 @@ class Agent:
         """The answer to a request, or why whoever sent it may not ask for that."""
         log.debug("management request", connection=request.connection, **request.subject)
         try:
-            check(self.router.observed.pumps, request.connection, request.operation)
+            asker = Asker(request.connection, request.may_change)
+            check(self.router.observed.pumps, asker, request.operation)
         except Refused as refused:
             return Answer({}, refused.status, refused.description)
         if not is_reading(request.operation):
@@ -174,11 +177,11 @@ class Agent:
         return await answer(self.router, request)
 
 
-def request_of(message: Message, connection: int | None = None) -> Request:
+def request_of(message: Message, asker: Asker = NOBODY) -> Request:
     """What a message asks. A body that is no single value counts as none."""
     body = message.body[0] if message.body else None
     value = body.value if isinstance(body, AmqpValue) else None
-    return Request(message.application_properties or {}, value, connection)
+    return Request(message.application_properties or {}, value, asker.connection, asker.may_change)
 
 
 async def encode_answer(asked: Properties, answered: Answer) -> bytes:

@@ -36,12 +36,14 @@ class Refused(Exception):
 class Request:
     """What one message asks: its application-properties and its body.
 
-    `connection` is the number of the connection that it came by, None where nobody can tell.
+    `connection` is the number of the connection that it came by, None where nobody can tell;
+    `may_change`: whether another router says so of who has sent it there.
     """
 
     properties: dict[str, Any]
     body: Any
     connection: int | None = None
+    may_change: bool = False
 
     @property
     def operation(self) -> str:

@@ -13,7 +13,7 @@ import attrs
 from router.config.model import Configuration
 from router.control.control import Control
 from router.core import watch
-from router.core.address import FALLBACK, MESH, MULTICAST, Address, Consumer
+from router.core.address import CHANGERS, FALLBACK, MESH, MULTICAST, Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
 from router.core.network.names import key_of
@@ -416,7 +416,7 @@ def address_key(address: Address, router_id: str) -> str:
     """
     name = address.name
     area = "_topo/0/"
-    if address.phase:
+    if address.phase not in (0, CHANGERS):
         return f"{MOBILE}{'F' if address.phase == FALLBACK else address.phase}{name}"
     if name.startswith("_local/"):
         return LOCAL + name.removeprefix("_local/")

@@ -10,20 +10,21 @@ import attrs
 import pytest
 
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
-from router.amqp.performatives import Accepted, Disposition, Rejected
+from router.amqp.performatives import Accepted, Disposition, Open, Rejected
 from router.amqp.revision import change_annotations, encode_entry
 from router.amqp.types import Symbol
 from router.client import connect
 from router.config.model import Configuration, ListenerSettings
 from router.config.users import hash_password
-from router.core.passage import CONNECTION
+from router.core.passage import CONNECTION, RIGHTS
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
 from router.engine.settings import ConnectionSettings
 from router.management.access import (
     LARGEST_READ_BYTES,
+    Asker,
+    asker_of,
     check,
-    connection_of,
     is_reading,
     rights_of,
 )
@@ -55,7 +56,7 @@ def held(
 @pytest.mark.parametrize("management", ["none", "read", "change"])
 def test_what_is_said_plainly_holds_for_everybody(management: str) -> None:
     for name, user in (("127.0.0.1:5", "anonymous"), ("192.0.2.1:5", "somebody")):
-        assert rights_of({7: held(name, user, management)}, 7) == management
+        assert rights_of({7: held(name, user, management)}, Asker(7)) == management
 
 
 @pytest.mark.parametrize(
@@ -76,30 +77,55 @@ def test_what_is_said_plainly_holds_for_everybody(management: str) -> None:
 def test_trust_is_for_who_is_known_and_who_is_here(
     name: str, user: str | None, rights: str
 ) -> None:
-    assert rights_of({7: held(name, user, "trusted")}, 7) == rights
+    assert rights_of({7: held(name, user, "trusted")}, Asker(7)) == rights
 
 
 @pytest.mark.parametrize("role", ["inter-router", "edge"])
-def test_what_comes_by_another_router_may_be_from_anybody(role: str) -> None:
+def test_of_clients_of_another_router_that_router_says_what_they_may(role: str) -> None:
     for name, user in (("127.0.0.1:5", "anonymous"), ("192.0.2.1:5", "somebody")):
-        assert rights_of({7: held(name, user, "trusted", role=role)}, 7) == "read"
-        assert rights_of({7: held(name, user, "change", role=role)}, 7) == "change"
-        with pytest.raises(Refused) as refused:
-            check({7: held(name, user, "trusted", role=role)}, 7, "CREATE")
-        assert "may be from anybody who is connected there" in str(refused.value)
+        for management in ("trusted", "change"):
+            pumps = {7: held(name, user, management, role=role)}
+            pumps[7].connection.remote_open = Open("east")
+            assert rights_of(pumps, Asker(7)) == "read"
+            assert rights_of(pumps, Asker(7, may_change=True)) == "change"
+            check(pumps, Asker(7, may_change=True), "CREATE")
+            with pytest.raises(Refused, match="from the router east, which does not say"):
+                check(pumps, Asker(7), "CREATE")
+
+
+@pytest.mark.parametrize("role", ["inter-router", "edge"])
+def test_what_another_router_says_is_bounded_by_its_endpoint(role: str) -> None:
+    for management, most in (("none", "none"), ("read", "read"), ("trusted", "read")):
+        pumps = {7: held("192.0.2.1:5", "anonymous", management, role=role)}
+        assert rights_of(pumps, Asker(7, may_change=True)) == most
+        with pytest.raises(Refused, match=f'management = "{management}"') as refused:
+            check(pumps, Asker(7, may_change=True), "CREATE")
+        assert ("that router neither has proved" in str(refused.value)) is (management == "trusted")
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1:5672", "192.0.2.1:5672"])
+def test_a_router_that_is_dialled_is_trusted_on_this_host(name: str) -> None:
+    pumps = {7: held(name, None, "trusted", dialled=True, role="inter-router")}
+    rights = "change" if name.startswith("127.") else "read"
+    assert rights_of(pumps, Asker(7, may_change=True)) == rights
+
+
+def test_what_a_client_says_of_itself_is_not_heard() -> None:
+    pumps = {7: held("192.0.2.1:5", "anonymous", "trusted")}
+    assert rights_of(pumps, Asker(7, may_change=True)) == "read"
 
 
 def test_whom_the_router_dials_has_proved_nothing() -> None:
     for name, user in (("127.0.0.1:5672", None), ("192.0.2.1:5672", "us")):
-        assert rights_of({1: held(name, user, "trusted", dialled=True)}, 1) == "read"
+        assert rights_of({1: held(name, user, "trusted", dialled=True)}, Asker(1)) == "read"
 
 
 def test_whoever_is_gone_may_nothing() -> None:
     pumps = {1: held("127.0.0.1:5", None, "change")}
     for number in (None, 0, 2):
-        assert rights_of(pumps, number) == "none"
+        assert rights_of(pumps, Asker(number)) == "none"
         with pytest.raises(Refused, match="not known any more") as refused:
-            check(pumps, number, "QUERY")
+            check(pumps, Asker(number), "QUERY")
         assert refused.value.status == FORBIDDEN
 
 
@@ -109,9 +135,9 @@ def test_what_is_not_known_to_read_needs_the_right_to_change() -> None:
     for changing in ("CREATE", "UPDATE", "DELETE", "APPLY", "TRACE", "NOSUCH", "READS", ""):
         assert not is_reading(changing)
     pumps = {1: held("192.0.2.1:5", None, "trusted")}
-    check(pumps, 1, "QUERY")
+    check(pumps, Asker(1), "QUERY")
     with pytest.raises(Refused, match='management = "trusted", and the peer neither'):
-        check(pumps, 1, "CREATE")
+        check(pumps, Asker(1), "CREATE")
 
 
 def annotated(entries: Iterable[bytes]) -> bytes:
@@ -120,7 +146,11 @@ def annotated(entries: Iterable[bytes]) -> bytes:
 
 
 def test_the_number_is_read_off_the_head() -> None:
-    assert connection_of(annotated([encode_entry(CONNECTION, 12)])) == 12
+    assert asker_of(annotated([encode_entry(CONNECTION, 12)])) == Asker(12)
+    may = encode_entry(RIGHTS, "change")
+    assert asker_of(annotated([encode_entry(CONNECTION, 12), may])) == Asker(12, may_change=True)
+    for entries in ([may, may], [encode_entry(RIGHTS, "read")], [encode_entry(RIGHTS, 1)]):
+        assert asker_of(annotated([encode_entry(CONNECTION, 12), *entries])) == Asker(12)
     one, text = encode_entry(CONNECTION, 12), encode_entry(CONNECTION, "12")
     for octets in (
         annotated([]),
@@ -131,8 +161,9 @@ def test_the_number_is_read_off_the_head() -> None:
         b"",
         b"nonsense",
         annotated([one])[:9],
+        annotated([may]),
     ):
-        assert connection_of(octets) is None
+        assert asker_of(octets) == Asker()
 
 
 def listening(*managements: Any, **fields: Any) -> Configuration:

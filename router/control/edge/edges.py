@@ -25,7 +25,7 @@ from router.control.edge.messages import (
 )
 from router.control.edge.routes import RoutesOfEdges
 from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
-from router.core.address import BALANCED, FIRST_EDGE, HERE, Address
+from router.core.address import BALANCED, CHANGERS, FIRST_EDGE, HERE, Address
 from router.core.network.names import edge_key_in
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import EDGE, Interest
@@ -172,7 +172,7 @@ class Edges:
         if edge is None or edge.side == side:
             return False
         self._idle[address] = self.forwarder.turn.now
-        self.lines.want(edge.connection, Proxy(address.name, 0, False))
+        self.lines.want(edge.connection, _proxy(address))
         return bool(address.consumers)
 
     def is_known(self, name: str) -> bool:
@@ -224,8 +224,8 @@ class Edges:
             return
         if any(producer.side != edge.side for producer in address.producers):
             self._idle.pop(address, None)
-            self.lines.want(edge.connection, Proxy(address.name, 0, False))
-        elif self.lines.line(edge.connection, Proxy(address.name, 0, False)) is not None:
+            self.lines.want(edge.connection, _proxy(address))
+        elif self.lines.line(edge.connection, _proxy(address)) is not None:
             self._idle.setdefault(address, self.forwarder.turn.now)
 
     # The clock.
@@ -262,4 +262,9 @@ class Edges:
             return
         edge = self._edge_at(address.name)
         if edge is not None:
-            self.lines.unwant(edge.connection, Proxy(address.name, 0, False))
+            self.lines.unwant(edge.connection, _proxy(address))
+
+
+def _proxy(address: Address) -> Proxy:
+    """The link by which what is sent to an address goes to the edge that it is at."""
+    return Proxy(address.name, CHANGERS if address.phase == CHANGERS else 0, False)

@@ -13,8 +13,15 @@ from typing import Any, Final
 from router.amqp.constants import Condition
 from router.control.edge.messages import UNSAID, Message, Place, Watch, reached
 from router.core import ties
-from router.core.address import FALLBACK, LAST_PHASE, Address
-from router.core.network.reach import EDGE, FALLBACK_PHASE, MOBILE, mobile_key
+from router.core.address import CHANGERS, FALLBACK, LAST_PHASE, Address
+from router.core.network.names import key_of
+from router.core.network.reach import (
+    CHANGERS_PHASE,
+    EDGE,
+    FALLBACK_PHASE,
+    MOBILE,
+    mobile_key,
+)
 from router.core.table import TREATMENTS
 from router.errors import AmqpError
 
@@ -25,10 +32,13 @@ TOPOLOGICAL: Final = "_topo/0/"
 AT_AN_EDGE: Final = "_edge/"
 
 
+# What stands in a key in the place of a phase.
+_APART: Final = {FALLBACK_PHASE: FALLBACK, CHANGERS_PHASE: CHANGERS}
+
+
 def key_of_address(address: Address) -> str:
     """The key by which routers tell each other of an address in use."""
-    phase = FALLBACK_PHASE if address.phase == FALLBACK else str(address.phase)
-    return mobile_key(address.name, phase)
+    return key_of(address)
 
 
 def split_key(key: str) -> tuple[str, int]:
@@ -38,8 +48,8 @@ def split_key(key: str) -> tuple[str, int]:
     """
     phase = key[1:2]
     if key[:1] == MOBILE and len(key) > 2:
-        if phase == FALLBACK_PHASE:
-            return key[2:], FALLBACK
+        if phase in _APART:
+            return key[2:], _APART[phase]
         if phase.isascii() and phase.isdigit() and int(phase) <= LAST_PHASE:
             return key[2:], int(phase)
     raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of an address")
@@ -118,7 +128,8 @@ class Watching:
     def key_changed(self, key: str) -> None:
         """Somebody has come to receive somewhere, or has left."""
         if key.startswith(EDGE):
-            self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/"))
+            for phase in ("0", CHANGERS_PHASE):
+                self._note_all(mobile_key(f"{AT_AN_EDGE}{key[1:]}/", phase))
             return
         for watcher in self.by_key.get(key, ()):
             self._note(watcher, key)
@@ -163,7 +174,7 @@ class Watching:
         """Whether somebody receives who is not on that side, and how the address is treated."""
         name, phase = split_key(key)
         table = self.forwarder.table
-        address = table.in_use(table.own_name(name), phase)
+        address = table.in_use(table.own_name(name), 0 if phase == CHANGERS else phase)
         rule = table.rule_of(name)
         treatment = UNSAID if rule is None else TREATMENTS[rule.treatment]
         keys = [key]

@@ -40,6 +40,7 @@ def attach_received(forwarder: Any, link: Link) -> None:
     if LAST_PHASE < phase < FALLBACK:
         raise _invalid(f"{phase} is no phase")
     network = forwarder.network
+    phase = network.phase_of(link, address_name(text), phase)
     is_here = destination == network.reach.me
     if is_here:
         address = _enter(forwarder, text, phase)

@@ -15,6 +15,9 @@ DESTINATION: Final = Symbol("qd.destination")
 COST: Final = Symbol("qd.cost")
 PHASE: Final = Symbol("qd.phase")
 SHOWS: Final = Symbol("qd.shows")
+# Of a link to the management of another router: "change" where all who send by it may change
+# things there.
+RIGHTS: Final = Symbol("qd.rights")
 # Of a link of a tree: whose tree it is, which branch of it, and who receives there.
 ORIGIN: Final = Symbol("qd.origin")
 TREE: Final = Symbol("qd.tree")

@@ -25,7 +25,7 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.network import attaching as attaches, sides
+from router.core.network import attaching as attaches, rights, sides
 from router.core.network.interest import LocalInterest
 from router.core.network.multicast import Multicast
 from router.core.network.names import (
@@ -232,6 +232,13 @@ class Network:
         """
         settings = connection.settings
         return settings.management == "none" and is_management_elsewhere(name, self.reach.me)
+
+    def phase_of(self, link: Any, name: str, phase: int) -> int:
+        """Where what a peer's link sends to a name enters, by what its peer may ask there."""
+        is_member = self.is_on or self.edges is not None
+        if not is_member or self.forwarder.table.is_own_node(name):
+            return phase
+        return rights.phase_of(link, name, self.reach.me, phase)
 
     def check_receiver(self, connection: Any, name: str) -> None:
         """Raise `AmqpError` where a peer may not receive from a name, by what the name says."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from router.amqp.performatives import Attach, Source, Target
 from router.core import linking
-from router.core.address import MESH, Address, Consumer
+from router.core.address import CHANGERS, MESH, Address, Consumer
+from router.core.network import rights
 from router.core.network.link_properties import PHASE, SHOWS
 from router.core.own_links import OwnLink
 from router.engine import attaching
@@ -24,7 +25,9 @@ class NextLink(OwnLink):
     def __init__(
         self, network: Any, address: Address, properties: dict[Any, Any], shows: bool
     ) -> None:
-        if address.phase:
+        if address.phase == CHANGERS:
+            properties.update(rights.told(address.phase))
+        elif address.phase:
             properties[PHASE] = address.phase
         if shows:
             properties[SHOWS] = True

@@ -17,6 +17,7 @@ from router.amqp.performatives import Attach, Error, Source, Target
 from router.amqp.types import Symbol
 from router.core import linking, parting
 from router.core.address import (
+    CHANGERS,
     FALLBACK,
     NO_TREE,
     OWN_TREE,
@@ -24,6 +25,7 @@ from router.core.address import (
     Consumer,
     Producer,
 )
+from router.core.network import rights
 from router.core.own_links import OwnLink
 from router.core.phases import TAKES_WHAT_IS_LEFT, WAYPOINT
 from router.engine import attaching
@@ -80,6 +82,7 @@ class ProxyLink(OwnLink):
                 source=Source(address=proxy.name, capabilities=there),
                 target=Target(address=proxy.name, capabilities=here),
                 initial_delivery_count=None if proxy.receives else 0,
+                properties=rights.told(proxy.phase) or None,
             )
         )
         self.proxy = proxy
@@ -151,6 +154,6 @@ def _capabilities(proxy: Proxy) -> tuple[Symbol, ...]:
     """What the peer is told of the phase; it says itself where those enter who are at phase 0."""
     if proxy.phase == FALLBACK:
         return (Symbol(TAKES_WHAT_IS_LEFT),) if proxy.receives else ()
-    if proxy.phase == 0:
+    if proxy.phase in (0, CHANGERS):
         return ()
     return (Symbol(f"{WAYPOINT}.{proxy.phase + proxy.receives}"),)

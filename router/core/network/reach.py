@@ -20,6 +20,8 @@ IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
 EDGE = "H"
 # in the place of the phase: who takes what nobody else does
 FALLBACK_PHASE = "F"
+# and for those who may change what is configured there
+CHANGERS_PHASE = "C"
 
 
 def mobile_key(name: str, phase: str = "0") -> str:
