@@ -358,6 +358,106 @@ ROWS: Final = (
         ),
     ),
     (
+        "Network of routers",
+        (
+            Panel(
+                "Neighbours, routers and connections",
+                (
+                    (f"trioute_network_neighbours{{{OF}}}", f"{HERE} neighbours"),
+                    (f"trioute_network_routers{{{OF}}}", f"{HERE} routers"),
+                    (f"trioute_network_connections{{{OF}}}", f"{HERE} connections"),
+                ),
+            ),
+            Panel(
+                "Ways that changed",
+                ((rate("trioute_network_changes_total"), HERE),),
+                "ops",
+            ),
+            Panel("In sync with its neighbours", ((f"trioute_network_synced{{{OF}}}", HERE),)),
+            Panel(
+                "Addresses received from elsewhere", ((f"trioute_network_addresses{{{OF}}}", HERE),)
+            ),
+            Panel(
+                "Control messages",
+                (
+                    (
+                        rate("trioute_network_control_messages_total", "direction", "opcode"),
+                        f"{HERE} {{{{direction}}}} {{{{opcode}}}}",
+                    ),
+                ),
+                "ops",
+                is_stacked=True,
+            ),
+            Panel(
+                "Control messages, octets",
+                (
+                    (
+                        rate("trioute_network_control_bytes_total", "direction"),
+                        f"{HERE} {{{{direction}}}}",
+                    ),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Deliveries from router to router",
+                ((rate("trioute_deliveries_transit_total"), HERE),),
+                "ops",
+            ),
+            Panel(
+                "What went wrong",
+                (
+                    (rate("trioute_network_link_retries_total"), f"{HERE} links tried again"),
+                    (rate("trioute_network_refused_total"), f"{HERE} peers refused"),
+                    (rate("trioute_network_conflicts_total"), f"{HERE} ids that were taken"),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Since the ways changed",
+                ((f"trioute_network_changed_seconds{{{OF}}}", HERE),),
+                "s",
+            ),
+        ),
+    ),
+    (
+        "Edges",
+        (
+            Panel(
+                "Uplinks of edges",
+                (
+                    (total("trioute_edge_uplinks", "state"), f"{HERE} {{{{state}}}}"),
+                    (rate("trioute_edge_uplinks_lost_total"), f"{HERE} lost a second"),
+                ),
+            ),
+            Panel(
+                "Edges of interior routers",
+                (
+                    (total("trioute_edges", "state"), f"{HERE} {{{{state}}}}"),
+                    (rate("trioute_edge_silent_total"), f"{HERE} silent, a second"),
+                ),
+            ),
+            Panel(
+                "Links between edges and interiors",
+                ((total("trioute_edge_links", "status"), f"{HERE} {{{{status}}}}"),),
+                is_stacked=True,
+            ),
+            Panel(
+                "Addresses that are watched", ((f"trioute_edge_watched_addresses{{{OF}}}", HERE),)
+            ),
+            Panel(
+                "Held while there is no uplink",
+                (
+                    (f"trioute_edge_held_messages{{{OF}}}", f"{HERE} messages"),
+                    (
+                        rate("trioute_edge_held_released_total", "reason"),
+                        f"{HERE} {{{{reason}}}} a second",
+                    ),
+                ),
+            ),
+            Panel("The fullest hold", ((f"trioute_edge_held_share{{{OF}}}", HERE),), "percentunit"),
+        ),
+    ),
+    (
         "Room",
         (
             Panel(

@@ -118,6 +118,8 @@ MANAGEMENT: Final[Management] = attrs.field(
         "What the peer may ask of $management: nothing (none), only what changes nothing (read), "
         "or everything (change). With trusted a peer may ask everything that has proved who it is, "
         "by SASL other than ANONYMOUS, or that connects from this host's loopback address; the "
-        "others, whom the router connects to, and whoever asks by way of another router, may read.",
+        "others, and whom the router connects to, may read. Where the peer is another router it is "
+        "the most that is believed of what its clients may ask; with trusted it is believed, too, "
+        "if it is on this host, whoever has connected.",
     ),
 )

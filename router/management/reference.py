@@ -83,7 +83,10 @@ connection belongs to says what its peer may ask: nothing (`none`), what changes
 QUERY, READ, EXPLAIN and all whose names begin with GET-), or everything (`change`). With `trusted`,
 the default, a peer may ask everything if it has proved who it is, by SASL other than ANONYMOUS, or
 if it connects from this host's loopback address; anybody else may read. The others are answered
-with 403. Behind a proxy on the same host every peer comes from a loopback address: set `read`
+with 403. What comes from another router may be asked as far as that router says that its client
+may, and its endpoint here allows ([more](../decisions/0078-rights-go-along.md)).
+
+Behind a proxy on the same host every peer comes from a loopback address: set `read`
 there, or have the peers authenticate ([more](../decisions/0037-who-may-manage.md)).
 """
 

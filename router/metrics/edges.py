@@ -29,6 +29,7 @@ class EdgeReading:
     watched: int = 0
     silent: int = 0
     held: int = 0
+    held_share: float = 0.0
     expired: int = 0
     exceeded: int = 0
 
@@ -45,6 +46,7 @@ def read_edges(network: Adjacency | None) -> EdgeReading:
             watched=len(proxies.watched),
             silent=part.silent,
             held=sum(address.waiting.count for address in proxies.holding.holds),
+            held_share=proxies.holding.fullest(),
             expired=proxies.holding.expired,
             exceeded=proxies.holding.exceeded,
         )

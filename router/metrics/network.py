@@ -45,6 +45,7 @@ class NetworkReading:
     changed_s: float | None = None
     conflicts: int = 0
     refused: int = 0
+    link_retries: int = 0
 
 
 def read_network(network: Adjacency | None) -> NetworkReading:
@@ -65,4 +66,5 @@ def read_network(network: Adjacency | None) -> NetworkReading:
         changed_s=None if changed is None else max(0.0, network.now - changed),
         conflicts=network.conflicts,
         refused=network.refused,
+        link_retries=network.forwarder.network.outward.retries,
     )

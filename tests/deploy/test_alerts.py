@@ -39,6 +39,7 @@ def series(name: str, **labels: str) -> str:
 
 
 ENDPOINT = {"endpoint": "broker", "direction": "out", "role": "normal"}
+UPLINK = {"endpoint": "up", "direction": "out", "role": "edge"}
 INGRESS = {series("trioute_deliveries_ingress_total"): "0+100x60"}
 
 
@@ -109,6 +110,45 @@ CASES = {
         },
         10,
         4,
+    ),
+    "TriouteNetworkNeighbourLost": by_value("trioute_network_neighbours", "2x5 1x60", "2x60", 9, 7),
+    "TriouteNetworkRouterLost": by_value("trioute_network_routers", "9x5 8x60", "9x60", 9, 7),
+    "TriouteNetworkNotSynced": by_value("trioute_network_synced", "0x60", "1x60", 2, 1),
+    "TriouteNetworkDuplicateId": by_value(
+        "trioute_network_conflicts_total", "0x5 1x60", "1x60", 7, 5
+    ),
+    "TriouteNetworkFlapping": by_value("trioute_network_changes_total", "0+4x60", "0+2x60", 20, 4),
+    "TriouteNetworkRefused": by_value("trioute_network_refused_total", "0+2x60", "0+1x60", 15, 4),
+    "TriouteNetworkLinksRetried": by_value(
+        "trioute_network_link_retries_total", "0+66x60", "0+50x60", 15, 4
+    ),
+    "TriouteEdgeWithoutUplink": Case(
+        {
+            series("trioute_edge_uplinks", state="active"): "0x60",
+            series("trioute_edge_uplinks", state="standby"): "1x60",
+            series("trioute_connections", **UPLINK): "1x60",
+        },
+        # an interior router has none either
+        {series("trioute_edge_uplinks", state="active"): "0x60"},
+        2,
+        1,
+    ),
+    "TriouteEdgeUplinksLost": Case(
+        {
+            series("trioute_edge_uplinks_lost_total"): "0+1x60",
+            series("trioute_edge_silent_total"): QUIET,
+        },
+        {
+            series("trioute_edge_uplinks_lost_total"): "0x10 1x60",
+            series("trioute_edge_silent_total"): "0x10 1x60",
+        },
+        15,
+        2,
+    ),
+    "TriouteEdgeLinksFailed": by_value("trioute_edge_links", "3x60", "0x60", 5, 4, status="failed"),
+    "TriouteEdgeHoldNearLimit": by_value("trioute_edge_held_share", "0.9x60", "0.7x60", 1, 0),
+    "TriouteEdgeHeldReleased": by_value(
+        "trioute_edge_held_released_total", "0x5 5x60", "5x60", 7, 5, reason="exceeded"
     ),
     "TriouteReceiversBlocked": by_value(LINKS, "3x60", "0x60", 5, 4, direction="out"),
     "TriouteSendersBlocked": by_value(LINKS, "3x60", "0x60", 15, 14, direction="in"),

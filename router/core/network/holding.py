@@ -135,6 +135,16 @@ class Holding:
         self.exceeded += len(beyond)
         return address.waiting.take_out(lambda each: id(each) in beyond)
 
+    def fullest(self) -> float:
+        """How full the hold is that is nearest to one of its bounds, 0 to 1."""
+        share = 0.0
+        for address, hold in self.holds.items():
+            if address.waiting.count:
+                octets = sum(delivery.size for delivery in address.waiting)
+                by_count = address.waiting.count / max(1, hold.bounds.messages)
+                share = max(share, by_count, octets / max(1, hold.bounds.octets))
+        return min(1.0, share)
+
     def _release(self, address: Address, deliveries: list[Any]) -> None:
         for delivery in deliveries:
             self.forwarder.count_out(delivery)

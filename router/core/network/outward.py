@@ -51,6 +51,8 @@ class Outward:
         self._idle: dict[Address, None] = {}
         # when links may be tried again that ended unasked, and how long that was put off
         self._retries: dict[tuple[Address, str], tuple[float, float]] = {}
+        # how often that was
+        self.retries = 0
 
     def addresses(self) -> list[Address]:
         """Those that have links."""
@@ -184,6 +186,7 @@ class Outward:
 
     def _note_retry(self, link: OutLink) -> None:
         now = self._network.forwarder.turn.now
+        self.retries += 1
         key = link.address, link.destination
         _, before_s = self._retries.get(key, (now, RETRY_S / 2))
         wait_s = min(before_s * 2, LONGEST_RETRY_S)

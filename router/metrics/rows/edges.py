@@ -73,6 +73,14 @@ EDGES: Final = (
         one(lambda r: r.edges.held),
     ),
     Metric(
+        "trioute_edge_held_share",
+        "gauge",
+        "Of those, how much of what may be held is at the address that is nearest to its "
+        "holdMessages or holdBytes, from 0 to 1.",
+        (),
+        one(lambda r: r.edges.held_share),
+    ),
+    Metric(
         "trioute_edge_held_released_total",
         "counter",
         "Of those, how many were released because they had waited too long, or were too much.",

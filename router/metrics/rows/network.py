@@ -85,4 +85,12 @@ NETWORK: Final = (
         (),
         one(lambda r: r.network.refused),
     ),
+    Metric(
+        "trioute_network_link_retries_total",
+        "counter",
+        "Times that a link to another router's receivers was refused, or ended unasked, or could "
+        "not be attached, so that it is tried again.",
+        (),
+        one(lambda r: r.network.link_retries),
+    ),
 )

@@ -44,10 +44,12 @@ def test_so_much_is_held_and_no_more() -> None:
     holding = world.edge_at("E").proxies.holding
     assert [address.waiting.count for address in holding.holds] == [50, 50]
     assert sender.sent <= 51
+    assert holding.fullest() == 1.0
     assert anonymous.count()["released"] >= 400
     world.run(6)
     assert anonymous.count() == {"released": 500}
     assert sender.count()["released"] >= 50
+    assert world.edge_at("E").proxies.holding.fullest() <= 1.0
     world.check()
 
 
@@ -68,6 +70,7 @@ def test_who_comes_to_receive_here_gets_what_is_held() -> None:
     world.host("I").kill()
     world.run(1)
     world.offer(sender, 10)
+    assert world.edge_at("E").proxies.holding.fullest() == 0.2
     world.receiver("E", "held")
     world.run(1)
     assert sender.count() == {"accepted": 10}
