@@ -15,6 +15,7 @@ from router.core.network.news import (
     News,
     RoutersChanged,
     TableChanged,
+    TableTooLarge,
 )
 
 hello_log = structlog.get_logger("router.hello")
@@ -42,6 +43,8 @@ def log_news(news: News) -> None:
                 ls_log.warning("routers out of reach", routers=_named(news.went), known=news.known)
         case TableChanged():
             ma_log.debug("addresses changed", router=news.router, count=news.addresses)
+        case TableTooLarge():
+            ma_log.error("more addresses than are kept", router=news.router, count=news.addresses)
         case ConflictSeen():
             log.error("two routers have one id", router=news.router, reason=news.what)
 

@@ -12,6 +12,7 @@ from router.core.network.news import (
     News,
     RoutersChanged,
     TableChanged,
+    TableTooLarge,
 )
 from router.logs.modules import module_of
 from router.net.network_log import log_news
@@ -32,6 +33,7 @@ MANY = tuple(f"r{number:02}" for number in range(13))
             ],
         ),
         (TableChanged("B", 5), [("debug", "addresses changed", {"router": "B", "count": 5})]),
+        (TableTooLarge("B", 9), [("error", "more addresses than are kept", {"router": "B"})]),
         (ConflictSeen("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
     ],
 )

@@ -20,6 +20,7 @@ from router.control.network.changes import (
     LinkFailed,
     PathsChanged,
     Send,
+    TableRefused,
     Wanted,
 )
 from router.control.network.codec import CHUNK_BYTES, decode_control, encode_control
@@ -41,6 +42,7 @@ class Router:
         self.reach = Reach(name)
         self.interests: dict[str, Interest] = {}
         self.conflicts: list[Conflict] = []
+        self.refusals: list[TableRefused] = []
         self.is_alive = True
         self.is_paused = False
         # what came, and what was due, while it was paused
@@ -78,6 +80,8 @@ class Router:
                 wire = self.network.wires.get(change.link)
                 if wire is not None:
                     wire.lose(after_what_was_sent=True)
+            case TableRefused():
+                self.refusals.append(change)
             case Conflict():
                 self.conflicts.append(change)
 

@@ -8,9 +8,9 @@ messages, and says what is to be sent and what has become of the network. That i
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from itertools import count, islice
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
 from typing import Any, Final, Protocol as Interface
 
 from router.control.network.changes import (
@@ -19,11 +19,13 @@ from router.control.network.changes import (
     LinkFailed,
     PathsChanged,
     Send,
+    TableRefused,
     Wanted,
 )
 from router.control.network.codec import decode_control, encode_control
 from router.control.network.protocol import Protocol
 from router.control.network.timing import Timing
+from router.control.network.unnoted import Unnoted
 from router.core.network import control_links
 from router.core.network.control_links import ControlLink
 from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
@@ -34,8 +36,8 @@ from router.core.network.news import (
     News,
     RoutersChanged,
     TableChanged,
+    TableTooLarge,
 )
-from router.core.network.reach import Interest
 from router.engine import opening
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.failures import NetworkCondition
@@ -124,7 +126,7 @@ class Adjacency:
         self._is_due = True
         # what is wanted elsewhere and has not been noted yet; and whether some is to be at the end
         # of this turn
-        self._waiting: deque[tuple[str, Iterator[tuple[str, Interest | None]]]] = deque()
+        self._news = Unnoted(self.reach)
         self._may_want = False
         # connections that are to be closed then, and why
         self._failing: list[tuple[Line, str, str]] = []
@@ -341,21 +343,11 @@ class Adjacency:
     @property
     def is_behind(self) -> bool:
         """Whether it has more to do, and only lets others have their turns first."""
-        return bool(self._waiting)
+        return bool(self._news)
 
     def _want(self) -> bool:
-        """Note what is wanted elsewhere, in order, so much of it at once; whether there was any."""
-        left = MOST_AT_ONCE
-        while self._waiting and left > 0:
-            router, changes = self._waiting[0]
-            noted = 0
-            for key, interest in islice(changes, left):
-                self.reach.set_wanted(router, key, interest)
-                noted += 1
-            if noted < left:
-                self._waiting.popleft()
-            left -= noted
-        return left < MOST_AT_ONCE
+        """Note what is wanted elsewhere, so much of it at once; whether there was any."""
+        return self._news.note(MOST_AT_ONCE) > 0
 
     def _close_failed(self) -> None:
         failing, self._failing = self._failing, []
@@ -374,9 +366,11 @@ class Adjacency:
             return True
         elif isinstance(change, Wanted):
             # behind what waits already it waits for the next look
-            self._may_want = self._may_want or not self._waiting
-            self._waiting.append((change.router, iter(change.changes)))
+            self._may_want = self._may_want or not self._news
+            self._news.add(change.router, change.changes)
             self._tell(TableChanged(change.router, len(change.changes)))
+        elif isinstance(change, TableRefused):
+            self._tell(TableTooLarge(change.router, change.count))
         elif isinstance(change, LinkFailed):
             line = self.lines.get(change.link)
             if line is not None:
@@ -415,7 +409,7 @@ class Adjacency:
 
     def look(self, now: float) -> None:
         """Do what is due by now, in seconds of the turn's clock."""
-        self._may_want = bool(self._waiting)
+        self._may_want = bool(self._news)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
             for line in self._sending:

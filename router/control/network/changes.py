@@ -40,6 +40,16 @@ class Wanted:
 
 
 @attrs.frozen
+class TableRefused:
+    """A router tells of more addresses than can be kept: none of it are, for some time. `count` is
+    how many there were by then.
+    """
+
+    router: str
+    count: int
+
+
+@attrs.frozen
 class LinkFailed:
     """Close a connection, which the protocol has forgotten already, with this error."""
 
@@ -63,4 +73,4 @@ class Conflict:
     gives_way: bool = False
 
 
-Change = Send | PathsChanged | Wanted | LinkFailed | Conflict
+Change = Send | PathsChanged | Wanted | TableRefused | LinkFailed | Conflict

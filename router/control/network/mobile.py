@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from router.control.network.changes import Wanted
+from router.control.network.changes import TableRefused, Wanted
 from router.control.network.codec import MAX_KEY_BYTES
 from router.control.network.links import Link, Links
 from router.control.network.messages import (
@@ -34,6 +34,11 @@ _FRESH_MS: Final = 1000
 _MOST_PATIENCE: Final = 8
 # After so many, the origin's word that there is nothing more is believed.
 _ENOUGH_TRIES: Final = 3
+# Of one router, and of all together, the addresses that are kept may take so much memory. Of one
+# that has more none are kept, and after so long it is seen whether there are fewer.
+MOST_OF_ONE: Final = 1 << 28
+MOST_OF_ALL: Final = 1 << 30
+REFUSED_S: Final = 60.0
 
 
 class Want:
@@ -64,6 +69,11 @@ class Mobile:
         self._own_changes: dict[str, int] = {}
         # the routers whose addresses the core knows, and what it is to be told of them
         self._published: dict[str, None] = {}
+        # about how much memory the tables take, and those take that are being put together
+        self.octets = 0
+        # those of which nothing is kept, for it was too much, until when
+        self.refused: dict[str, float] = {}
+        self._refusals: list[TableRefused] = []
         self._pending: dict[str, dict[str, int]] = {}
         # who is next on the way to a router
         self.next_hop: Callable[[str], str | None] = lambda _: None
@@ -124,7 +134,10 @@ class Mobile:
         """A router is not known any more, or as another instance."""
         table = self.tables.pop(router, None)
         self.wants.pop(router, None)
-        self._assemblies.pop(router, None)
+        self.refused.pop(router, None)
+        self._drop_assembly(router)
+        if table is not None:
+            self.octets -= table.octets
         if table is not None and router in self._published:
             self._note(router, dict.fromkeys(table.entries, GONE))
 
@@ -138,11 +151,22 @@ class Mobile:
             return False
         if update.seq <= table.seq:
             return False
+        if update.router in self.refused:
+            # others may keep it
+            table.seq, table.declared = update.seq, update.digest
+            self._flood(table, update, link.router)
+            return True
         if update.base > table.seq:
             self._miss(table, update.seq, link.number, now)
             return False
-        self._note(table.router, table.apply(update))
+        before = table.octets
+        changes = table.apply(update)
+        self.octets += table.octets - before
         self._flood(table, update, link.router)
+        if self._is_too_much(table.octets):
+            self._refuse(table, now)
+            return True
+        self._note(table.router, changes)
         self._progressed(table, now)
         return True
 
@@ -155,24 +179,54 @@ class Mobile:
             return False
         number, assembly = self._assemblies.get(part.router, (-1, None))
         if part.part == 0:
+            self._drop_assembly(part.router)
             assembly = Assembly(part)
             self._assemblies[part.router] = link.number, assembly
         elif assembly is None or number != link.number or not assembly.belongs(part):
             return False
         want.due = now + self._links.timing.retry_s
-        if not assembly.add(part):
+        before = assembly.octets
+        is_whole = assembly.add(part)
+        self.octets += assembly.octets - before
+        if self._is_too_much(assembly.octets):
+            self._refuse(table, now)
             return False
-        del self._assemblies[part.router]
+        if not is_whole:
+            return False
+        self._drop_assembly(part.router)
         if not assembly.is_right:
             want.due = now
             return False
         want.whole = False
-        self._note(table.router, table.replace(part.seq, assembly.entries, part.digest))
+        before = table.octets
+        changes = table.replace(part.seq, assembly.entries, part.digest)
+        self.octets += table.octets - before
+        self._note(table.router, changes)
         self._progressed(table, now)
         self._serve(table)
         # those who have a part of it do not know that they miss the rest
         self._links.flood_row(table.router, link.router)
         return True
+
+    def _drop_assembly(self, router: str) -> None:
+        _, assembly = self._assemblies.pop(router, (0, None))
+        if assembly is not None:
+            self.octets -= assembly.octets
+
+    def _is_too_much(self, octets: int) -> bool:
+        return octets > MOST_OF_ONE or self.octets > MOST_OF_ALL
+
+    def _refuse(self, table: Table, now: float) -> None:
+        """Keep nothing of what a router tells: it is too much."""
+        router, count = table.router, len(table.entries)
+        _, assembly = self._assemblies.get(router, (0, None))
+        if assembly is not None:
+            count = max(count, len(assembly.entries))
+        self.forget(router)
+        empty = self.tables[router] = Table(router, table.instance)
+        empty.seq, empty.declared = table.seq, table.declared
+        self.refused[router] = now + REFUSED_S
+        self._refusals.append(TableRefused(router, count))
 
     def _herald(self, router: str, instance: int, seq: int, link: Link) -> None:
         """Remember what is heard of a table, until its origin's links are known."""
@@ -188,6 +242,8 @@ class Mobile:
             del self.wants[table.router]
 
     def _miss(self, table: Table, seq: int, link: int, due: float) -> None:
+        if table.router in self.refused:
+            return
         want = self.wants.get(table.router)
         if want is None:
             self.wants[table.router] = Want(seq, link, due)
@@ -198,6 +254,8 @@ class Mobile:
 
     def _doubt(self, table: Table, now: float) -> None:
         """A table is not what its origin says that it is."""
+        if table.router in self.refused:
+            return
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = Want(table.seq, None, now)
@@ -222,6 +280,9 @@ class Mobile:
 
     def look(self, now: float) -> None:
         """Ask for what is missing and due."""
+        for router in [router for router, until in self.refused.items() if until <= now]:
+            del self.refused[router]
+            self._doubt(self.tables[router], now)
         for router, want in self.wants.items():
             if want.due <= now:
                 self._ask(router, want, now)
@@ -232,10 +293,11 @@ class Mobile:
 
     def next_due(self) -> float:
         """When the next of what is missing is to be asked for."""
-        return min((want.due for want in self.wants.values()), default=float("inf"))
+        due = min((want.due for want in self.wants.values()), default=float("inf"))
+        return min(due, *self.refused.values()) if self.refused else due
 
     def _ask(self, router: str, want: Want, now: float) -> None:
-        self._assemblies.pop(router, None)
+        self._drop_assembly(router)
         table, link = self.tables[router], self._whom(router, want)
         want.due = now + self._links.timing.retry_s * min(1 + want.tries, _MOST_PATIENCE)
         want.tries += 1
@@ -307,8 +369,10 @@ class Mobile:
         if changes and router in self._published:
             self._pending.setdefault(router, {}).update(changes)
 
-    def take(self) -> Iterator[Wanted]:
+    def take(self) -> Iterator[Wanted | TableRefused]:
         """What has become of the addresses of routers that can be reached."""
+        refusals, self._refusals = self._refusals, []
+        yield from refusals
         pending, self._pending = self._pending, {}
         for router, changes in pending.items():
             yield Wanted(router, tuple([(key, interest_of(t)) for key, t in changes.items()]))

@@ -26,6 +26,8 @@ _LEAST_KEPT: Final = 512
 _PART_KEPT: Final = 8
 MOST_KEYS: Final = 8192
 """No message names more addresses."""
+KEY_OCTETS: Final = 300
+"""What an address takes of a router's memory, beside the octets of its key."""
 
 _INTERESTS: Final = {
     treatment | shows: Interest(treatment, bool(shows))
@@ -61,6 +63,8 @@ class Table:
         self.digest = 0
         self.declared = 0
         self.entries: dict[str, int] = {}
+        # about how much memory they take
+        self.octets = 0
         self._log: deque[MobileUpdate] = deque()
         self._logged = 0
         self._parts: tuple[MobileTable, ...] = ()
@@ -113,6 +117,7 @@ class Table:
         changed = {key: GONE for key in self.entries if key not in entries}
         changed |= {key: terms for key, terms in entries.items() if self.entries.get(key) != terms}
         self.entries, self.seq = entries, seq
+        self.octets = sum(map(len, entries)) + KEY_OCTETS * len(entries)
         self.digest = self.declared = digest
         self._log.clear()
         self._logged = 0
@@ -123,9 +128,11 @@ class Table:
         before = self.entries.get(key, GONE)
         if before != GONE:
             self.digest = (self.digest - entry_digest(key, before)) & MASK
+            self.octets -= KEY_OCTETS + len(key)
         if terms == GONE:
             self.entries.pop(key, None)
         else:
+            self.octets += KEY_OCTETS + len(key)
             self.entries[key] = terms
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 
@@ -184,6 +191,7 @@ class Assembly:
         self._first = first
         self._next = 0
         self.entries: dict[str, int] = {}
+        self.octets = 0
         self.digest = 0
 
     def belongs(self, part: MobileTable) -> bool:
@@ -202,6 +210,7 @@ class Assembly:
         for key, terms in zip(part.keys, part.terms, strict=True):
             if key not in self.entries:
                 self.entries[key] = terms
+                self.octets += KEY_OCTETS + len(key)
                 self.digest += entry_digest(key, terms)
         self._next += 1
         if self._next < part.parts:

@@ -48,4 +48,14 @@ class ConflictSeen:
     what: str
 
 
-News = NeighbourFound | NeighbourLost | RoutersChanged | TableChanged | ConflictSeen
+@attrs.frozen
+class TableTooLarge:
+    """A router tells of more addresses than are kept, and so none of it are; `addresses` is how
+    many there were by then.
+    """
+
+    router: str
+    addresses: int
+
+
+News = NeighbourFound | NeighbourLost | RoutersChanged | TableChanged | ConflictSeen | TableTooLarge

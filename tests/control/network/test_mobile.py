@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from router.control.network import mobile
 from router.control.network.messages import Hello, MobileRequest, Wish
 from router.control.network.protocol import Protocol
+from router.control.network.tables import KEY_OCTETS
 from router.control.network.timing import Timing
 from router.core.network.reach import Interest
 
@@ -75,3 +79,64 @@ def test_who_asks_for_a_table_many_times_at_once_is_told_it_once() -> None:
     protocol.take(0.0)
     protocol.received(1, MobileRequest((Wish("a", 1, 0),) * 100), 0.1)
     assert len(protocol.take(0.1)) == 1
+
+
+def reckoned(router: Protocol) -> int:
+    """How much memory all tables take, counted anew."""
+    tables = router.mobile.tables.values()
+    return sum(KEY_OCTETS + len(key) for table in tables for key in table.entries)
+
+
+def refused(network: Network) -> dict[str, set[str]]:
+    """By router, those of whose addresses it keeps none."""
+    return {
+        name: {each.router for each in router.refusals} for name, router in network.routers.items()
+    }
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_who_tells_of_too_much_is_not_kept_and_the_others_are(
+    monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    monkeypatch.setattr(mobile, "MOST_OF_ONE", 100 * KEY_OCTETS)
+    network = Network(4)
+    names = ring(network, 5)
+    for name in names:
+        network.routers[name].want(f"M0of {name}")
+    network.settle(5)
+    keys = [f"M0{number}" for number in range(200)]
+    if at_once:
+        # they hear of the whole table, as who starts late does
+        wire = next(iter(network.wires.values()))
+        wire.lose()
+        network.routers["r0"].want(*keys)
+        network.join(*wire.ends, wire.cost)
+    for at in range(0, 200, 10):
+        network.routers["r0"].want(*keys[at : at + 10])
+        network.run(0.1)
+    network.run(3)
+    for name in names[1:]:
+        router = network.routers[name]
+        assert "r0" in refused(network)[name]
+        assert set(router.reach.wanted) == {f"M0of {each}" for each in names[1:] if each != name}
+        assert router.protocol.mobile.octets == reckoned(router.protocol)
+    sent = network.octets["MAT"]
+    network.run(mobile.REFUSED_S * 3)
+    # it is asked for again now and then
+    assert network.octets["MAT"] - sent <= 5 * 8 * 200 * 10
+    for key in keys:
+        network.routers["r0"].want(key, interest=None)
+    network.run(mobile.REFUSED_S + 5)
+    assert not network.mistakes()
+
+
+def test_all_together_take_no_more_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mobile, "MOST_OF_ALL", 100 * KEY_OCTETS)
+    network = Network(5)
+    names = ring(network, 4)
+    for name in names[1:]:
+        network.routers[name].want(*(f"M0{name}{number}" for number in range(40)))
+        network.run(2)
+    protocol = network.routers["r0"].protocol
+    assert protocol.mobile.octets == reckoned(protocol) <= 100 * KEY_OCTETS
+    assert refused(network)["r0"] == {"r3"}
