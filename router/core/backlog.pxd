@@ -1,6 +1,7 @@
 cimport cython
 from router.core.address cimport Address
 from router.engine.delivery cimport Delivery
+from router.engine.held_up cimport hold_up
 from router.engine.outbox cimport Turn
 from router.engine.session cimport Session
 

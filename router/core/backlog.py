@@ -15,6 +15,7 @@ from typing import Any
 from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
 from router.engine.delivery import Delivery
+from router.engine.held_up import hold_up
 from router.engine.link import IncomingLink
 from router.engine.outbox import Turn
 from router.engine.session import Session
@@ -119,6 +120,9 @@ class Backlog:
 
     def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
         """A delivery's sender goes on by another link: what waits of it counts there now."""
+        before = delivery.incoming
+        if before.side != link.side and delivery.outgoing is None and delivery.chunks is not None:
+            delivery.address.waiting.has_moved(before.side, link.side)
         if delivery.chunks is None:
             delivery.incoming = link
             return
@@ -148,6 +152,7 @@ class Backlog:
         chunks = delivery.chunks
         while chunks:
             if session.remote_incoming_window <= 0 or session.outbox.congested:
+                hold_up(session, delivery.outgoing)
                 return False
             chunk = chunks[0]
             count = len(chunk)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from router.core.address import Address, Consumer, Producer
 from router.engine import serial
+from router.engine.held_up import hold_up
 from router.engine.link import IncomingLink
 
 MULTICAST = 2
@@ -51,8 +52,10 @@ def taken_by(consumer: Consumer) -> int:
     session = link.session
     credit = link.credit
     if session.outbox.congested and credit > 1:
-        # One message ahead: it may be another link that fills the socket all the time.
+        # One message ahead: it may be another link that fills the socket all the time. When there
+        # is room its address is looked at again.
         credit = 1
+        hold_up(session, link)
     return credit
 
 

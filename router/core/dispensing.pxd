@@ -7,19 +7,26 @@ from router.core.redelivery cimport Redelivery
 from router.core.settlement cimport Settler
 from router.core.waiting cimport WaitingQueue
 from router.engine.delivery cimport Delivery
+from router.engine.held_up cimport hold_up
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef bytes EMPTY
+cdef int ORDINARY
 
 cdef class Dispenser(Settler):
     cdef public Backlog backlog
     cdef public dict drains
+    cdef public int floor
+    cdef public bint is_cut_short
 
     @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
     cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
+    @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint)
+    cpdef int wait(self, Address address, Delivery delivery) except -1
+    cpdef int urge(self, OutgoingLink link, int level) except -1
     @cython.locals(consumer=Consumer)
     cdef int serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from router.amqp import codes
 from router.core import dead_letters, draining, passage, sizes
-from router.core.address import Consumer
+from router.core.address import Address, Consumer
 from router.core.backlog import Backlog
 from router.core.redelivery import Redelivery
 from router.core.settlement import Settler
 from router.engine import rare_transfers
 from router.engine.delivery import Delivery
+from router.engine.held_up import hold_up
 from router.engine.link import UNLIMITED, OutgoingLink
 
 EMPTY = b""
+# a message's priority where none is said
+ORDINARY = 4
 
 
 class Dispenser(Settler):
@@ -27,6 +30,9 @@ class Dispenser(Settler):
         self.backlog = backlog
         # receivers whose drain waits for what their senders have, and until when
         self.drains: dict[Consumer, float] = {}
+        # nothing less urgent is given out for now (`serving`), and whether something was kept so
+        self.floor = 0
+        self.is_cut_short = False
 
     def serve(self, consumer: Consumer) -> None:
         """Send a consumer what waits for it, as far as there is room."""
@@ -37,6 +43,7 @@ class Dispenser(Settler):
             if delivery.discarded:
                 # its sender gave it up while the window was closed
                 if session.remote_incoming_window <= 0:
+                    hold_up(session, link)
                     return
                 rare_transfers.abort(delivery)
             else:
@@ -50,6 +57,10 @@ class Dispenser(Settler):
         waiting = consumer.waiting
         has_any = True
         while waiting.count and session.can_send(link):
+            if self.floor and waiting.top() < self.floor:
+                # another link has something more urgent
+                self.is_cut_short = True
+                break
             if link.max_message_size == UNLIMITED and consumer.address.sided == 0:
                 delivery = waiting.popleft()
             else:
@@ -84,6 +95,8 @@ class Dispenser(Settler):
                 self.taken(delivery)
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
+        if link.held is not None and waiting.count:
+            self.urge(link, waiting.top())
         if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
             draining.answer(self, consumer)
 
@@ -102,6 +115,20 @@ class Dispenser(Settler):
                 counters.count_delay(age_s, 1)
                 sender = delivery.incoming
                 sender.count_delay(age_s, 1)
+
+    def wait(self, address: Address, delivery: Delivery) -> None:
+        """Have a delivery wait at its address, for whoever has room first."""
+        waiting = address.waiting
+        is_urgent = delivery.priority > ORDINARY and delivery.priority > waiting.top()
+        waiting.append(delivery)
+        if is_urgent:
+            for consumer in address.consumers:
+                self.urge(consumer.link, delivery.priority)
+
+    def urge(self, link: OutgoingLink, level: int) -> None:
+        """If a link waits for room, it does so at least as urgently as this."""
+        if link.held is not None and link.held_level < level:
+            link.held.add(link, level)
 
     def serve_next(self, link: OutgoingLink) -> None:
         """A message has left whole: its link takes what else waits."""

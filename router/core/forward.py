@@ -23,6 +23,7 @@ from router.core import (
     parting,
     refusals,
     resuming,
+    serving,
     sizes,
     tied_credit,
     verdicts,
@@ -175,7 +176,7 @@ class Forwarder(Spreader):
                 sizes.refuse(self, address, delivery)
                 return
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            address.waiting.append(delivery)
+            self.wait(address, delivery)
             if producer.address is None:
                 producer.waiting += 1
             return
@@ -296,9 +297,9 @@ class Forwarder(Spreader):
         count = int(consumer.waiting.count)
         return count + link.terminus.available() if link.is_routed else count
 
-    def room_made(self, connection: Any) -> None:
-        """A connection can be written to again: its links take what waits for them."""
-        linking.serve_connection(self, connection)
+    def room_made(self, connection: Any, session: Any) -> None:
+        """There is room in a socket, or in a session's window: those that wait for it go on."""
+        serving.room_made(self, connection, session)
 
     def event_received(self, connection: Any, event: Any) -> None:
         """Attaches and detaches change the lists; everybody else hears of it after."""

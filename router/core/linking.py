@@ -259,32 +259,3 @@ def _enter(forwarder: Any, link: Any, terminus: Any, *, is_sender: bool) -> tupl
         info = {Symbol("address"): text}
         raise AmqpError(Condition.NOT_FOUND, "Node not found", Scope.LINK, info)
     return text, address
-
-
-# Room.
-
-
-def serve_connection(forwarder: Any, connection: Any) -> None:
-    """Let the links of a connection take what waits for them, beginning with another each time.
-
-    One link may fill the socket again by itself; the next time the turn is another's.
-    """
-    consumers = [
-        link.owner
-        for session in connection.local_sessions.values()
-        for link in session.local_links.values()
-        if isinstance(link, OutgoingLink) and link.owner is not None
-    ]
-    if not consumers:
-        return
-    connection.count_work(len(consumers))
-    start = connection.rotation % len(consumers)
-    connection.rotation = start + 1
-    for consumer in consumers[start:] + consumers[:start]:
-        link = consumer.link
-        if consumer.resuming is not None:
-            go_on(forwarder, consumer)
-        # another may have taken what kept a drain from being answered
-        elif consumer.waiting or link.current is not None or link.drain:
-            forwarder.serve(consumer)
-        forwarder.note_credit(consumer.address, None)

@@ -6,6 +6,7 @@ from router.core.counters cimport Counters
 from router.core.dispensing cimport Dispenser
 from router.core.redelivery cimport Redelivery
 from router.engine.delivery cimport Delivery
+from router.engine.held_up cimport hold_up
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 

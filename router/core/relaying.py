@@ -13,6 +13,7 @@ from router.core.backlog import Backlog
 from router.core.dispensing import Dispenser
 from router.core.redelivery import Redelivery
 from router.engine.delivery import Delivery
+from router.engine.held_up import hold_up
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.states import Settling
@@ -99,6 +100,7 @@ class Relay(Dispenser):
             return
         session = link.session
         if session.remote_incoming_window <= 0 or session.outbox.congested:
+            hold_up(session, link)
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             return
         self._write(session, link, delivery, frame)

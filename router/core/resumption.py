@@ -21,6 +21,7 @@ from router.core.address import Consumer
 from router.core.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_receiver
 from router.core.suspended import Terminus
 from router.engine import rare_transfers
+from router.engine.held_up import hold_up
 from router.engine.link import OutgoingLink
 
 EMPTY = b""
@@ -66,6 +67,7 @@ class Resumption:
             if current.discarded:
                 # its sender's link was stolen while the window was closed
                 if session.remote_incoming_window <= 0:
+                    hold_up(session, link)
                     return False
                 rare_transfers.abort(current)
             elif not forwarder.backlog.send(session, current):
@@ -175,6 +177,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
         sent = session.send(delivery, octets, sent, len(octets), False)
     delivery.address.counters.bytes_out += sent
     if sent < len(octets):
+        hold_up(session, link)
         link.current = delivery
         forwarder.backlog.hold(delivery, octets, sent, len(octets))
         return

@@ -71,6 +71,8 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     steps = 0
     found = None
     is_across = consumer.address.sided and consumer.address.treatment != MULTICAST
+    if is_across and not sides.is_any_for(consumer):
+        return None
     seen: dict[int, bool] = {}
     for delivery in list(waiting) if consumer.address.treatment == MULTICAST else waiting:
         steps += 1

@@ -167,6 +167,7 @@ class Spreader(Relay):
             else:
                 self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
                 consumer.waiting.append(copy)
+                self.urge(link, copy.priority)
 
     def _copy_to_one(
         self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
@@ -186,7 +187,7 @@ class Spreader(Relay):
             self._start(consumer, copy, frame)
         else:
             self.backlog.hold(copy, frame.octets, frame.payload_at, frame.end)
-            address.waiting.append(copy)
+            self.wait(address, copy)
 
     def _copy(self, address: Address, delivery: Delivery) -> Delivery:
         copy = Delivery.__new__(Delivery)

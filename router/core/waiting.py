@@ -16,6 +16,7 @@ from router.engine.delivery import Delivery
 
 LEVELS = 10
 ORDINARY = 4
+HERE = 0
 
 
 class WaitingQueue:
@@ -27,10 +28,15 @@ class WaitingQueue:
         # one for each priority that something had of late, and `_ordinary` among them; None as
         # long as all that waits is ordinary
         self._levels: list[deque[Any] | None] | None = None
+        # how many came from each side of a network but `HERE`; None where none did
+        self._elsewhere: dict[int, int] | None = None
 
     def append(self, delivery: Delivery) -> None:
         """Put a delivery behind the others of its priority."""
         self.count += 1
+        link: Any = delivery.incoming
+        if link is not None and link.side:
+            self._count_side(link.side, 1)
         if delivery.priority == ORDINARY:
             self._ordinary.append(delivery)
         else:
@@ -41,23 +47,33 @@ class WaitingQueue:
         levels = self._levels
         if levels is None:
             taken: Delivery = self._ordinary.popleft()
-            self.count -= 1
+            self._leaves(taken)
             return taken
         for level in range(LEVELS - 1, -1, -1):
             queue = levels[level]
             if queue:
-                self.count -= 1
                 taken = queue.popleft()
+                self._leaves(taken)
                 self._forget_levels()
                 return taken
         raise IndexError("nothing waits")
+
+    def top(self) -> int:
+        """The highest priority of what waits; -1 where nothing does."""
+        levels = self._levels
+        if levels is None:
+            return ORDINARY if self.count else -1
+        for level in range(LEVELS - 1, -1, -1):
+            if levels[level]:
+                return level
+        return -1
 
     def remove(self, delivery: Delivery) -> bool:
         """Take a delivery out, wherever it stands; whether it was here."""
         for queue in self._queues():
             if delivery in queue:
                 queue.remove(delivery)
-                self.count -= 1
+                self._leaves(delivery)
                 self._forget_levels()
                 return True
         return False
@@ -83,6 +99,44 @@ class WaitingQueue:
         self.count = 0
         self._ordinary.clear()
         self._levels = None
+        self._elsewhere = None
+
+    def by_side(self) -> dict[int, int]:
+        """How many wait of what came from each side of a network that something came from."""
+        counts = {} if self._elsewhere is None else dict(self._elsewhere)
+        here = self.count - sum(counts.values())
+        if here:
+            counts[HERE] = here
+        return counts
+
+    def has_moved(self, before: int, side: int) -> None:
+        """The sender of one delivery goes on from another side than it came from."""
+        if self.by_side().get(before, 0) == 0:
+            # it waits elsewhere, for one receiver alone
+            return
+        if before:
+            self._count_side(before, -1)
+        if side:
+            self._count_side(side, 1)
+
+    def _leaves(self, delivery: Delivery) -> None:
+        self.count -= 1
+        if self._elsewhere is not None:
+            link: Any = delivery.incoming
+            if link is not None and link.side:
+                self._count_side(link.side, -1)
+
+    def _count_side(self, side: int, count: int) -> None:
+        counts = self._elsewhere
+        if counts is None:
+            counts = self._elsewhere = {}
+        left = counts.get(side, 0) + count
+        if left:
+            counts[side] = left
+        else:
+            counts.pop(side, None)
+            if not counts:
+                self._elsewhere = None
 
     def __len__(self) -> int:
         return self.count

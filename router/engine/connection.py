@@ -295,7 +295,7 @@ class Connection:
         self.sent_bytes += count
         self.outbox.output.sent(count)
         if self.outbox.relieve():
-            self.handler.room_made(self)
+            self.handler.room_made(self, None)
 
     # Time.
 

@@ -53,7 +53,7 @@ def take_in(session: Any, frame: FlowFrame) -> None:
         incoming.told(frame)
         session.handler.flow_received(incoming)
     if was_closed and session.remote_incoming_window > 0:
-        session.handler.room_made(session.connection)
+        session.handler.room_made(session.connection, session)
     if frame.echo and not is_routed:
         if link is not None:
             session.note_link(link)

@@ -10,5 +10,5 @@ cdef class Handler:
     cpdef void credit_received(self, OutgoingLink link) except *
     cpdef void flow_received(self, IncomingLink link) except *
     cpdef Py_ssize_t available(self, OutgoingLink link) except -1
-    cpdef void room_made(self, object connection) except *
+    cpdef void room_made(self, object connection, object session) except *
     cpdef void event_received(self, object connection, object event) except *

@@ -39,8 +39,12 @@ class Handler:
         """How many messages wait for this link's credit; asked when its flow state is told."""
         return 0
 
-    def room_made(self, connection: Any) -> None:
-        """The connection can be written to again after it was congested or its window closed."""
+    def room_made(self, connection: Any, session: Any) -> None:
+        """A session's window has opened again; without a session, the connection's socket has taken
+        enough of what congested it.
+
+        The links that wait for it are in `held` of the session, or of the connection's outbox.
+        """
 
     def event_received(self, connection: Any, event: Any) -> None:
         """Something rare happened (`router.engine.events`)."""

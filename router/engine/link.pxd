@@ -6,6 +6,7 @@ from router.engine cimport serial
 cdef int ATTACHED
 cdef int ATTACH_RCVD
 cdef long long MAX_CREDIT
+cdef int ORDINARY
 cdef double DELAY_S
 cdef double LONG_S
 
@@ -26,6 +27,8 @@ cdef class Link:
     cdef public bint drain
     cdef public Py_ssize_t unsettled
     cdef public object current
+    cdef public object held
+    cdef public int held_level
     cdef public bint flow_due
     cdef public bint closes
     cdef public long long number
@@ -69,6 +72,7 @@ cdef class OutgoingLink(Link):
     cdef public unsigned long long max_message_size
     cdef public unsigned int initial_count
     cdef public bint presettles
+    cdef public int urgency
     cdef public object terms
 
     @cython.locals(credit=cython.longlong, start=cython.uint)

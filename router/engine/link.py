@@ -20,6 +20,8 @@ ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
 # what a receiver takes that names no max-message-size
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
+# the priority of a message that says none (section 3.2.1)
+ORDINARY = 4
 # How many deliveries beyond its credit the peer of a link that we attached may send, counted anew
 # each time that some is granted: a broker's queue can be ahead of what its session reckons credit
 # from. They wait like any other, within the session's window; this only ends who heeds none.
@@ -57,6 +59,10 @@ class Link:
         self.unsettled = 0
         # the delivery whose frames are still coming in or going out
         self.current: Any = None
+        # where it waits for room in the socket or in the session's window, and how urgently; None
+        # where it does not (`held_up`)
+        self.held: Any = None
+        self.held_level = 0
         # its flow state is to be told at the end of the turn
         self.flow_due = False
         # whether the detach that we sent closes it
@@ -113,6 +119,8 @@ class Link:
             # once: it may be dropped again while its peer's detach is awaited
             self.session.connection.link_dropped(self)
             self.deliveries = 0
+        if self.held is not None:
+            self.held.remove(self)
         self.owner = None
         self.current = None
 
@@ -175,6 +183,8 @@ class OutgoingLink(Link):
         self.initial_count = 0
         # what the peer asked for: None unsettled or mixed, True everything pre-settled
         self.presettles = False
+        # the priority of what it carries, as far as nobody looks at that of each message
+        self.urgency = ORDINARY
         # the core's: what was agreed about outcomes, None where it is nothing but the usual
         self.terms: Any = None
 

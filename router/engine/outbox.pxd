@@ -16,6 +16,7 @@ cdef class Outbox:
     cdef public Output output
     cdef public bint in_turn
     cdef public bint congested
+    cdef public object held
 
     cpdef int touch(self) except -1
     cpdef bint relieve(self) except -1

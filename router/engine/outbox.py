@@ -41,6 +41,8 @@ class Outbox:
         self.output = Output()
         self.in_turn = False
         self.congested = False
+        # the links that wait for that to be over (`held_up`); None where none ever did
+        self.held: Any = None
 
     def touch(self) -> None:
         """Have the connection sent at the end of this turn."""
@@ -61,3 +63,4 @@ class Outbox:
         """Break the reference cycle with the connection and drop the buffer."""
         self.output.clear()
         self.congested = False
+        self.held = None

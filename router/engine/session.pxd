@@ -3,7 +3,7 @@ from router.amqp cimport codes, octets
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_transfer
-from router.engine cimport flows, rare_transfers, serial
+from router.engine cimport flows, held_up, rare_transfers, serial
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
@@ -51,6 +51,7 @@ cdef class Session:
     cdef public bint has_due
     cdef public bint flow_due
     cdef public list links_due
+    cdef public object held
     cdef public bint in_due
 
     @cython.locals(link=IncomingLink, delivery=Delivery, size=Py_ssize_t)

@@ -13,7 +13,7 @@ from router.amqp import codes, octets
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_transfer
-from router.engine import flows, rare_transfers, serial, violations
+from router.engine import flows, held_up, rare_transfers, serial, violations
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
@@ -76,6 +76,8 @@ class Session:
         self.has_due = False
         self.flow_due = False
         self.links_due: list[Any] = []
+        # the links that wait for the peer's window to open; None where none ever did
+        self.held: Any = None
         self.in_due = False
 
     # What comes in.
@@ -208,14 +210,14 @@ class Session:
     # What goes out.
 
     def can_send(self, link: OutgoingLink) -> bool:
-        """Whether a delivery can begin on this link now."""
-        return (
-            link.credit > 0
-            and link.current is None
-            and self.remote_incoming_window > 0
-            and not self.outbox.congested
-            and link.state == ATTACHED
-        )
+        """Whether a delivery can begin on this link now; without room the link waits for some."""
+        if link.credit == 0 or link.current is not None or link.state != ATTACHED:
+            return False
+        if self.remote_incoming_window > 0 and not self.outbox.congested:
+            return True
+        if link.held is None:
+            held_up.hold_up(self, link)
+        return False
 
     def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
         """Give the delivery its id on this link; the first `send` writes it."""
@@ -267,6 +269,7 @@ class Session:
                 self.outbox.touch()
                 return start
         self.outbox.touch()
+        held_up.hold_up(self, link)
         return start
 
     def tell_sender(

@@ -313,7 +313,7 @@ class _Upward(Handler):
     def flow_received(self, link: Any) -> None:
         link.owner.flow_received()
 
-    def room_made(self, connection: Any) -> None:
+    def room_made(self, connection: Any, session: Any) -> None:
         self.container.room_made()
 
     def event_received(self, connection: Any, event: Any) -> None:

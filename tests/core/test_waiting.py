@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, strategies as st
 
 from router.core.waiting import WaitingQueue
 from router.engine.delivery import Delivery
+
+from support.in_memory import Router
 
 ORDINARY = 4
 
@@ -112,3 +115,49 @@ def test_it_is_a_list_sorted_by_priority(operations: list[tuple[str, int]], seed
                 assert queue.remove(model.pop(number % len(model))) == 1
         assert list(queue) == model
         assert queue.count == len(model)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["append", "append", "take", "remove", "move", "take out"]),
+              st.integers(0, 9), st.integers(0, 3))
+)  # fmt: skip
+
+
+@given(STEPS)
+def test_how_many_wait_of_each_side_is_known(steps: list[tuple[str, int, int]]) -> None:
+    router = Router()
+    client = router.client()
+    links = []
+    for side in range(4):
+        client.sender("q")
+        links.append(list(client.connection.local_sessions[0].local_links.values())[-1])
+        links[-1].side = side
+    queue = WaitingQueue()
+    for what, at, side in steps:
+        there = list(queue)
+        if what == "append":
+            made = delivery(at)
+            made.incoming = links[side]
+            queue.append(made)
+        elif what == "take" and there:
+            assert queue.popleft() is there[0]
+        elif what == "remove" and at < len(there):
+            queue.remove(there[at])
+        elif what == "move" and at < len(there):
+            queue.has_moved(there[at].incoming.side, side)
+            there[at].incoming = links[side]
+        elif what == "take out":
+            queue.take_out(lambda each: each.incoming.side == side)  # noqa: B023
+        assert queue.by_side() == Counter(each.incoming.side for each in queue)
+    queue.clear()
+    assert queue.by_side() == {}
+
+
+def test_how_urgent_what_waits_is() -> None:
+    queue, _ = filled()
+    assert queue.top() == -1
+    for priority, top in ((4, 4), (2, 4), (9, 9)):
+        queue.append(delivery(priority))
+        assert queue.top() == top
+    assert [queue.popleft().priority, queue.top()] == [9, 4]
+    assert [queue.popleft().priority, queue.top()] == [4, 2]

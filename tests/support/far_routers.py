@@ -58,7 +58,6 @@ class Wire:
             self.connection.sent(len(waiting))
             if not self.is_cut:
                 self.under_way.append(waiting)
-            self.router.forwarder.room_made(self.connection)
 
     def hear(self, octets: bytes) -> None:
         """The router reads this, and ends its turn."""

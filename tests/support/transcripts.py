@@ -189,7 +189,7 @@ class Recorder(Handler):
     def flow_received(self, link: IncomingLink) -> None:
         self._hear("flow", link.name, link.credit)
 
-    def room_made(self, connection: Any) -> None:
+    def room_made(self, connection: Any, session: Any) -> None:
         self._hear("room")
 
     def event_received(self, connection: Any, event: Any) -> None:

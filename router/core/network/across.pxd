@@ -1,6 +1,7 @@
 cimport cython
 from router.core.address cimport Address, Consumer, Producer
 from router.core.credit cimport offer, replenish, stop, take_back
+from router.engine.held_up cimport hold_up
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 

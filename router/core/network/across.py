@@ -13,6 +13,7 @@ from typing import Any
 
 from router.core.address import Address, Producer
 from router.core.credit import offer, replenish, stop, take_back
+from router.engine.held_up import hold_up
 
 CLOSEST = 0
 MULTICAST = 2
@@ -61,6 +62,7 @@ def backing_at(address: Address, without: int) -> Backing:
         if session.outbox.congested and credit > 1:
             # one message ahead, as in `credit.backing`
             credit = 1
+            hold_up(session, link)
         found.total += credit
         found.by_side[consumer.side] = found.by_side.get(consumer.side, 0) + credit
     return found
@@ -69,16 +71,7 @@ def backing_at(address: Address, without: int) -> Backing:
 def room(address: Address, side: int) -> int:
     """How many more deliveries from a side the receivers of an address can take."""
     found = backing_at(address, side)
-    return found.total - _waiting(address).get(side, 0)
-
-
-def _waiting(address: Address) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    if address.waiting.count:
-        for delivery in address.waiting:
-            side = delivery.incoming.side
-            counts[side] = counts.get(side, 0) + 1
-    return counts
+    return found.total - address.waiting.by_side().get(side, 0)
 
 
 def finish(forwarder: Any, address: Address) -> None:
@@ -102,7 +95,7 @@ def replenish_across(address: Address) -> None:
     farther = nearest
     groups: dict[int, Group] = {}
     granted = 0
-    waiting = _waiting(address)
+    waiting = address.waiting.by_side()
     for producer in producers:
         link = producer.link
         side = producer.side

@@ -52,10 +52,14 @@ def is_waiting_for(consumer: Consumer, delivery: Any, seen: dict[int, bool]) -> 
     return seen[side]
 
 
+def is_any_for(consumer: Consumer) -> bool:
+    """Whether anything of what waits at its address is for a consumer."""
+    return any(may_take(consumer, side) for side in consumer.address.waiting.by_side())
+
+
 def receiver_lost(forwarder: Any, address: Address) -> None:
     """A consumer has left, and others are there: release what waits and is for none of these."""
-    sides = {each.incoming.side for each in address.waiting}
-    lost = {side for side in sides if not has_receiver(address, side)}
+    lost = {side for side in address.waiting.by_side() if not has_receiver(address, side)}
     if not lost:
         return
     for delivery in address.waiting.take_out(lambda each: each.incoming.side in lost):

@@ -1,0 +1,72 @@
+"""There is room again, in a socket or in a session's window: those that wait for it go on.
+
+Only these are looked at (`engine.held_up`), the most urgent first: a link is as urgent as the most
+urgent message that waits for it, and gives way when its next one is less so than what another link
+waits with. Of several that are equally urgent the one that has waited longest begins; it may fill
+the room again by itself, and then waits behind the others (docs/decisions/0071).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.core import linking
+from router.core.address import Consumer
+from router.engine.held_up import HeldUp
+from router.engine.link import OutgoingLink
+
+
+def room_made(forwarder: Any, connection: Any, session: Any) -> None:
+    """Let the links go on that wait for a session's window, or else for a connection's socket."""
+    outbox = connection.outbox
+    held: HeldUp | None = outbox.held if session is None else session.held
+    if held is None or held.count == 0:
+        return
+    count = 0
+    while held.count:
+        if session is None:
+            is_full = outbox.congested
+        else:
+            is_full = session.remote_incoming_window <= 0
+        if is_full:
+            held.is_full()
+            break
+        top = held.top
+        link: Any = held.take()
+        count += 1
+        consumer = link.owner
+        if isinstance(consumer, Consumer):
+            _serve(forwarder, held, link, consumer, top)
+    connection.count_work(count)
+
+
+def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer, top: int) -> None:
+    """Let one of them go on; `top` is how urgent the most urgent of them was."""
+    level = link.held_level
+    if consumer.resuming is not None:
+        linking.go_on(forwarder, consumer)
+        return
+    if level == top:
+        urgency = urgency_of(consumer)
+        if urgency < level:
+            # another has taken what made it urgent
+            held.add(link, urgency)
+            return
+        forwarder.floor = max(0, held.top)
+    # another may have taken what kept a drain from being answered
+    if consumer.waiting.count or link.current is not None or link.drain:
+        forwarder.serve(consumer)
+    forwarder.floor = 0
+    if forwarder.is_cut_short:
+        forwarder.is_cut_short = False
+        held.add(link, urgency_of(consumer))
+    forwarder.note_credit(consumer.address, None)
+
+
+def urgency_of(consumer: Consumer) -> int:
+    """How urgent that is which waits for a receiver, or has been sent to it in part."""
+    link = consumer.link
+    level = consumer.waiting.top()
+    if (level < 0 or link.current is not None) and link.urgency > level:
+        level = link.urgency
+    return level

@@ -1,0 +1,26 @@
+cimport cython
+from router.engine.link cimport Link, OutgoingLink
+from router.engine.session cimport Session
+
+cdef int LEVELS
+cdef int PATIENCE
+
+@cython.final
+cdef class HeldUp:
+    cdef public Py_ssize_t count
+    cdef public int top
+    cdef list _levels
+    cdef int _passed_over
+    cdef int _let_in
+
+    cpdef void add(self, Link link, int level) except *
+    @cython.locals(level=int)
+    cpdef int remove(self, Link link) except -1
+    @cython.locals(level=int, link=Link)
+    cpdef Link take(self)
+    cpdef int is_full(self) except -1
+    @cython.locals(level=int)
+    cdef int _below(self) except -1
+
+@cython.locals(held=HeldUp)
+cpdef void hold_up(Session session, OutgoingLink link) except *
