@@ -1,4 +1,7 @@
-"""Real routers in a line, each connected to the next: clients at the first, brokers at the last."""
+"""Real routers in a line, each connected to the next: clients at the first, brokers at the last.
+
+The first and the last one may be edges.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,31 @@ def interior(name: str, *joined: RouterProcess, costs: tuple[int, ...] = (), mor
             cost=costs[number] if costs else 1,
         )
     return configuration + more
+
+
+EDGES = entity("listener", name="edges", host="127.0.0.1", port=0, role="edge")
+
+
+def edge(name: str, *interiors: RouterProcess, more: str = "") -> str:
+    """The configuration of an edge router with uplinks to these, whose third listeners are for
+    edges.
+    """
+    configuration = f'[router]\nid = "{name}"\nmode = "edge"\nedgeHeartbeatSeconds = 0.5\n'
+    configuration += "edgeHeartbeatMaxAgeSeconds = 3\n\n"
+    configuration += entity("listener", name="clients", host="127.0.0.1", port=0)
+    for other in interiors:
+        port = other.addresses[2][1]
+        configuration += entity(
+            "connector", name=f"uplink-{port}", host="127.0.0.1", port=port, role="edge"
+        )
+    return configuration + more
+
+
+def start_between_edges(routers: StartRouter, last: str = "") -> list[RouterProcess]:
+    """Start an edge, two interiors and another edge, which is configured with more, in a line."""
+    far = routers(interior("c", more=EDGES))
+    near = routers(interior("b", far, more=EDGES))
+    return [routers(edge("e", near)), near, far, routers(edge("f", far, more=last))]
 
 
 def start_line(

@@ -20,7 +20,7 @@ from support.brokers import PATIENCE_S, Broker, ExampleBroker, last_lines, until
 from support.configuring import LISTENER, both_ways
 from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rabbitmq import RabbitMQ
-from support.router_lines import start_line, until_known
+from support.router_lines import start_between_edges, start_line, until_known
 from support.routers import StartRouter
 
 # For one test, which may have to start three brokers first. The longest takes half a minute where
@@ -120,7 +120,7 @@ def durable_broker(request: pytest.FixtureRequest) -> Broker:
     return found
 
 
-@pytest.fixture(params=[1, 3], ids=["one router", "three routers"])
+@pytest.fixture(params=[1, 3, 4], ids=["one router", "three routers", "edges at both ends"])
 def client(
     request: pytest.FixtureRequest,
     routers: StartRouter,
@@ -129,7 +129,7 @@ def client(
     address: str,
 ) -> ProtonConnection:
     """A client of a router, at which the test's address and all transactions are at Artemis, or of
-    the first one of a line, where the last one is connected to it.
+    the first one of a line, where the last one is connected to it; both may be edges.
     """
     configuration = (
         artemis.connector()
@@ -140,6 +140,9 @@ def client(
         router = routers(LISTENER + configuration)
         until_connected(proton, router)
     else:
-        router = start_line(routers, "a", "b", "c", last=configuration)[0]
+        if request.param == 3:
+            router = start_line(routers, "a", "b", "c", last=configuration)[0]
+        else:
+            router = start_between_edges(routers, last=configuration)[0]
         until_known(router, f"C{address}", f"D{address}", "C$coordinator")
     return proton.connect(router.url())
