@@ -170,7 +170,13 @@ def _link_route(route: Mapping[str, Any]) -> str:
         for each in route["containers"]
         if each["chosen"]
     ]
+    words += [f"the next one to {_router(each)}" for each in route["routers"] if each["chosen"]]
     return "; ".join(words)
+
+
+def _router(each: Mapping[str, Any]) -> str:
+    """A router of the network, or an edge."""
+    return f"{'edge' if each.get('isEdge') else 'router'} {text(each['router'])}"
 
 
 def _auto_link(link: Mapping[str, Any]) -> str:
@@ -241,13 +247,46 @@ def _containers(route: Mapping[str, Any], width: int | None) -> Iterator[str]:
             for each in route["containers"]
         ]
         yield from lay_out(heads, rows, width)
+    if route["routers"]:
+        yield ""
+        count, total = len(route["routers"]), route["routerCount"]
+        yield "At other routers" if count == total else f"At other routers, {count} of {total}"
+        heads = [
+            Head("router", cut=True, rank=0),
+            Head("conn", rank=2),
+            Head("cost", right=True, rank=1),
+            Head("links", right=True, rank=1),
+            Head("next", rank=1),
+            Head("why not", cut=True, rank=0),
+        ]
+        rows = [
+            [
+                Cell(_router(each)),
+                Cell(text(each["connection"])),
+                Cell(number(each["cost"])),
+                Cell(number(each["links"])),
+                Cell("yes" if each["chosen"] else ""),
+                Cell(text(each["text"])),
+            ]
+            for each in route["routers"]
+        ]
+        yield from lay_out(heads, rows, width)
     if route["links"]:
         yield ""
         count, total = len(route["links"]), route["linkCount"]
         yield "Links that are forwarded" + ("" if count == total else f", {count} of {total}")
-        names = ("connection", "link", "address", "toConnection", "toAddress")
-        heads = [Head(head, cut=True) for head in ("conn", "link", "address", "to conn", "as")]
-        rows = [[Cell(text(each[name])) for name in names] for each in route["links"]]
+        columns = {
+            "connection": "conn",
+            "link": "link",
+            "address": "address",
+            "toConnection": "to conn",
+            "toRouter": "to router",
+            "toAddress": "as",
+        }
+        if not any(each["toRouter"] for each in route["links"]):
+            del columns["toRouter"]
+        heads = [Head(head, cut=True) for head in columns.values()]
+        rows = [[Cell(text(each[name])) for name in columns] for each in route["links"]]
         yield from lay_out(heads, rows, width)
 
 

@@ -157,8 +157,16 @@ class Survey:
             return None
         if not isinstance(link, IncomingLink):
             return words_of_receiver(link, reason)
+        if link.is_routed:
+            # it has what the other end has
+            is_others = not link.credit or link.drain
+            return (
+                words_of_receiver(link.terminus.other(link), reason)
+                if is_others
+                else (MEANINGS[reason])
+            )
         producer = link.owner
-        if link.is_routed or producer is None or producer.address is None:
+        if producer is None or producer.address is None:
             return MEANINGS[reason]
         return self._state_for(producer).words(reason)
 

@@ -65,6 +65,8 @@ class RoutedLink(OwnLink):
         self.is_lost = False
         # what the receiver is told once it has got all that its sender, which is over, has sent
         self.ending: Any = None
+        # the router that the container is at, where that is another one
+        self.leads_to: str | None = None
         # whether the peer has closed it, or merely detached
         self.closes = True
         # under which name it is known at containers that are here

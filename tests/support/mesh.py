@@ -90,6 +90,8 @@ class MeshRouter(Router):
         self.edge: EdgeRouter | None = None
         self.edges: Edges | None = None
         self.says: list[tuple[Any, bytes]] = []
+        # what it has to tell others stays there
+        self.is_mute = False
 
     def be_edge(self, wanted: int = 1) -> EdgeRouter:
         """Be an edge router, which uses so many uplinks."""
@@ -114,6 +116,8 @@ class MeshRouter(Router):
 
     def say(self) -> bool:
         """Have others hear what is to be said to them; whether there was anything."""
+        if self.is_mute:
+            return False
         says, self.says = self.says, []
         for connection, octets in says:
             peer = connection.owner.peer

@@ -43,14 +43,19 @@ class FarEnd:
 
 
 def far_end_of(link: Any) -> FarEnd | None:
-    """Where a link leads by which the router sends; None where its peer is no router of the network
-    or its messages are the business of two clients alone.
+    """Where a link leads, or one by which the router sends; None where its peer is no router.
+
+    One that is routed leads to the router that has the container, or else back to its client's, of
+    which only the next router on the way is known.
     """
     session = link.session
     connection = session.connection
-    if connection.settings.role not in ROLES or link.is_routed or connection.remote_open is None:
+    if connection.settings.role not in ROLES or connection.remote_open is None:
         return None
     via = str(connection.remote_open.container_id)
+    if link.is_routed:
+        routed = link.terminus
+        return FarEnd(routed.leads_to if link is routed.link and routed.leads_to else via, via)
     own = session.owner
     if isinstance(own, OutLink):
         return FarEnd(own.destination, via)

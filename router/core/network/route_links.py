@@ -100,6 +100,7 @@ def _place(
     properties = link.remote_attach.properties
     traveller = Traveller(far_routes.key_of(route), lane.router, lane.cost, origin, properties)
     routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {lane.place})
+    routed.leads_to = lane.router
     _begin(forwarder, routed, placed.connection)
     return routed
 
@@ -170,6 +171,7 @@ def attach_received(forwarder: Any, link: Any) -> None:
         raise route_changed()
     traveller = attrs.evolve(traveller, cost=path.cost)
     routed = RoutedLink(link, _outward(forwarder, link, traveller))
+    routed.leads_to = traveller.destination
     _begin(forwarder, routed, connection)
     link.is_routed = True
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from router.amqp.performatives import Coordinator, Detach, Error, Source, Transfer
 from router.amqp.types import Symbol, UInt
+from router.core.blocking import MEANINGS, Reason, Survey
 from router.core.route_lanes import REST_S
+from router.management.entities.link_routes import LinkRouteAddress
+from router.management.explain_routed import explain_routed
 
 from support.mesh import Mesh
 from support.route_brokers import Broker, Guest, serve
@@ -271,6 +275,71 @@ def test_an_edge_that_is_lost_while_its_container_is_asked() -> None:
         for _ in range(3):
             far.listen()
     assert len(far.links) == 1
+
+
+def test_the_router_or_edge_that_is_waited_for_is_named() -> None:
+    mesh = network()
+    broker = broker_at(mesh, "g")
+    client = Guest(mesh["e"], "client")
+    assert client.attach(sender(), broker).is_there
+    told = {}
+    for name in "eabcg":
+        (routed,) = mesh[name].forwarder.routed._links
+        incoming, outgoing = routed.ends
+        survey = Survey(mesh[name].forwarder)
+        told[name] = survey.words(incoming)
+        assert survey.link(incoming) is Reason.NO_CREDIT
+        assert survey.words(outgoing) == told[name]
+    assert told == {
+        "e": "waits for credit from router a",
+        "a": "waits for credit from router c, by way of b",
+        "b": "waits for credit from router c",
+        "c": "waits for credit from router g",
+        "g": MEANINGS[Reason.NO_CREDIT],
+    }
+    broker >> On(broker.links[0].channel, flow(credit=5))
+    for name in "eabcg":
+        (routed,) = mesh[name].forwarder.routed._links
+        assert Survey(mesh[name].forwarder).words(routed.ends[0]) is None
+    client.skip()
+    assert client.attach(receiver(handle=1), broker).is_there
+    (_, routed) = mesh["g"].forwarder.routed._links
+    # the broker waits for a client somewhere behind c
+    assert Survey(mesh["g"].forwarder).words(routed.ends[0]) == "waits for credit from router c"
+
+
+def test_what_explains_a_link_route_names_edges_and_routers() -> None:
+    mesh = network()
+    brokers = [broker_at(mesh, name) for name in "efg"]
+    assert Guest(mesh["a"], "client").attach(sender(), *brokers).is_there
+    told = {name: explained(mesh, name) for name in "aegb"}
+    assert [
+        (each["router"], each["isEdge"], each["cost"], each["links"])
+        for each in told["a"]["routers"]
+    ] == [("e", True, 1, 1), ("f", True, 1, 0), ("c", False, 2, 0)]
+    assert (told["a"]["links"][0]["toRouter"], told["a"]["routerCount"]) == ("e", 3)
+    assert [each["router"] for each in told["a"]["routers"] if each["chosen"]] == ["f"]
+    assert [(each["router"], each["isEdge"]) for each in told["e"]["routers"]] == [("a", False)]
+    assert [each["container"] for each in told["e"]["containers"]] == ["broker-e"]
+    assert sorted(each["router"] for each in told["b"]["routers"]) == ["a", "c"]
+    route = mesh["a"].forwarder.link_routes.find("q.a", is_sender=True)
+    assert route is not None
+    address = LinkRouteAddress(route)
+    assert (address.containers, address.remote_routers) == (2, ["c"])
+    at_edge = mesh["g"].forwarder.link_routes.find("q.a", is_sender=True)
+    assert at_edge is not None
+    address = LinkRouteAddress(at_edge)
+    assert (address.containers, address.remote_routers) == (1, ["c"])
+
+
+def explained(mesh: Mesh, name: str) -> dict[str, Any]:
+    """What a router says of the route."""
+    core = mesh[name].forwarder
+    route = core.link_routes.find("q.a", is_sender=True)
+    assert route is not None
+    view: Any = SimpleNamespace(observed=SimpleNamespace(forwarder=core, turn=mesh[name].turn))
+    told: dict[str, Any] = explain_routed(view, route, "q.a")["linkRoute"]
+    return told
 
 
 def test_who_refused_rests_and_a_word_is_a_word() -> None:
