@@ -14,7 +14,7 @@ from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.control import Control
 from router.control.network.adjacency import Adjacency
-from router.control.network.timing import Timing
+from router.control.network.timing import timing_of
 from router.core.link_names import LinkNames
 from router.core.network.membership import FEATURES_SPOKEN, Membership, Mode
 from router.core.table import AddressTable
@@ -94,12 +94,7 @@ class Parts:
         mode: Mode = "edge" if router.mode == "edge" else "interior"
         exchange = self.exchange
         membership = Membership(self.container_id, mode, instance, FEATURES_SPOKEN)
-        timing = Timing(
-            hello_interval_s=router.hello_interval_seconds,
-            hello_max_age_s=router.hello_max_age_seconds,
-            ra_interval_s=router.ra_interval_seconds,
-        )
-        network = Adjacency(exchange.forwarder, membership, timing, exchange.turn.now)
+        network = Adjacency(exchange.forwarder, membership, timing_of(router), exchange.turn.now)
         exchange.membership = membership
         exchange.ending = network.finish
         exchange.network = network

@@ -15,6 +15,7 @@ from router.config.reload import Difference
 from router.config.router_settings import RouterSettings
 from router.config.setting import file_name
 from router.control.control import Control
+from router.control.network.timing import timing_of
 from router.core.shedding import set_limit
 from router.core.treating import Treating
 from router.logs.journal import Journal
@@ -127,6 +128,12 @@ def _set_resumable_routes(running: Running, router: RouterSettings) -> None:
     running.exchange.forwarder.link_routes.allows_resumable = allowed
 
 
+def _set_timing(running: Running, router: RouterSettings) -> None:
+    network = running.control.network
+    if network is not None:
+        network.set_timing(timing_of(router))
+
+
 def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
     running.exposition.collector.configure(metrics)
 
@@ -139,6 +146,9 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     # it is read where it is told
     ("router", "metadata"): _elsewhere,
     ("router", "default_distribution"): _elsewhere,
+    ("router", "hello_interval_seconds"): _set_timing,
+    ("router", "hello_max_age_seconds"): _set_timing,
+    ("router", "ra_interval_seconds"): _set_timing,
     ("router", "active_uplinks"): _elsewhere,
     ("router", "edge_heartbeat_seconds"): _elsewhere,
     ("router", "edge_heartbeat_max_age_seconds"): _elsewhere,

@@ -179,3 +179,21 @@ async def test_labels_of_addresses_are_limited_anew() -> None:
         assert b'address="q"' in (await running.node.exposition.render(""))[1]
         await change(running, metrics=MetricsSettings(address_label_limit=0))
         assert b'address="q"' not in (await running.node.exposition.render(""))[1]
+
+
+async def test_the_times_of_the_routing_protocol_change() -> None:
+    configuration = Configuration(router=RouterSettings(id="r", mode="interior"))
+    async with running_node(configuration) as running:
+        router = attrs.evolve(
+            configuration.router,
+            hello_interval_seconds=2.0,
+            hello_max_age_seconds=9.0,
+            ra_interval_seconds=12.0,
+        )
+        await change(running, router=router)
+        network = running.node.control.network
+        assert network is not None
+        assert network.protocol is not None
+        for timing in (network.timing, network.protocol.timing, network.protocol.links.timing):
+            assert (timing.hello_interval_s, timing.hello_max_age_s) == (2, 9)
+            assert timing.ra_interval_s == 12

@@ -26,9 +26,6 @@ SECRET: Final = "(a secret)"
 NOT_LIVE: Final = {
     ("router", "id"): "peers and the addresses of this router know it by that name",
     ("router", "mode"): "what the router is to others is decided when it starts",
-    ("router", "hello_interval_seconds"): "its neighbours go by it",
-    ("router", "hello_max_age_seconds"): "its neighbours go by it",
-    ("router", "ra_interval_seconds"): "its neighbours go by it",
 }
 
 

@@ -139,6 +139,13 @@ class Adjacency:
         """The turn's time."""
         return float(self.forwarder.turn.now)
 
+    def set_timing(self, timing: Timing) -> None:
+        """From now on the protocol has these times."""
+        self.timing = timing
+        if self.protocol is not None:
+            self.protocol.set_timing(timing, self.now)
+            self._note()
+
     def _note(self) -> None:
         self._is_due = True
 

@@ -92,6 +92,17 @@ class Protocol:
         self.last_topology_change: float | None = None
         self.conflicts = 0
 
+    def set_timing(self, timing: Timing, now: float) -> None:
+        """From now on these are the times. A neighbour that has been silent for longer than it may
+        be by now has as much time anew: it may just be told of other times as well.
+        """
+        self.timing = self.links.timing = self.states.timing = timing
+        for link in self.links.by_number.values():
+            if now - link.heard_at >= timing.hello_max_age_s - timing.hello_interval_s:
+                link.heard_at = now
+        self._hello_due = min(self._hello_due, now + timing.hello_interval_s)
+        self._compare_due = min(self._compare_due, now + timing.ra_interval_s)
+
     # Notices.
 
     def link_up(

@@ -30,7 +30,7 @@ class States:
     """The links of all routers but this one."""
 
     def __init__(self, timing: Timing) -> None:
-        self._timing = timing
+        self.timing = timing
         self.records: dict[str, Record] = {}
         # until when nothing is taken of a router's instance that was withdrawn
         self._withdrawn: dict[tuple[str, int], float] = {}
@@ -58,11 +58,11 @@ class States:
 
     def is_too_old(self, aged: Aged) -> bool:
         """Whether it is to be forgotten already."""
-        return aged.age_ms >= self._timing.max_age_s * 1000
+        return aged.age_ms >= self.timing.max_age_s * 1000
 
     def expire(self, now: float) -> list[str]:
         """Forget what was not said again in time; give whose it was."""
-        limit = now - self._timing.max_age_s
+        limit = now - self.timing.max_age_s
         over = [router for router, record in self.records.items() if record.said_at <= limit]
         for router in over:
             del self.records[router]
@@ -76,7 +76,7 @@ class States:
         """
         if (router, instance) in self._withdrawn or len(self._withdrawn) >= MOST_ROUTERS:
             return False
-        self._withdrawn[router, instance] = now + self._timing.max_age_s
+        self._withdrawn[router, instance] = now + self.timing.max_age_s
         if self.instance_of(router) == instance:
             del self.records[router]
         return True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from router.config.router_settings import RouterSettings
+
 
 @attrs.frozen
 class Timing:
@@ -27,3 +29,12 @@ class Timing:
     """How many changes of a router's links are told at once, each as it comes; then at `pace_s`."""
     pace_s: float = 0.25
     """Between two changes of a router's links, when its connections come and go all the time."""
+
+
+def timing_of(router: RouterSettings) -> Timing:
+    """The times that a router's settings say."""
+    return Timing(
+        hello_interval_s=router.hello_interval_seconds,
+        hello_max_age_s=router.hello_max_age_seconds,
+        ra_interval_s=router.ra_interval_seconds,
+    )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
+
+import attrs
+import pytest
 
 from router.control.network.changes import LinkFailed
 from router.core.network.reach import Interest, Path
@@ -67,3 +71,53 @@ def test_who_was_not_awake_does_not_take_others_for_silent() -> None:
     protocol.look(later + 0.9)
     protocol.look(later + 1.1)
     assert any(isinstance(change, LinkFailed) for change in protocol.take(later + 1.1))
+
+
+def set_timing(network: Network, name: str, **times: Any) -> None:
+    """Give a running router other times."""
+    router = network.routers[name]
+    timing = attrs.evolve(router.protocol.timing, **times)
+    router.protocol.set_timing(timing, network.now)
+    router.act()
+
+
+def test_times_change_while_it_runs_and_nobody_is_lost() -> None:
+    network = Network()
+    line(network, "A", "B", "C")
+    network.settle(3)
+    network.run(10)
+    # more seldom: those who hear it first, then those who say it; and often again, the other way
+    for name in "ABC":
+        set_timing(network, name, hello_max_age_s=30, ra_interval_s=300)
+    for name in "ABC":
+        set_timing(network, name, hello_interval_s=10)
+    network.run(60)
+    network.sent.clear()
+    network.run(100)
+    # a link state each 30 seconds, and nothing else
+    assert network.sent["HELLO"] == pytest.approx(40, abs=4)
+    assert network.sent["RA"] <= 4
+    for name in "CBA":
+        set_timing(network, name, hello_max_age_s=3, hello_interval_s=1, ra_interval_s=4)
+    network.sent.clear()
+    network.run(20)
+    assert network.sent["HELLO"] == pytest.approx(80, abs=8)
+    assert network.sent["RA"] >= 4 * 4
+    assert network.failures == []
+
+
+def test_a_shorter_age_finds_a_neighbour_silent_when_it_has_had_its_time() -> None:
+    network = Network()
+    line(network, "A", "B")
+    for name in "AB":
+        set_timing(network, name, hello_max_age_s=60)
+    network.run(5)
+    wire = next(iter(network.wires.values()))
+    wire.is_frozen = True
+    network.run(20)
+    assert network.failures == []
+    set_timing(network, "A", hello_max_age_s=3)
+    network.run(2.9)
+    assert network.failures == []
+    network.run(1)
+    assert [name for _, name, _ in network.failures] == ["A"]
