@@ -94,6 +94,8 @@ ROWS: Final = (
                 (
                     (rate("trioute_deliveries_ingress_total"), f"{HERE} in"),
                     (rate("trioute_deliveries_egress_total"), f"{HERE} out"),
+                    (rate("trioute_deliveries_from_routers_total"), f"{HERE} from routers"),
+                    (rate("trioute_deliveries_transit_total"), f"{HERE} to routers"),
                 ),
                 "ops",
             ),

@@ -28,6 +28,8 @@ _USUAL: Final = ("ingress", "egress")
 _COUNTED: Final = {
     "ingress": "came in",
     "egress": "went out",
+    "fromRouters": "came from other routers",
+    "toRouters": "went to other routers",
     "accepted": "accepted",
     "rejected": "rejected",
     "released": "released",

@@ -11,6 +11,10 @@ cdef class Counters:
     cdef public unsigned long long egress
     cdef public unsigned long long bytes_in
     cdef public unsigned long long bytes_out
+    cdef public unsigned long long from_routers
+    cdef public unsigned long long to_routers
+    cdef public unsigned long long from_containers
+    cdef public unsigned long long to_containers
     cdef public unsigned long long presettled
     cdef public unsigned long long dropped_presettled
     cdef public unsigned long long redirected

@@ -19,6 +19,12 @@ class Counters:
         self.egress = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        # of these, what came from other routers and went to them, and the same of containers, by
+        # links that are over (`network.through`)
+        self.from_routers = 0
+        self.to_routers = 0
+        self.from_containers = 0
+        self.to_containers = 0
         # came in settled; of these, dropped because no consumer could take them at once
         self.presettled = 0
         self.dropped_presettled = 0
@@ -94,6 +100,10 @@ class Counters:
         self.egress += other.egress
         self.bytes_in += other.bytes_in
         self.bytes_out += other.bytes_out
+        self.from_routers += other.from_routers
+        self.to_routers += other.to_routers
+        self.from_containers += other.from_containers
+        self.to_containers += other.to_containers
         self.presettled += other.presettled
         self.dropped_presettled += other.dropped_presettled
         self.redirected += other.redirected

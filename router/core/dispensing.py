@@ -72,6 +72,9 @@ class Dispenser(Settler):
                 # by its sender, towards a receiver that is to know of it all the same
                 session.begin_outgoing(link, delivery)
                 rare_transfers.abort_whole(delivery)
+                # its link has counted it as well; how long it took is of no interest
+                consumer.address.counters.egress += 1
+                consumer.address.egress_mark += 1
                 continue
             if delivery.deadline and delivery.deadline <= self.turn.now:
                 dead_letters.give_up(self, delivery)

@@ -22,7 +22,7 @@ from router.core import (
     verdicts,
 )
 from router.core.address import HERE, MULTICAST, Consumer, Producer
-from router.core.network import sides
+from router.core.network import sides, through
 from router.core.suspended import Terminus
 from router.core.waiting import WaitingQueue
 from router.engine.events import LinkDetached, LinkSuspended
@@ -62,6 +62,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     address = consumer.address
     session = link.session
     take_out(forwarder, consumer)
+    through.link_over(address.counters, link)
     is_between_routers = speaks_for_others(consumer)
     current = link.current
     if current is not None:
@@ -176,6 +177,8 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
     link = producer.link
     session = link.session
     unhang(forwarder, producer)
+    if producer.address is not None:
+        through.link_over(producer.address.counters, link)
     current = link.current
     session.connection.count_work(session.incoming.span)
     for delivery in session.incoming.of_link(link):
@@ -206,6 +209,7 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
         routed_loss.aborted(forwarder, delivery)
         return
     if delivery.address is None:
+        _count_unbegun(delivery)
         forwarder.intake.forget(delivery)
         resuming.transfer_aborted(forwarder, delivery)
     elif not delivery.discarded:
@@ -215,6 +219,14 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
         abort(forwarder, copy)
     # it took its credit, whether or not it was ever begun here
     forwarder.note_sender(delivery.incoming)
+
+
+def _count_unbegun(delivery: Any) -> None:
+    """A delivery that is given up before it has begun on its way came in all the same."""
+    producer = delivery.incoming.owner
+    if producer is not None and producer.address is not None:
+        producer.address.counters.ingress += 1
+        producer.address.counters.aborted += 1
 
 
 def abort(forwarder: Any, delivery: Any) -> None:

@@ -18,6 +18,7 @@ from router.amqp.peek import PRIORITY
 from router.amqp.performatives import Attach, Coordinator, Error
 from router.amqp.types import Symbol
 from router.core import verdicts
+from router.core.network import through
 from router.engine import attaching
 from router.engine.events import LinkDetached
 from router.engine.link import IncomingLink
@@ -72,7 +73,7 @@ def leave(forwarder: Any, routed: Any) -> None:
 def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
     """One end is detached, or lost with its session or connection; `event` says which."""
     routed = link.terminus
-    link.owner = None
+    _disown(link)
     if routed.is_lost:
         if routed.ending is not None and routed.other(link).owner is None:
             # the receiver has gone before it got all
@@ -197,6 +198,7 @@ def aborted(forwarder: Any, delivery: Any) -> None:
         if producer is None:
             return
         delivery.address = producer.address
+        producer.address.counters.ingress += 1
         delivery.tag = delivery.incoming_tag
         delivery.priority = PRIORITY
         producer.address.waiting.append(delivery)
@@ -271,6 +273,13 @@ def _close_outgoing(link: Any) -> None:
         session.close_outgoing(delivery)
 
 
+def _disown(link: Any) -> None:
+    """An end counts nothing any more."""
+    owner, link.owner = link.owner, None
+    if owner is not None:
+        through.link_over(owner.address.counters, link)
+
+
 def _end(link: Any, farewell: Farewell) -> None:
-    link.owner = None
+    _disown(link)
     attaching.detach(link, farewell.closed, farewell.error)

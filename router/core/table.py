@@ -23,6 +23,7 @@ from router.core.address import (
     key_of,
 )
 from router.core.counters import Counters
+from router.core.network import through
 from router.core.patterns import PatternTree, pattern_of
 from router.core.redirects import Redirects
 from router.core.ties import tie, untie
@@ -130,8 +131,6 @@ class AddressTable:
         self.routed: dict[Address, None] = {}
         # the ways through this router to others, by destination and key: nobody finds them, either
         self.transit: dict[tuple[str, str], Address] = {}
-        # how many deliveries have come by those that are over
-        self.passed_through = 0
         # how a name is treated that no rule says anything of, if that is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
         # where messages go whose address nobody uses; it never has a consumer
@@ -431,7 +430,7 @@ class AddressTable:
         """A routed link is over, and has counted all; nothing happens where it has left before."""
         if address in self.routed:
             del self.routed[address]
-            self.retired.add(address.counters)
+            through.add(self.retired, address)
             address.heir = self.retired
 
     def all_addresses(self) -> Iterator[Address]:
@@ -446,5 +445,5 @@ class AddressTable:
         for counters in self.kept.values():
             total.add(counters)
         for address in (*self.all_addresses(), *self.routed):
-            total.add(address.counters)
+            through.add(total, address)
         return total

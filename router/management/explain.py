@@ -34,6 +34,7 @@ from router.core.blocking import (
     words_of_receiver,
 )
 from router.core.counters import Counters
+from router.core.network import through
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
 from router.core.ties import places, served_by
 from router.engine.naming import link_identity
@@ -248,7 +249,7 @@ def _flow(
         "waiting": state.waiting,
         "room": state.room,
         "creditHeld": state.held,
-        "counters": _counters(address.counters),
+        "counters": _counters(through.counted(address)),
         "ownLinks": [_own(survey, link) for link in _some(own)],
     }
 
@@ -368,8 +369,10 @@ def _why(reason: Reason | None, text: str | None) -> dict[str, Any]:
 def _counters(counters: Counters) -> dict[str, int]:
     """What the address has counted since it came into use."""
     return {
-        "ingress": counters.ingress,
-        "egress": counters.egress,
+        "ingress": through.entered(counters),
+        "egress": through.left(counters),
+        "fromRouters": counters.from_routers,
+        "toRouters": counters.to_routers,
         "accepted": counters.accepted,
         "rejected": counters.rejected,
         "released": counters.released,

@@ -5,7 +5,9 @@ Nothing is kept here and nothing is counted: each property looks at the router a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import attrs
@@ -16,6 +18,7 @@ from router.core import watch
 from router.core.address import CHANGERS, FALLBACK, MESH, MULTICAST, Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
+from router.core.network import through
 from router.core.network.names import key_of
 from router.core.network.reach import Reach
 from router.core.table import TREATMENT_NAMES, AddressTable
@@ -181,8 +184,17 @@ class RouterView:
     def addresses(self) -> Iterator[AddressView]:
         """The addresses in use."""
         reach = self.observed.forwarder.reach
-        addresses = self.observed.table.addresses()
-        return (AddressView(address, self.id, reach, self) for address in addresses)
+        passed = self.passed
+        for address in self.observed.table.addresses():
+            yield AddressView(address, self.id, reach, self, passed[key_of(address)])
+
+    @property
+    def passed(self) -> Counter[str]:
+        """How much has gone through from one router to another, by the keys of addresses."""
+        passed: Counter[str] = self.observed.forwarder.network.passed.by_key(
+            self.observed.table.transit
+        )
+        return passed
 
     def connections(self) -> Iterator[ConnectionView]:
         """The connections that have been opened; this process's own is none of them."""
@@ -363,6 +375,13 @@ class AddressView:
     router_id: str
     reach: Reach
     router: RouterView = attrs.field(repr=False)
+    # how much for it has gone through here, from one router to another
+    passed: int = 0
+
+    @cached_property
+    def counted(self) -> Counters:
+        """What it has counted."""
+        return through.counted(self.address)
 
     @property
     def key(self) -> str:

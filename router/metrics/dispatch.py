@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import attrs
 
+from router.core.network import through
 from router.metrics.metric import Metric, one
 from router.metrics.reading import Reading
 
@@ -108,22 +109,22 @@ DISPATCH: Final = (
     Compatible(
         "qdr_deliveries_ingress_total",
         "counter",
-        "Deliveries that came in.",
-        lambda r: r.counters.ingress,
+        "Deliveries that came in from clients and containers.",
+        lambda r: through.entered(r.counters),
         "trioute_deliveries_ingress_total",
     ),
     Compatible(
         "qdr_deliveries_egress_total",
         "counter",
-        "Deliveries that went out.",
-        lambda r: r.counters.egress,
+        "Deliveries that went out to clients and containers.",
+        lambda r: through.left(r.counters),
         "trioute_deliveries_egress_total",
     ),
     Compatible(
         "qdr_deliveries_transit_total",
         "counter",
-        "Of the deliveries that came in, those from one router of the network for another.",
-        lambda r: r.passed_through,
+        "Deliveries that went on to other routers of the network.",
+        lambda r: r.counters.to_routers,
         "trioute_deliveries_transit_total",
     ),
     Compatible(

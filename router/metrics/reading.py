@@ -16,7 +16,7 @@ import attrs
 from router.core.address import Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
-from router.core.network.through import passed_through
+from router.core.network import through
 from router.core.watch import is_blocked as is_blocked_long
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
@@ -49,7 +49,7 @@ class AddressReading:
 
     def add(self, address: Address) -> None:
         """Add those of an address in use."""
-        self.counters.add(address.counters)
+        through.add(self.counters, address)
         self.waiting += len(address.waiting)
         for consumer in address.consumers:
             # each has a queue of its own where each gets a copy
@@ -116,8 +116,6 @@ class Reading:
     uptime_s: float
     addresses: list[AddressReading]
     counters: Counters
-    # of the deliveries that came in, those from one router of the network for another
-    passed_through: int
     waiting: int
     dynamic_addresses: int
     named_addresses: int
@@ -183,7 +181,6 @@ def read_in_steps(
     table = observed.table
     survey = Survey(observed.forwarder)
     routed = [*table.routed, *table.transit.values()]
-    through = passed_through(table)
     other = AddressReading(OTHER)
     other.counters.add(table.retired)
     other.add(table.nowhere)
@@ -209,7 +206,7 @@ def read_in_steps(
             yield
             survey = Survey(observed.forwarder)
     for count, address in enumerate(routed, 1):
-        other.counters.add(address.counters)
+        through.add(other.counters, address)
         other.waiting += len(address.waiting)
         if count % ADDRESSES_AT_ONCE == 0:
             yield
@@ -223,7 +220,6 @@ def read_in_steps(
         uptime_s=uptime_s,
         addresses=addresses,
         counters=total,
-        passed_through=through,
         waiting=sum(each.waiting for each in addresses),
         dynamic_addresses=dynamic,
         named_addresses=named,

@@ -40,7 +40,10 @@ def series(name: str, **labels: str) -> str:
 
 ENDPOINT = {"endpoint": "broker", "direction": "out", "role": "normal"}
 UPLINK = {"endpoint": "up", "direction": "out", "role": "edge"}
-INGRESS = {series("trioute_deliveries_ingress_total"): "0+100x60"}
+INGRESS = {
+    series("trioute_deliveries_ingress_total"): "0+50x60",
+    series("trioute_deliveries_from_routers_total"): "0+50x60",
+}
 
 
 def outcome(name: str, values: str) -> dict[str, str]:

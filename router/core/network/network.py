@@ -25,7 +25,7 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.network import attaching as attaches, rights, sides
+from router.core.network import attaching as attaches, rights, sides, through
 from router.core.network.interest import LocalInterest
 from router.core.network.multicast import Multicast
 from router.core.network.names import (
@@ -67,6 +67,7 @@ class Network:
         self.treat: Callable[[Address], None] = lambda _: None
         # what other routers send here for nobody, or for nowhere, and since when
         self.unserved: dict[Producer, float] = {}
+        self.passed = through.Passed(self.reach.wanted)
         self._noted: dict[Address, None] = {}
         self._have_paths_changed = False
         self._numbers = count(1)
@@ -323,8 +324,8 @@ class Network:
         key = way.destination, key_of(address)
         if table.transit.get(key) is address:
             del table.transit[key]
-            table.retired.add(address.counters)
-            table.passed_through += address.counters.ingress
+            through.add(table.retired, address)
+            self.passed.over(address)
             # how long it took what left it in this turn is known at the turn's end
             address.heir = table.retired
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from router.core.network import through
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 
 
 def _address_count(of: str, view: Any) -> int:
-    return int(getattr(view.address.counters, of))
+    return int(getattr(view.counted, of))
 
 
 ADDRESS: Final = EntityType(
@@ -35,9 +36,31 @@ ADDRESS: Final = EntityType(
                     "Of a link route's address, connections that links are forwarded to.",
                     lambda a: a.containers,
                 ),
-                ("deliveriesIngress", "Came in for it.", partial(_address_count, "ingress")),
-                ("deliveriesEgress", "Went out from it.", partial(_address_count, "egress")),
-                ("deliveriesTransit", "Between other routers: none.", constant(0)),
+                (
+                    "deliveriesIngress",
+                    "Came in for it from clients and containers.",
+                    lambda a: through.entered(a.counted),
+                ),
+                (
+                    "deliveriesEgress",
+                    "Went out from it to clients and containers.",
+                    lambda a: through.left(a.counted),
+                ),
+                (
+                    "deliveriesTransit",
+                    "Went on to other routers, from here or from others.",
+                    lambda a: a.counted.to_routers + a.passed,
+                ),
+                (
+                    "deliveriesIngressRouteContainer",
+                    "Came in by links from containers.",
+                    partial(_address_count, "from_containers"),
+                ),
+                (
+                    "deliveriesEgressRouteContainer",
+                    "Went out by links to containers.",
+                    partial(_address_count, "to_containers"),
+                ),
                 (
                     "deliveriesRedirectedToFallback",
                     "Went to its fallback.",
@@ -68,8 +91,5 @@ ADDRESS: Final = EntityType(
             lambda a: a.blocked_text,
         ),
     ),
-    absent=(
-        *("deliveriesIngressRouteContainer", "deliveriesEgressRouteContainer"),
-        *("transitOutstanding", "trackedDeliveries"),
-    ),
+    absent=(*("transitOutstanding", "trackedDeliveries"),),
 )

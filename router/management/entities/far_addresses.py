@@ -14,19 +14,14 @@ from router.management.views import RouterView
 
 
 @attrs.frozen
-class Counted:
-    """What counts nothing."""
-
-    counters: Counters
-
-
-@attrs.frozen
 class FarAddress:
     """An address that is received from at other routers alone."""
 
     key: str
     interests: Mapping[str, Interest]
-    address: Counted = attrs.Factory(lambda: Counted(Counters()))
+    # how much for it has gone through here
+    passed: int = 0
+    counted: Counters = attrs.Factory(Counters)
     in_process: int = 0
     subscribers: int = 0
     blocked_reason: None = None
@@ -48,6 +43,7 @@ def far_addresses(router: RouterView) -> Iterator[FarAddress]:
     """All of them."""
     observed = router.observed
     used = {key_of(address) for address in observed.table.addresses()}
+    passed = router.passed
     for key, interests in list(observed.forwarder.reach.wanted.items()):
         if key.startswith(MOBILE) and key not in used:
-            yield FarAddress(key, dict(interests))
+            yield FarAddress(key, dict(interests), passed[key])

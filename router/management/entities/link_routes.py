@@ -13,7 +13,6 @@ from router.core.link_routes import Route
 from router.core.network.far_routes import key_of
 from router.core.route_lanes import UplinkLane, Way
 from router.management.entities.attributes import identified
-from router.management.entities.far_addresses import Counted
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live
 from router.management.views import RouterView
@@ -157,7 +156,8 @@ class LinkRouteAddress:
 
     route: Route
     # nothing is counted by it
-    address: Counted = attrs.Factory(lambda: Counted(Counters()))
+    counted: Counters = attrs.Factory(Counters)
+    passed: int = 0
     distribution: str = "linkBalanced"
     in_process: int = 0
     subscribers: int = 0

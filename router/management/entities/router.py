@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from router import __version__
-from router.core.network.through import passed_through
+from router.core.network import through
 from router.management.entities.attributes import constant, identified, integers
 from router.management.entities.node import other_nodes
 from router.management.schema import (
@@ -90,8 +90,6 @@ _COUNTERS: Final = (
         "delayed_1s",
     ),
     ("deliveriesDelayed10Sec", "Deliveries that took more than ten seconds.", "delayed_10s"),
-    ("deliveriesIngress", "Deliveries that came in.", "ingress"),
-    ("deliveriesEgress", "Deliveries that went out.", "egress"),
     ("deliveriesRedirectedToFallback", "Deliveries that went to a fallback.", "redirected"),
 )
 
@@ -160,9 +158,19 @@ ROUTER: Final = EntityType(
         *integers(
             (
                 (
+                    "deliveriesIngress",
+                    "Deliveries that came in from clients and containers.",
+                    lambda r: through.entered(r.counters),
+                ),
+                (
+                    "deliveriesEgress",
+                    "Deliveries that went out to clients and containers.",
+                    lambda r: through.left(r.counters),
+                ),
+                (
                     "deliveriesTransit",
-                    "Of those that came in, the ones from one router of the network to another.",
-                    lambda r: passed_through(r.observed.table),
+                    "Deliveries that went on to other routers.",
+                    lambda r: r.counters.to_routers,
                 ),
                 (
                     "deliveriesIngressRouteContainer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from router.core.network import through
 from router.metrics.metric import Metric, Sample
 from router.metrics.reading import AddressReading, Reading
 from router.metrics.rows.deliveries import outcomes_of
@@ -33,16 +34,23 @@ ADDRESSES: Final = (
     Metric(
         "trioute_address_deliveries_ingress_total",
         "counter",
-        "Deliveries that came in for an address.",
+        "Deliveries that came in for an address from clients and containers.",
         ("address",),
-        by_address(lambda a: a.counters.ingress),
+        by_address(lambda a: through.entered(a.counters)),
     ),
     Metric(
         "trioute_address_deliveries_egress_total",
         "counter",
-        "Deliveries of an address that went out.",
+        "Deliveries of an address that went out to clients and containers.",
         ("address",),
-        by_address(lambda a: a.counters.egress),
+        by_address(lambda a: through.left(a.counters)),
+    ),
+    Metric(
+        "trioute_address_deliveries_transit_total",
+        "counter",
+        "Deliveries of an address that went on from it to other routers of the network.",
+        ("address",),
+        by_address(lambda a: a.counters.to_routers),
     ),
     Metric(
         "trioute_address_deliveries_redirected_to_fallback_total",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from router.core.counters import Counters
+from router.core.network import through
 from router.metrics.metric import Metric, Sample, one
 
 OUTCOMES: Final = (
@@ -37,23 +38,31 @@ DELIVERIES: Final = (
     Metric(
         "trioute_deliveries_ingress_total",
         "counter",
-        "Deliveries that came in.",
+        "Deliveries that came in from clients and containers.",
         (),
-        one(lambda r: r.counters.ingress),
+        one(lambda r: through.entered(r.counters)),
     ),
     Metric(
         "trioute_deliveries_egress_total",
         "counter",
-        "Deliveries that went out; a multicast goes out once to each receiver.",
+        "Deliveries that went out to clients and containers; a multicast goes out once to each "
+        "receiver.",
         (),
-        one(lambda r: r.counters.egress),
+        one(lambda r: through.left(r.counters)),
     ),
     Metric(
         "trioute_deliveries_transit_total",
         "counter",
-        "Of those that came in, and went out, the ones from one router of the network for another.",
+        "Deliveries that went on to other routers of the network.",
         (),
-        one(lambda r: r.passed_through),
+        one(lambda r: r.counters.to_routers),
+    ),
+    Metric(
+        "trioute_deliveries_from_routers_total",
+        "counter",
+        "Deliveries that came in from other routers of the network.",
+        (),
+        one(lambda r: r.counters.from_routers),
     ),
     Metric(
         "trioute_deliveries_presettled_total",

@@ -130,7 +130,7 @@ def test_a_way_is_forgotten_when_nobody_uses_it() -> None:
     assert total.outcome is not None
     assert is_clear(mesh)
     assert mesh["b"].table.total().egress == 1
-    assert mesh["b"].table.passed_through == 1
+    assert mesh["b"].table.total().to_routers == 1
     assert all(len(mesh[name].table) == (name == "c") for name in "abc")
 
 

@@ -9,10 +9,13 @@ from router.config.router_settings import RouterSettings
 from router.core.address import BALANCED, CLOSEST, ROUTED
 from router.core.network.reach import Interest
 from router.management.entities.address import ADDRESS
+from router.management.entities.router import ROUTER
 from router.management.entity_types import ENTITY_TYPES
 from router.management.views import RouterView
 from router.simulation.links import ReceiverPlan
 from router.simulation.network import Network
+
+from support.edges import World
 
 
 def told(network: Network) -> dict[str, dict[str, Any]]:
@@ -60,3 +63,33 @@ def test_who_else_receives_from_an_address() -> None:
     assert found["M0there"]["distribution"] == "closest"
     assert found["Cq"]["distribution"] == "linkBalanced"
     assert found["M0there"]["deliveriesIngress"] == 0
+
+
+def test_what_goes_on_to_other_routers_is_told_from_what_comes_in() -> None:
+    world = World()
+    for name in "abc":
+        world.interior(name)
+    world.between("a", "b")
+    world.between("b", "c")
+    world.receiver("c", "q")
+    sending = world.sender("a", "q")
+    world.start()
+    world.offer(sending, 5)
+    columns = ("deliveriesIngress", "deliveriesEgress", "deliveriesTransit")
+    found = {}
+    for name in "abc":
+        host = world.host(name)
+        view = RouterView(name, "host", host.configuration, host.exchange, 0.0)
+        (address,) = (
+            {each.name: each.read(entity) for each in ADDRESS.attributes}
+            for entity in ENTITY_TYPES[ADDRESS.long_name][1](view)
+            if entity.key == "M0q"
+        )
+        router = {each.name: each.read(view) for each in ROUTER.attributes if each.name in columns}
+        found[name] = [address[each] for each in columns], [router[each] for each in columns]
+    # nobody uses the address at the router between
+    assert found == {
+        "a": ([5, 0, 5], [5, 0, 5]),
+        "b": ([0, 0, 5], [0, 0, 5]),
+        "c": ([0, 5, 0], [0, 5, 0]),
+    }
