@@ -90,7 +90,7 @@ def manage(place: Place, operation: str, indent: int, **given: Any) -> None:
     delete                         delete one, by --name or --identity
     get-types, get-attributes, get-operations, get-annotations [TYPE]
     get-schema, get-json-schema    what there is to ask for
-    get-mgmt-nodes                 other routers
+    get-mgmt-nodes                 the routers of the network
     get-log [limit=N]              what was logged last
     any other [PROPERTY=VALUE]...  with --properties and --body
 

@@ -146,7 +146,10 @@ def _get_annotations(_: RouterView, request: Request) -> dict[str, Any]:
 
 
 def _get_nodes(router: RouterView, _request: Request) -> list[str]:
-    return [f"amqp:/_topo/0/{other}/$management" for other in other_nodes(router)]
+    is_interior = router.configuration.router.mode == "interior"
+    # itself among them, as Dispatch has it
+    known = sorted([router.id, *other_nodes(router)]) if is_interior else []
+    return [f"amqp:/_topo/0/{each}/$management" for each in known]
 
 
 def _get_schema(_: RouterView, _request: Request) -> dict[str, Any]:

@@ -42,7 +42,7 @@ correlation-id, or else its message-id. Type names may be written with or withou
 | `GET-ATTRIBUTES` | `entityType` | each type and its attributes |
 | `GET-OPERATIONS` | `entityType` | each type and its operations |
 | `GET-ANNOTATIONS` | `entityType` | nothing: no type has any |
-| `GET-MGMT-NODES` | | other routers: none |
+| `GET-MGMT-NODES` | | the nodes of all interior routers, this one among them |
 | `GET-SCHEMA` | | all of this page as a map |
 | `GET-JSON-SCHEMA` | `indent` | the same as text in JSON |
 | `GET-LOG` | `limit` | the last lines: module, level, text, null, null, seconds since 1970 |

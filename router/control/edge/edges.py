@@ -26,7 +26,8 @@ from router.control.edge.messages import (
 from router.control.edge.routes import RoutesOfEdges
 from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
 from router.core.address import BALANCED, CHANGERS, FIRST_EDGE, HERE, Address
-from router.core.network.names import edge_key_in
+from router.core.network.membership import instance_of
+from router.core.network.names import edge_key_in, edge_run_key
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import EDGE, Interest
 from router.errors import AmqpError
@@ -44,6 +45,7 @@ class Edge:
     def __init__(self, connection: Any, router: str, watcher: Watcher, now: float) -> None:
         self.connection = connection
         self.router = router
+        self.instance = instance_of(connection.remote_open)
         self.watcher = watcher
         self.is_active = False
         self.since = now
@@ -150,7 +152,10 @@ class Edges:
             del self.active[edge.router]
         self.routes.use(edge.connection, is_active=is_active)
         key = EDGE + edge.router
-        self.forwarder.reach.want(key, Interest(BALANCED) if actives else None)
+        reach = self.forwarder.reach
+        reach.want(key, Interest(BALANCED) if actives else None)
+        runs = any(each.instance == edge.instance for each in actives)
+        reach.want(edge_run_key(edge.router, edge.instance), Interest(BALANCED) if runs else None)
         self.watching.key_changed(key)
         self._moved[f"{AT_AN_EDGE}{edge.router}/"] = None
         self._note()

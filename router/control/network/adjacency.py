@@ -23,6 +23,7 @@ from router.control.network.changes import (
     Wanted,
 )
 from router.control.network.codec import decode_control, encode_control
+from router.control.network.edge_ids import EdgeIds
 from router.control.network.protocol import Protocol
 from router.control.network.timing import Timing
 from router.control.network.unnoted import Unnoted
@@ -46,9 +47,6 @@ from router.errors import AmqpError, Scope
 
 # A peer that takes no control messages for so long, while there are some for it, is not with us.
 STUCK_S: Final = 10.0
-# An edge router that has been silent for so long is not there any more where another comes that has
-# its id.
-EDGE_MAX_AGE_S: Final = 8.0
 # To note what is wanted elsewhere takes long where it is very much: of that so many at once.
 MOST_AT_ONCE: Final = 4000
 # A router that has not looked at its clocks for so long has not sent anything, either. With its
@@ -115,8 +113,7 @@ class Adjacency:
         # times that there were other ways through the network
         self.changes = 0
         self.refused = 0
-        # those to edge routers, by their ids
-        self._edges: dict[str, dict[int, Line]] = {}
+        self._edge_ids = EdgeIds(self.reach, self._fail, self._conflict_seen, lambda: self.now)
         self._looked_at = now
         self._by_connection: dict[Any, Line] = {}
         self._numbers = count(1)
@@ -183,23 +180,8 @@ class Adjacency:
             self.membership, connection.settings, connection.is_client, connection.remote_open
         )
         if peer.mode == EDGE:
-            self._judge_edge(peer)
+            self._edge_ids.judge(peer)
         return peer
-
-    def _judge_edge(self, peer: Peer) -> None:
-        """An edge router may be connected twice, but there is one of an id; of interior routers
-        the protocol knows that.
-        """
-        for line in list(self._edges.get(peer.router, {}).values()):
-            if line.peer.instance == peer.instance:
-                continue
-            if self.now - line.connection.last_received < EDGE_MAX_AGE_S:
-                self.conflicts += 1
-                raise AmqpError(
-                    NetworkCondition.DUPLICATE_ID,
-                    f"another edge router {peer.router} is connected, from {line.connection.name}",
-                )
-            self._fail(line, NetworkCondition.SILENT, "it is there as another one by now")
 
     def _judge_open(self, connection: Any) -> None:
         try:
@@ -211,8 +193,11 @@ class Adjacency:
     def _refused(self, connection: Any, error: AmqpError) -> None:
         self.refused += 1
         if error.condition == NetworkCondition.DUPLICATE_ID:
-            self.conflicts += 1
-            self._tell(ConflictSeen(connection.remote_open.container_id, error.description))
+            self._conflict_seen(connection.remote_open.container_id, error.description)
+
+    def _conflict_seen(self, router: str, what: str) -> None:
+        self.conflicts += 1
+        self._tell(ConflictSeen(router, what))
 
     def _opened(self, connection: Any) -> None:
         try:
@@ -225,7 +210,7 @@ class Adjacency:
         line.control = ControlLink(connection, self.membership.router, _Heard(self, line))
         self.lines[line.number] = self._by_connection[connection] = line
         if peer.mode == EDGE:
-            self._edges.setdefault(peer.router, {})[line.number] = line
+            self._edge_ids.came(line)
         try:
             line.control.begin()
         except AmqpError as error:
@@ -246,11 +231,7 @@ class Adjacency:
             return
         line.is_over = True
         del self.lines[line.number]
-        of_edge = self._edges.get(line.peer.router)
-        if of_edge is not None:
-            of_edge.pop(line.number, None)
-            if not of_edge:
-                del self._edges[line.peer.router]
+        self._edge_ids.left(line)
         if line.is_edge:
             if self.edges is not None:
                 self.edges.connection_left(connection)
@@ -383,8 +364,7 @@ class Adjacency:
             if line is not None:
                 self._fail(line, change.condition, change.why)
         elif isinstance(change, Conflict):
-            self.conflicts += 1
-            self._tell(ConflictSeen(change.router, _conflict(change)))
+            self._conflict_seen(change.router, _conflict(change))
         return False
 
     def _paths_changed(self, change: PathsChanged) -> None:
@@ -421,6 +401,7 @@ class Adjacency:
         if missed_s > STALL_S:
             for line in self._sending:
                 line.moved_at = now
+        self._edge_ids.look(now)
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.look(now)
             self._note()

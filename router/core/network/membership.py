@@ -124,6 +124,11 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
     )
 
 
+def instance_of(remote: Open) -> int:
+    """The instance of a peer that has been agreed with."""
+    return int((remote.properties or {})[INSTANCE])
+
+
 # As long as an id may be in control messages.
 LONGEST_ID_BYTES: Final = 255
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 
 from router.core.address import FALLBACK, LAST_PHASE, Address
-from router.core.network.reach import EDGE, MOBILE
+from router.core.network.reach import EDGE, EDGE_AWAY, EDGE_RUN, MOBILE
 
 MANAGEMENT = "/$management"
+# in digits: instances are below 2^63
+LONGEST_INSTANCE = 19
 _TOPOLOGICAL = re.compile(r"_topo/0/([^/]+)/.")
 _AT_EDGE = re.compile(r"_edge/([^/]+)/.")
 
@@ -53,3 +55,18 @@ def edge_key_in(name: str) -> str | None:
     """The key of the edge router that a name says it is at, or None where it says of none."""
     found = _AT_EDGE.match(name)
     return None if found is None else EDGE + found[1]
+
+
+def edge_run_key(edge: str, instance: int, letter: str = EDGE_RUN) -> str:
+    """The key by which routers tell of one run of an edge router."""
+    return f"{letter}{edge}/{instance}"
+
+
+def edge_run_in(key: str) -> tuple[str, int] | None:
+    """The id and the instance in such a key; None where it is another, or makes no sense."""
+    edge, _, instance = key[1:].rpartition("/")
+    if not key.startswith((EDGE_RUN, EDGE_AWAY)) or not edge:
+        return None
+    if not (instance.isascii() and instance.isdigit() and len(instance) <= LONGEST_INSTANCE):
+        return None
+    return edge, int(instance)

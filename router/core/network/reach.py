@@ -18,6 +18,8 @@ MOBILE = "M"
 IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
 # an edge router, by its id
 EDGE = "H"
+# and by its id and instance, so that two of one id are noticed; and one that was turned away
+EDGE_RUN, EDGE_AWAY = "I", "J"
 # in the place of the phase: who takes what nobody else does
 FALLBACK_PHASE = "F"
 # and for those who may change what is configured there

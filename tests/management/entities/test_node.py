@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.core.network.reach import Interest
 from router.management.entities.node import NODE, nodes, other_nodes
+from router.management.operations import _NODE_ANSWERS
+from router.management.requests import Request
 from router.management.views import RouterView
 from router.simulation.network import Network
 
@@ -62,6 +66,16 @@ def test_three_in_a_row() -> None:
     assert found["B"]["protocolVersion"] == 1
     assert all(each["instance"] > 0 for each in found.values())
     assert other_nodes(view(network, "A")) == ["B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("names", "mode", "known"),
+    [("AB", "interior", "AB"), ("A", "interior", "A"), ("A", "standalone", ""), ("A", "edge", "")],
+)
+def test_the_management_nodes_are_those_of_all_routers(names: str, mode: str, known: str) -> None:
+    network = routers(names, *([names] if len(names) > 1 else []), mode=mode)
+    found = _NODE_ANSWERS["GET-MGMT-NODES"](view(network, "A"), Request({}, None))
+    assert found == [f"amqp:/_topo/0/{each}/$management" for each in known]
 
 
 def test_whose_messages_come_by_here() -> None:

@@ -1,0 +1,140 @@
+"""Edge routers and their ids: there is one of an id, at whichever interiors it is connected.
+
+Of two that are connected to the same interior the first one stays, as long as it is heard. Of two
+at different interiors these learn by what interiors tell each other of their edges: the one that
+started first keeps the id, and the other is turned away.
+(docs/decisions/0073-one-edge-of-an-id.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from router.core.address import BALANCED
+from router.core.network.membership import Peer
+from router.core.network.names import edge_run_in, edge_run_key
+from router.core.network.reach import EDGE_AWAY, EDGE_RUN, Interest, Reach
+from router.engine.failures import NetworkCondition
+from router.errors import AmqpError
+
+# An edge router that has been silent for so long is not there any more where another comes that has
+# its id.
+MAX_AGE_S: Final = 8.0
+
+# For so long others are told of one that was turned away, since it came last, and of so many.
+AWAY_S: Final = 60.0
+MOST_AWAY: Final = 1000
+
+Fail = Callable[[Any, str, str], None]
+Tell = Callable[[str, str], None]
+
+
+class EdgeIds:
+    """The edges that are connected here, and those of the same ids elsewhere.
+
+    `fail` has a connection closed, with a condition and a reason; `tell` lets it be known that an
+    id is not the only one; `now` is the turn's time, in seconds.
+    """
+
+    def __init__(self, reach: Reach, fail: Fail, tell: Tell, now: Callable[[], float]) -> None:
+        self._reach = reach
+        self._fail = fail
+        self._tell = tell
+        self._now = now
+        self._lines: dict[str, dict[int, Any]] = {}
+        # by id, the instances of which other interiors tell
+        self._elsewhere: dict[str, set[int]] = {}
+        # the keys of those that were turned away here, and when, the oldest first
+        self._away: dict[str, float] = {}
+        reach.on_wanted.append(self._wanted_changed)
+
+    def came(self, line: Any) -> None:
+        """An edge is connected."""
+        self._lines.setdefault(line.peer.router, {})[line.number] = line
+
+    def left(self, line: Any) -> None:
+        """A connection is over."""
+        lines = self._lines.get(line.peer.router, {})
+        if lines.pop(line.number, None) is not None and not lines:
+            del self._lines[line.peer.router]
+
+    def judge(self, peer: Peer) -> None:
+        """Whether an edge may connect; raises `AmqpError` where another one has its id."""
+        for line in list(self._lines.get(peer.router, {}).values()):
+            if line.peer.instance == peer.instance:
+                continue
+            if self._now() - line.connection.last_received < MAX_AGE_S:
+                raise AmqpError(
+                    NetworkCondition.DUPLICATE_ID,
+                    f"another edge router {peer.router} is connected, from {line.connection.name}",
+                )
+            self._fail(line, NetworkCondition.SILENT, "it is there as another one by now")
+        earliest = min(self._elsewhere.get(peer.router, ()), default=peer.instance)
+        if earliest < peer.instance:
+            words = self._turn_away(peer, earliest)
+            raise AmqpError(NetworkCondition.DUPLICATE_ID, words)
+
+    def look(self, now: float) -> None:
+        """Forget those that were turned away and did not come again."""
+        while self._away:
+            key, since = next(iter(self._away.items()))
+            if since + AWAY_S > now:
+                break
+            del self._away[key]
+            self._reach.want(key, None)
+
+    def _wanted_changed(self, key: str) -> None:
+        """Another interior tells of an edge of its own, or of one it has turned away; or does so
+        no more.
+        """
+        run = edge_run_in(key) if key.startswith((EDGE_RUN, EDGE_AWAY)) else None
+        if run is None:
+            return
+        edge, instance = run
+        is_told = key in self._reach.wanted
+        if key.startswith(EDGE_AWAY):
+            if is_told and self._is_used(edge, instance):
+                where = _at(self._reach, key)
+                self._tell(edge, f"another one that started later was turned away{where}")
+            return
+        known = self._elsewhere.setdefault(edge, set())
+        if not is_told:
+            known.discard(instance)
+        elif instance not in known:
+            known.add(instance)
+            self._compare(edge, instance)
+        if not known:
+            del self._elsewhere[edge]
+
+    def _compare(self, edge: str, instance: int) -> None:
+        """An edge of that instance is elsewhere: turn away those here that started later."""
+        words = None
+        for line in list(self._lines.get(edge, {}).values()):
+            if line.peer.instance > instance:
+                words = self._turn_away(line.peer, instance)
+                self._fail(line, NetworkCondition.DUPLICATE_ID, words)
+        if words is not None:
+            self._tell(edge, words)
+
+    def _turn_away(self, peer: Peer, earlier: int) -> str:
+        """Have the other interiors know; what is said to the edge itself."""
+        key = edge_run_key(peer.router, peer.instance, EDGE_AWAY)
+        if self._away.pop(key, None) is not None or len(self._away) < MOST_AWAY:
+            self._away[key] = self._now()
+            self._reach.want(key, Interest(BALANCED))
+        where = _at(self._reach, edge_run_key(peer.router, earlier))
+        return f"another edge router {peer.router}, which started earlier, is connected{where}"
+
+    def _is_used(self, edge: str, instance: int) -> bool:
+        """Whether an edge is used here that started before that instance."""
+        return any(
+            line.peer.instance < instance
+            and edge_run_key(edge, line.peer.instance) in self._reach.here
+            for line in self._lines.get(edge, {}).values()
+        )
+
+
+def _at(reach: Reach, key: str) -> str:
+    places = reach.places(key)
+    return f" at router {places[0][1]}" if places else ""
