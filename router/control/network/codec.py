@@ -18,6 +18,7 @@ from router.amqp.encode import encode_value
 from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.digests import BUCKETS
+from router.control.network.hearsay import Hearsay
 from router.errors import AmqpError, Scope
 
 MAX_CONTROL_BYTES: Final = 1 << 20
@@ -128,7 +129,7 @@ def _read_options(value: Any) -> dict[str, Any]:
 
 def _record(kind: type, *fields: Kind) -> Kind:
     """A list with the fields of a class; further items are passed over."""
-    names = [each.name for each in attrs.fields(cast("Any", kind))]
+    names = [each.name for each in attrs.fields(cast("Any", kind))[: len(fields)]]
 
     def write(value: Any) -> list[Any]:
         return [
@@ -231,8 +232,13 @@ register(m.MobileRequest, _several(_WISH))
 _HEAD: Final = bytes((0x00, 0x53, Descriptor.AMQP_VALUE))
 
 
+_HEARSAY: Final = Hearsay(_STATE.read, _STATE.write)
+
+
 def encode_control(message: Any) -> bytes:
     """Return the octets of a whole AMQP message that says this."""
+    if type(message) is m.LinkStateUpdate:
+        return _HEARSAY.encode(message)
     _, kind, _ = _KINDS[message.opcode]
     return _HEAD + encode_value([Symbol(message.opcode), *kind.write(message)])
 
@@ -244,6 +250,9 @@ def decode_control(octets: Buffer) -> Any:
     """
     if len(octets) > MAX_CONTROL_BYTES:
         raise _malformed(f"{len(octets)} octets, more than {MAX_CONTROL_BYTES}")
+    update = _HEARSAY.decode(octets)
+    if update is not None:
+        return update
     section, end = decode_value(octets)
     if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:
         raise _malformed("it does not begin with an amqp-value")

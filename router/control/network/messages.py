@@ -68,6 +68,8 @@ class LinkState:
 
     `seq` counts what it has said since it started, `mobile_seq` and `digest` are those of its
     addresses at that time. `options` is for what later versions add; it is passed on as it is.
+    `octets` is how `codec` writes it, where that is known already. Nobody changes what it holds:
+    whoever hears the same has the same object.
     """
 
     router: str
@@ -77,6 +79,7 @@ class LinkState:
     mobile_seq: int = 0
     digest: int = 0
     options: dict[str, Any] = attrs.field(factory=dict)
+    octets: bytes = attrs.field(default=b"", eq=False, repr=False, kw_only=True)
 
 
 @attrs.frozen
