@@ -26,8 +26,10 @@ from router.simulation.running import Progress, Result, simulate as run_simulati
 # Beyond so many phases like ones are added up.
 MOST_ROWS: Final = 40
 MOST_MISTAKES: Final = 20
-# How often it is said how far a simulation is, in seconds of those who wait.
+# How often it is said how far a simulation is, in seconds of those who wait: on one line of a
+# terminal, and line by line elsewhere.
 PROGRESS_S: Final = 0.5
+LINE_S: Final = 15.0
 
 _HEADS: Final = (
     Head("WHAT HAPPENED", cut=True, rank=0),
@@ -74,8 +76,13 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     if seed is not None:
         settings = attrs.evolve(topology.simulation, seed=seed)
         topology = attrs.evolve(topology, simulation=settings)
-    teller = _Teller(is_shown=not quiet and sys.stderr.isatty())
-    result = run_simulation(topology, teller.tell)
+    teller = Teller(is_terminal=sys.stderr.isatty(), now=time.monotonic())
+
+    def tell(progress: Progress) -> None:
+        if not quiet:
+            teller.tell(progress, time.monotonic())
+
+    result = run_simulation(topology, tell)
     teller.clear()
     if is_json:
         click.echo(json.dumps(as_data(result), indent=2))
@@ -86,25 +93,28 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
     raise SystemExit(1 if result.mistakes else 0)
 
 
-class _Teller:
-    """Says now and then how far a simulation is, on one line."""
+class Teller:
+    """Says now and then how far a simulation is, on one line where that can be written over."""
 
-    def __init__(self, *, is_shown: bool) -> None:
-        self._is_shown = is_shown
-        self._told_at = 0.0
+    def __init__(self, *, is_terminal: bool, now: float) -> None:
+        self._is_terminal = is_terminal
+        self._began = self._told_at = now
         self._has_told = False
 
-    def tell(self, progress: Progress) -> None:
-        """It is so far now."""
-        now = time.monotonic()
-        if self._is_shown and now - self._told_at >= PROGRESS_S:
-            self._told_at, self._has_told = now, True
-            line = f"{progress.now_s:.1f} of {progress.of_s:g} s: {progress.what}"
+    def tell(self, progress: Progress, now: float) -> None:
+        """It is so far at this time."""
+        if now - self._told_at < (PROGRESS_S if self._is_terminal else LINE_S):
+            return
+        self._told_at, self._has_told = now, True
+        line = f"{progress.now_s:.2f} of {progress.of_s:g} s: {progress.what}"
+        if self._is_terminal:
             click.echo(f"\r\x1b[K{line[:100]}", nl=False, err=True)
+        else:
+            click.echo(f"after {now - self._began:.0f} s: {line}", err=True)
 
     def clear(self) -> None:
         """It is over."""
-        if self._has_told:
+        if self._has_told and self._is_terminal:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 

@@ -49,18 +49,29 @@ class Agenda:
         """Have something done after a while."""
         return self.at(self.now + delay_s, act)
 
-    def run(self, until: float) -> None:
-        """Let time pass until `until`, and do all that is due by then."""
+    def run(self, until: float, most: int | None = None) -> bool:
+        """Let time pass until `until`, and do all that is due by then, or the first `most` of it;
+        returns whether it was all.
+        """
+        last = None if most is None else self.done + most
         while self._due and self._due[0][0] <= until:
+            if self.done == last:
+                return False
             self._step()
         self.now = max(self.now, until)
+        return True
 
-    def run_until(self, is_reached: Callable[[], bool], limit_s: float) -> bool:
-        """Let time pass until something is so, but no longer than `limit_s`; returns whether it
-        is.
+    def run_until(
+        self, is_reached: Callable[[], bool], limit_s: float, most: int | None = None
+    ) -> bool:
+        """Let time pass until something is so, but no longer than `limit_s`, nor until more than
+        `most` was done; returns whether it is.
         """
         end = self.now + limit_s
+        last = None if most is None else self.done + most
         while not is_reached():
+            if self.done == last:
+                return False
             if not self._due or self._due[0][0] > end:
                 self.now = end
                 return is_reached()

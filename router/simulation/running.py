@@ -22,6 +22,8 @@ from router.simulation.truth import Truth
 
 # How much simulated time passes between two words on how far it is.
 STEP_S = 0.25
+# And how much is done at most: in a large network very much is due in a moment.
+MOST_STEPS = 2000
 
 
 @attrs.frozen
@@ -139,15 +141,16 @@ class Simulation:
         began = self.network.agenda.now
         while not is_reached() and self.network.agenda.now < began + limit_s:
             left_s = began + limit_s - self.network.agenda.now
-            self.network.run_until(is_reached, min(STEP_S, left_s))
+            self.network.agenda.run_until(is_reached, min(STEP_S, left_s), MOST_STEPS)
             progress(Progress(self.network.agenda.now - began, limit_s, what))
 
     def _until_time(
         self, when: float, what: str, began: float, progress: Callable[[Progress], None]
     ) -> None:
         agenda = self.network.agenda
-        while agenda.now < when:
-            agenda.run(min(when, agenda.now + STEP_S))
+        is_done = False
+        while agenda.now < when or not is_done:
+            is_done = agenda.run(min(when, agenda.now + STEP_S), MOST_STEPS)
             progress(Progress(agenda.now - began, self.topology.simulation.seconds, what))
 
     def _result(self) -> Result:

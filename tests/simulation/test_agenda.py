@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from router.simulation.agenda import START_S, Agenda
 
 
@@ -37,3 +39,17 @@ def test_time_passes_until_something_is_so_or_for_as_long_as_is_allowed() -> Non
     assert agenda.now == START_S + 3
     assert not agenda.run_until(lambda: len(done) == 2, 10)
     assert agenda.now == START_S + 13
+
+
+def test_what_is_due_can_be_done_a_part_at_a_time() -> None:
+    agenda = Agenda()
+    done: list[int] = []
+    for number in range(5):
+        agenda.after(1, partial(done.append, number))
+
+    assert not agenda.run(START_S + 1, most=2)
+    assert (done, agenda.now) == ([0, 1], START_S + 1)
+    assert not agenda.run_until(lambda: len(done) == 5, 10, most=2)
+    assert (done, agenda.now) == ([0, 1, 2, 3], START_S + 1)
+    assert agenda.run(START_S + 2, most=2)
+    assert (done, agenda.now) == ([0, 1, 2, 3, 4], START_S + 2)

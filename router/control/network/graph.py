@@ -8,7 +8,7 @@ depends on nothing but the links of the network.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import attrs
 
@@ -46,6 +46,30 @@ class Graph:
             router: list(_both_ways(router, neighbours, links))
             for router, neighbours in links.items()
         }
+
+    def after(self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]) -> Graph:
+        """The graph of `links`, which differ from those of this one in what `changed` say at most;
+        this one itself where that makes no difference.
+        """
+        touched = set(changed)
+        for router in changed:
+            touched.update(links.get(router, ()))
+            touched.update(neighbour for neighbour, _ in self.edges.get(router, ()))
+        edges: dict[str, list[tuple[str, int]]] | None = None
+        for router in touched:
+            neighbours = links.get(router)
+            now = None if neighbours is None else list(_both_ways(router, neighbours, links))
+            if now != self.edges.get(router):
+                edges = dict(self.edges) if edges is None else edges
+                if now is None:
+                    del edges[router]
+                else:
+                    edges[router] = now
+        if edges is None:
+            return self
+        graph = Graph({})
+        graph.edges = edges
+        return graph
 
     def ways_from(self, root: str) -> Ways:
         """Dijkstra's algorithm, in O(E log V)."""

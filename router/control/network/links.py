@@ -212,6 +212,9 @@ class Links:
 
 
 def _size_of(aged: Aged) -> int:
+    octets = aged.state.octets
+    if octets:
+        return 8 + len(octets)
     return 64 + sum(8 + len(router) for router in aged.state.links)
 
 

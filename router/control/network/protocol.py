@@ -7,7 +7,7 @@ docs/reference/inter-router-protocol.md says what is told when, and why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from router.control.network.changes import Change, Conflict, LinkFailed, PathsChanged
@@ -73,7 +73,11 @@ class Protocol:
             self.links, self.states, self.mobile, lambda router: router in self.paths
         )
         self.paths = self.ways.paths()
-        self._tree_of: Callable[[str], Tree | None] = Trees(me, Graph({me: {}}), self.ways).tree_of
+        # what is said of links, and by whom there is news of them, as of when ways were computed
+        self._known: dict[str, Mapping[str, int]] = {me: {}}
+        self._changed: set[str] = set()
+        self._graph = Graph(self._known)
+        self._tree_of: Callable[[str], Tree | None] = Trees(me, self._graph, self.ways).tree_of
         # what was said last of its own links, and when; and how many more may be said at once
         self.said = Record(LinkState(me, instance, 0, {}, 0, 0, self.options), now)
         self._allowance = float(timing.burst)
@@ -212,7 +216,7 @@ class Protocol:
                 self.links.greet(link)
             for router in self.states.expire(now):
                 self.mobile.forget(router)
-                self._is_dirty = True
+                self._links_changed(router)
         if now >= self._compare_due:
             self._compare_soon(now)
             self.mobile.tidy()
@@ -242,7 +246,7 @@ class Protocol:
             return
         before = self.states.take(aged, now)
         if before is None or before.links != state.links or before.instance != state.instance:
-            self._is_dirty = True
+            self._links_changed(state.router)
         self.links.flood_state(state.router, link.router)
         self.mobile.state_taken(state, aged.age_ms, link, now)
 
@@ -275,7 +279,7 @@ class Protocol:
             table = self.mobile.tables.get(message.router)
             if table is not None and table.instance == message.instance:
                 self.mobile.forget(message.router)
-            self._is_dirty = True
+            self._links_changed(message.router)
         elif message.instance == self.instance:
             self.conflicts += 1
             self._gone_until = now + self.timing.max_age_s
@@ -297,8 +301,7 @@ class Protocol:
         if self.mobile.tell():
             self._in_flux(now)
         if self._is_dirty and (self._is_urgent or now >= self._computable_at()):
-            self._compute(now)
-            changed = True
+            changed |= self._compute(now)
         self.mobile.look(now)
         self.comparison.look(now)
         sends = self.links.take(lambda routers: self._aged(routers, now), self.comparison.rows_of)
@@ -328,7 +331,8 @@ class Protocol:
         if changed:
             self._neighbours_changed = True
             if self.links.costs() != self.said.state.links:
-                self._is_dirty = self._is_urgent = self._must_say = True
+                self._links_changed(self.me)
+                self._is_urgent = self._must_say = True
         if begun:
             self.comparison.say(begun)
             self._in_flux(now)
@@ -372,18 +376,34 @@ class Protocol:
         routers = len(self.states.records)
         return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
 
-    def _compute(self, now: float) -> None:
-        """Find the cheapest ways, and with them who can be reached."""
+    def _links_changed(self, router: str) -> None:
+        """Something else is known of a router's links."""
+        self._changed.add(router)
+        self._is_dirty = True
+
+    def _compute(self, now: float) -> bool:
+        """Find the cheapest ways, and with them who can be reached; whether that is new."""
         self._is_dirty = self._is_urgent = False
+        known = self._known
+        for router in self._changed:
+            record = self.states.records.get(router)
+            if record is not None:
+                known[router] = record.state.links
+            else:
+                known.pop(router, None)
+        known[self.me] = self.links.costs()
+        graph = self._graph.after(known, {*self._changed, self.me})
+        self._changed.clear()
+        if graph is self._graph:
+            return False
+        self._graph = graph
         self._computed_at = self.last_topology_change = now
-        links = {router: record.state.links for router, record in self.states.records.items()}
-        links[self.me] = self.links.costs()
-        graph = Graph(links)
         self.ways = graph.ways_from(self.me)
         self.paths = self.ways.paths()
         self._tree_of = Trees(self.me, graph, self.ways).tree_of
         self.mobile.publish(self.paths)
         self._in_flux(now)
+        return True
 
     def _next_hop(self, router: str) -> str | None:
         path = self.paths.get(router)

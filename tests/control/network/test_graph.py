@@ -54,3 +54,37 @@ def test_paths_begin_with_a_neighbour() -> None:
         "C": Path("B", 2),
         "D": Path("B", 4),
     }
+
+
+@given(st.integers(0, 2**32), st.integers(2, 12), st.integers(0, 40))
+@settings(deadline=None)
+def test_what_has_changed_is_enough_to_know(seed: int, routers: int, links: int) -> None:
+    chance = random.Random(seed)
+    known = random_links(chance, routers, links)
+    graph = Graph(known)
+    for _ in range(8):
+        changed = chance.sample(sorted({*known, "r0", "new"}), chance.randint(1, 2))
+        for router in changed:
+            if router in known and chance.random() < 0.3:
+                del known[router]
+            else:
+                others = chance.sample(sorted({*known, "r1", "r2"} - {router}), 1)
+                known[router] = dict.fromkeys(others, chance.randint(1, 3))
+                if chance.random() < 0.5:
+                    # and the other end as well
+                    known.setdefault(others[0], {})[router] = 1
+                    changed = [*changed, others[0]]
+        before, graph = graph, graph.after(known, changed)
+        assert {key: sorted(value) for key, value in graph.edges.items()} == {
+            key: sorted(value) for key, value in Graph(known).edges.items()
+        }
+        assert (graph is before) == (graph.edges == before.edges)
+
+
+def test_a_link_that_one_end_alone_knows_changes_nothing() -> None:
+    known = {"A": {"B": 1}, "B": {"A": 1}, "C": {}}
+    graph = Graph(known)
+    known["C"] = {"B": 1}
+    assert graph.after(known, ["C"]) is graph
+    known["B"] = {"A": 1, "C": 2}
+    assert graph.after(known, ["B"]).ways_from("A").cost == {"A": 0, "B": 1, "C": 3}
