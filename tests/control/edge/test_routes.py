@@ -23,6 +23,7 @@ from router.core.network.reach import Interest
 from router.core.route_lanes import Rule
 from router.errors import AmqpError
 
+from support.edges import World, one_interior
 from support.examples import examples
 from support.in_memory import Router
 from support.mesh import Mesh
@@ -318,3 +319,109 @@ def uses(mesh: Mesh, edge: str, at: str) -> bool:
     router = mesh[edge].edge
     assert router is not None
     return end is not None and bool(router.use_of(end.connection)[0])
+
+
+# With real control links.
+
+
+def world_of_two() -> World:
+    """Two interiors, each with an edge."""
+    world = World()
+    for router in ("I", "J"):
+        world.interior(router)
+    world.between("I", "J")
+    world.edge("E", "I", "J")
+    world.edge("F", "J")
+    world.start()
+    return world
+
+
+def give_containers(world: World, router: str, *prefixes: str) -> None:
+    """Have link routes of a router that its only client is the container of."""
+    host = world.host(router)
+    (connection,) = (
+        pump.connection
+        for pump in host.exchange.pumps.values()
+        if pump.connection.settings.role == "normal"
+    )
+
+    def act() -> None:
+        routes = host.forwarder.link_routes
+        for prefix in prefixes:
+            routes.open(routes.add(Rule(prefix, IN, True, prefix, scope=connection)), connection)
+
+    host.turn(act)
+
+
+def has(world: World, router: str, address: str) -> bool:
+    route = world.host(router).forwarder.link_routes.find(address, is_sender=True)
+    return route is not None and route.next_lane(world.network.agenda.clock()) is not None
+
+
+def test_routes_are_known_everywhere_and_go_with_their_edge() -> None:
+    world = world_of_two()
+    world.receiver("F", "x")
+    world.run(1)
+    give_containers(world, "F", *(f"q{number}" for number in range(3000)))
+    world.run(1)
+    assert [has(world, router, "q2999") for router in "IJEF"] == [True] * 4
+    world.host("F").pause()
+    world.run(9)
+    assert [has(world, router, "q2999") for router in "IJE"] == [False] * 3
+    world.host("F").resume()
+    world.run(15)
+    assert [has(world, router, "q2999") for router in "IJEF"] == [True] * 4
+    world.host("F").kill()
+    world.run(0.5)
+    assert [has(world, router, "q2999") for router in "IJE"] == [False] * 3
+
+
+def test_another_uplink_knows_what_the_first_one_knew() -> None:
+    world = world_of_two()
+    world.receiver("F", "x")
+    world.run(1)
+    give_containers(world, "F", "q")
+    world.run(1)
+    world.host("I").kill()
+    # in the turn in which it is lost
+    world.run(0.1)
+    assert has(world, "E", "q")
+
+
+@pytest.mark.parametrize("is_older", ["E", "I"])
+def test_a_router_of_an_earlier_version_goes_on_as_before(
+    monkeypatch: pytest.MonkeyPatch, is_older: str
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("router.parts.FEATURES_SPOKEN", ())
+        world = one_interior("E", "F")
+    for router in {"E", "I", "F"} - {is_older}:
+        world.host(router).kill()
+        world.host(router).start()
+    if is_older == "I":
+        # which never says anything of them
+        monkeypatch.setattr(world.edges_of("I").routes, "_tell", lambda *_: None)
+    world.run(15)
+    world.receiver("I", "x")
+    inbox = world.receiver("E", "y")
+    sender = world.sender("F", "y")
+    world.run(1)
+    give_containers(world, "I", "q")
+    world.run(1)
+    # F knows of it from an interior that is not older
+    assert [has(world, router, "q") for router in "IEF"] == [True, False, is_older == "E"]
+    world.offer(sender, 10)
+    assert sender.count() == {"accepted": 10}
+    assert len(world.received[inbox]) == 10
+    world.check()
+
+
+def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() -> None:
+    world = one_interior("E")
+    edge = world.edge_at("E")
+    (connection,) = edge.routes.told
+    many = [(f"Cq{number}", True) for number in range(MOST_TOLD + 1)]
+    world.host("E").turn(lambda: edge.routes._say(connection, many))
+    world.run(0.3)
+    assert not list(world.host("I").forwarder.link_routes.routes())
+    assert not world.host("I").reach.here.keys() & {"Cq0", "Cq1"}
