@@ -34,7 +34,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Described, Symbol, UInt
 
-from support.routed import Pair, Peer, flow, receiver, routers_between, sender
+from support.routed import EDGES, Pair, Peer, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
 
 SELECTOR = Described(Symbol("apache.org:selector-filter:string"), "colour = 'red'")
@@ -79,7 +79,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True, params=[1, 3], ids=["one router", "three routers"])
+@pytest.fixture(autouse=True, params=[1, 3, EDGES], ids=["one router", "three routers", "edges"])
 def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each test with the client and the container at one router, and at the ends of a line."""
     routers_between[0] = request.param

@@ -28,7 +28,7 @@ from router.amqp.types import Symbol
 from router.core import parting
 from router.core.blocking import Reason, Survey
 
-from support.routed import Pair, flow, receiver, routers_between, sender
+from support.routed import EDGES, Pair, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
 
 GONE = Error(
@@ -40,7 +40,7 @@ FAILED = Modified(delivery_failed=True)
 LOST = "qd:routed-link-lost"
 
 
-@pytest.fixture(autouse=True, params=[1, 3], ids=["one router", "three routers"])
+@pytest.fixture(autouse=True, params=[1, 3, EDGES], ids=["one router", "three routers", "edges"])
 def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each test with the client and the container at one router, and at the ends of a line."""
     routers_between[0] = request.param

@@ -22,7 +22,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Described, Symbol
 
 from support.examples import examples
-from support.routed import Pair, receiver, sender
+from support.routed import EDGES, Pair, receiver, sender
 from support.transcripts import On
 
 STATES: list[Any] = [
@@ -246,7 +246,7 @@ def normal(frames: list[tuple[Transfer, bytes]]) -> list[Any]:
     mode=st.sampled_from(ReceiverSettleMode),
     initial=st.sampled_from([0, 1, 2**32 - 3]),
     client_sends=st.booleans(),
-    routers=st.sampled_from([1, 1, 2, 3]),
+    routers=st.sampled_from([1, 1, 2, 3, EDGES]),
 )
 def test_what_goes_through_routers_is_what_was_said(
     steps: list[Any], mode: ReceiverSettleMode, initial: int, client_sends: bool, routers: int

@@ -23,6 +23,8 @@ from support.transcripts import On, Talk, begin, like
 
 # How many routers there are between a client and a container; tests set it.
 routers_between = [1]
+# so many with edges at both ends
+EDGES = 4
 
 
 class Peer(Talk):
@@ -52,11 +54,19 @@ class Peer(Talk):
         """What it is told it hears when it listens."""
 
 
+def _between_edges(first: str, near: str, far: str, last: str) -> Mesh:
+    mesh = Mesh(first, near, far, last)
+    mesh.join(near, far)
+    mesh.uplink(first, near)
+    mesh.uplink(last, far)
+    return mesh
+
+
 class Pair:
     """A router with routes for all addresses below `q`, a client, and the routes' container.
 
     With several `routers` in line the client is at the first one and the container at the last one,
-    which alone has the routes.
+    which alone has the routes; with `EDGES` both of these are edges, with interiors between them.
     """
 
     def __init__(self, *, rule: dict[str, Any] | None = None, **settings: Any) -> None:
@@ -67,7 +77,7 @@ class Pair:
         self.last = self.router
         if count > 1:
             names = [f"router-{number}" for number in range(count)]
-            self.mesh = Mesh.line(*names)
+            self.mesh = _between_edges(*names) if count == EDGES else Mesh.line(*names)
             self.router, self.last = self.mesh[names[0]], self.mesh[names[-1]]
         routers = [self.router] if self.mesh is None else list(self.mesh.routers.values())
         self.routers: list[Router] = [*routers]
