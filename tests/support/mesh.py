@@ -18,9 +18,11 @@ from __future__ import annotations
 from itertools import count, pairwise
 from typing import Any
 
+from router.amqp.types import ULong
 from router.control.edge.edge import EdgeRouter, UplinkPlan
 from router.control.edge.edges import Edges
 from router.control.edge.routes import FEATURE
+from router.core.network.membership import INSTANCE
 from router.core.network.reach import Path
 from router.engine.connection import Connection
 from router.engine.states import ConnectionState
@@ -42,7 +44,12 @@ class End:
         self.router = router
         self.other = other
         self.role = role
-        settings = server_settings(container_id=router.name, role=role, sasl_mechanisms=())
+        settings = server_settings(
+            container_id=router.name,
+            role=role,
+            sasl_mechanisms=(),
+            properties={INSTANCE: ULong(1)} if role != ROLE else {},
+        )
         self.connection = Connection(settings, router.forwarder, router.turn, other, is_client)
         self.connection.owner = self
         self.connection.number = next(_numbers)
