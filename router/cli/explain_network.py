@@ -27,7 +27,7 @@ def format_network(network: Mapping[str, Any], width: int | None) -> Iterator[st
             [
                 Cell(text(each["router"])),
                 Cell(number(each["cost"])),
-                Cell(text(each["via"])),
+                Cell(text(_between(each))),
                 Cell(text(each["connection"])),
                 *_link(each),
             ]
@@ -105,3 +105,9 @@ def _table(
         yield ""
         yield title
         yield from lay_out(heads, rows, width)
+
+
+def _between(router: Mapping[str, Any]) -> str:
+    """The routers on the way to one, or the next one where no more is told."""
+    way = router.get("way") or []
+    return " ".join(map(str, way[1:-1] or way[1:])) if len(way) > 1 else str(router["via"])

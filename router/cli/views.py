@@ -161,6 +161,7 @@ GENERAL: Final = View(
         _count("links blocked", "linksBlocked", alarming=_some),
         _count("addresses", "addrCount"),
         _count("other routers", "nodeCount"),
+        _count("router ids taken twice", "routerIdConflicts", alarming=_some),
         _count("link routes", "linkRouteCount"),
         _count("auto-links", "autoLinkCount"),
         _count("deliveries in", "deliveriesIngress"),
@@ -317,6 +318,7 @@ ADDRESSES: Final = View(
     counters=(("in/s", "deliveriesIngress"), ("out/s", "deliveriesEgress")),
 )
 
+_POOR_STATES: Final = ("behind", "unreachable")
 NODES: Final = View(
     "nodes",
     "Routers",
@@ -327,7 +329,10 @@ NODES: Final = View(
         _word("link", "routerLink"),
         _word("version", "protocolVersion"),
         _count("cost", "cost"),
+        _word("state", "state", alarming=_POOR_STATES.__contains__),
         _text("neighbours", "linkState", rank=2),
+        _count("said (s ago)", "linkStateAge", rank=4),
+        _count("addresses", "addressCount", rank=4),
         _text("valid origins", "validOrigins", rank=3),
     ),
     "This router works alone: it knows no other routers.",

@@ -156,8 +156,19 @@ def refuse_header(connection: Any, data: bytes) -> None:
         write(connection, SASL_HEADER if wants_sasl else AMQP_HEADER)
     give_up(
         connection,
-        AmqpError(Condition.FRAMING_ERROR, f"no AMQP 1.0 protocol header: {data[:8]!r}"),
+        AmqpError(
+            Condition.FRAMING_ERROR, f"no AMQP 1.0 protocol header: {data[:8]!r}{_looks_like(data)}"
+        ),
     )
+
+
+def _looks_like(data: bytes) -> str:
+    """What a peer speaks instead, for whoever has taken one port for another."""
+    if data[:2] == b"\x16\x03":
+        return " (it is TLS, which this port is not for)"
+    if data.startswith((b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS", b"HTTP/")):
+        return " (it is HTTP, which this port is not for)"
+    return ""
 
 
 # Open and close.

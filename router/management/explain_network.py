@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from router.control.network.hops import Hops
 from router.core.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.blocking import of_receiver, words_of_receiver
 from router.core.network.absence import absent
@@ -100,12 +101,23 @@ def far_of(consumer: Consumer) -> dict[str, Any]:
     return {"router": far.router, "cost": int(consumer.cost), "isEdge": is_edge}
 
 
+def hops_of(router: RouterView) -> Hops | None:
+    """What is known of the ways to other interior routers; None where that is nothing."""
+    network = None if router.control is None else router.control.network
+    protocol = None if network is None else network.protocol
+    return None if protocol is None else Hops(protocol.graph, protocol.me, protocol.paths)
+
+
 def route_of(router: RouterView, chosen: Iterable[Consumer]) -> dict[str, Any]:
-    """The way of the next message: from here, by the next router, to the one it is for."""
+    """The way of the next message: from here, by all routers between, to the one it is for."""
+    hops = hops_of(router)
     for consumer in chosen:
         far = far_end_of(consumer.link)
         if far is not None and not far.is_branch:
-            way = [router.id, far.via] + ([] if far.via == far.router else [far.router])
+            way = [] if hops is None else hops.to(far.router)
+            if way[1:2] != [far.via]:
+                # the link is not where it would be attached now
+                way = [router.id, far.via] + ([] if far.via == far.router else [far.router])
             return {"route": way, "cost": int(consumer.cost)}
     return {"route": [router.id], "cost": 0}
 
@@ -118,7 +130,8 @@ def _routers(asked: _Asked) -> list[dict[str, Any]]:
     reach, outward = network.reach, network.outward
     aims = outward.aims(address)
     treatments = {router: interest.treatment for _, router, interest in reach.places(asked.key)}
-    found = []
+    hops = hops_of(asked.router)
+    found: list[dict[str, Any]] = []
     for router in dict.fromkeys((*aims, *treatments)):
         path = reach.path(router)
         if path is None:
@@ -131,6 +144,8 @@ def _routers(asked: _Asked) -> list[dict[str, Any]]:
                 "router": router,
                 "cost": path.cost,
                 "via": path.via,
+                # found out of those that are told of
+                "way": [] if hops is None or len(found) >= MOST else hops.to(router),
                 "connection": None if connection is None else str(connection.number),
                 "distribution": None if treatment is None else TREATMENT_NAMES[treatment],
                 "used": router in aims,

@@ -160,7 +160,7 @@ def test_two_neighbours_of_one_id(routers: StartRouter) -> None:
     first = routers(interior("B", centre))
     until(centre, reached("B"))
     second = routers(interior("B", centre))
-    until(second, failure("trioute:duplicate-id: another router called B is a neighbour"))
+    until(second, failure("trioute:duplicate-id: A has a neighbour called B already"))
     assert until(centre, reached("B"))
     assert until(first, reached("A"))
     assert "two routers have one id" in centre.log_text()
@@ -170,11 +170,11 @@ def test_the_wrong_port(routers: StartRouter) -> None:
     one = routers(interior("A"))
     wrong = '[[connector]]\nname = "wrong"\nrole = "inter-router"\nport = '
     other = routers(interior("B", more=f"{wrong}{one.port}\n"))
-    words = "trioute:not-a-router: the peer 'A' does not say that it is a router; its port is not"
+    words = "trioute:not-a-router: the peer 'A' does not say that it is a router; the port where"
     until(other, failure(words))
     edge = '[router]\nid = "E"\nmode = "edge"\n[[listener]]\nport = 0\n[[connector]]\nport = '
     ship = routers(f'{edge}{one.addresses[1][1]}\nrole = "edge"\n')
-    words = "trioute:wrong-mode: the peer 'E' is an edge router, and this end"
+    words = "trioute:wrong-mode: the peer 'E' is an edge router, and the listener"
     until(ship, lambda tool: words in str(tool.query("connector", "lastError")))
 
 

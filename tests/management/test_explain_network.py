@@ -72,6 +72,7 @@ def test_one_that_is_received_elsewhere_and_sent_to_by_nobody() -> None:
         "router": "c",
         "cost": 5,
         "via": "b",
+        "way": [],
         "connection": str(joint.number),
         "distribution": "balanced",
         "used": True,

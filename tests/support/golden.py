@@ -71,7 +71,7 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (re.escape(__version__), _whole),
     (r"(?m)^host +\S+\n", _nothing),
     # dynamic nodes, also where their middle was cut out
-    (r"temp\.[\w-]+(\.trioute[\w-]+)*", _whole),
+    (r"temp\.[\w-]+(\.[0-9a-f]{1,16})?(\.trioute[\w-]+)*", _whole),
     (r"local:?[\w.-]*…[\w.-]+", _whole),
     # the router's own links
     (r"\bsolo\.[\w-]{20}\b", _whole),

@@ -25,6 +25,7 @@ from router.control.network.changes import (
 from router.control.network.codec import decode_control, encode_control
 from router.control.network.edge_ids import EdgeIds
 from router.control.network.protocol import Protocol
+from router.control.network.seen import Seen
 from router.control.network.timing import Timing
 from router.control.network.unnoted import Unnoted
 from router.core.network import control_links
@@ -105,7 +106,8 @@ class Adjacency:
         self.edges: EdgeSide | None = None
         self.lines: dict[int, Line] = {}
         # who wants to know what is new of the network, for logs
-        self.watchers: list[Callable[[News], None]] = []
+        self.seen = Seen(forwarder.turn)
+        self.watchers: list[Callable[[News], None]] = [self.seen.heard]
         # control messages and their octets, by direction and opcode
         self.messages: Counter[tuple[str, str]] = Counter()
         self.octets: Counter[tuple[str, str]] = Counter()
@@ -193,7 +195,8 @@ class Adjacency:
     def _refused(self, connection: Any, error: AmqpError) -> None:
         self.refused += 1
         if error.condition == NetworkCondition.DUPLICATE_ID:
-            self._conflict_seen(connection.remote_open.container_id, error.description)
+            what = f"{error.description} (it is at {connection.name})"
+            self._conflict_seen(connection.remote_open.container_id, what)
 
     def _conflict_seen(self, router: str, what: str) -> None:
         self.conflicts += 1
@@ -426,5 +429,5 @@ class _Heard:
 
 
 def _conflict(change: Conflict) -> str:
-    who = "this router gives way to" if change.gives_way else "known beside"
-    return f"{who} another one, of instance {change.theirs}"
+    who = "this one leaves the network, since" if change.gives_way else "beside the one known here"
+    return f"{who} there is another router of that id, of instance {change.theirs}"

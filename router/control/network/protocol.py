@@ -76,8 +76,8 @@ class Protocol:
         # what is said of links, and by whom there is news of them, as of when ways were computed
         self._known: dict[str, Mapping[str, int]] = {me: {}}
         self._changed: set[str] = set()
-        self._graph = Graph(self._known)
-        self._tree_of: Callable[[str], Tree | None] = Trees(me, self._graph, self.ways).tree_of
+        self.graph = Graph(self._known)
+        self._tree_of: Callable[[str], Tree | None] = Trees(me, self.graph, self.ways).tree_of
         # what was said last of its own links, and when; and how many more may be said at once
         self.said = Record(LinkState(me, instance, 0, {}, 0, 0, self.options), now)
         self._allowance = float(timing.burst)
@@ -141,8 +141,10 @@ class Protocol:
             others = [each for each in self.links.to_router(router) if each.instance != instance]
             alive = [each for each in others if now - each.heard_at < self.timing.hello_max_age_s]
             if alive:
-                why = f"another router called {router} is a neighbour, on connection "
-                self._refuse(new, alive[0].instance, f"{why}{alive[0].number}")
+                why = f"{self.me} has a neighbour called {router} already, another router, by its "
+                last = "every router needs an id of its own"
+                number = alive[0].number
+                self._refuse(new, alive[0].instance, f"{why}connection {number}; {last}")
             else:
                 for each in others:
                     self.links.fail(each, DUPLICATE, f"{router} is there as another instance")
@@ -392,11 +394,11 @@ class Protocol:
             else:
                 known.pop(router, None)
         known[self.me] = self.links.costs()
-        graph = self._graph.after(known, {*self._changed, self.me})
+        graph = self.graph.after(known, {*self._changed, self.me})
         self._changed.clear()
-        if graph is self._graph:
+        if graph is self.graph:
             return False
-        self._graph = graph
+        self.graph = graph
         self._computed_at = self.last_topology_change = now
         self.ways = graph.ways_from(self.me)
         self.paths = self.ways.paths()

@@ -89,15 +89,19 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
     versions, mode = properties.get(VERSIONS), properties.get(MODE)
     if versions is None or mode is None:
         if is_client:
-            advice = "its port is not one with the role"
+            advice = (
+                f"the port where {mine.router} has connected is not one of a listener with the "
+                f"role {settings.role}"
+            )
         else:
-            advice = "clients have to connect to another port than this, which has the role"
-        raise AmqpError(
-            NetworkCondition.NOT_A_ROUTER,
-            f"{_named(remote)} does not say that it is a router; {advice} {settings.role}",
-        )
-    version = _common_version(remote, versions)
-    _check_mode(settings.role, is_client, remote, mode)
+            advice = (
+                f"the port of {mine.router} where it has connected is for routers alone, whose "
+                f"connectors have the role {settings.role}; clients have to connect to another one"
+            )
+        reason = f"{_named(remote)} does not say that it is a router; {advice}"
+        raise AmqpError(NetworkCondition.NOT_A_ROUTER, reason)
+    version = _common_version(mine, remote, versions)
+    _check_mode(mine, settings, is_client, remote, mode)
     instance = properties.get(INSTANCE)
     if not _is_number(instance, 0, LARGEST_INSTANCE):
         raise _malformed(remote, INSTANCE)
@@ -138,7 +142,7 @@ def _is_id(name: str) -> bool:
     return 1 <= len(name.encode()) <= LONGEST_ID_BYTES and "/" not in name
 
 
-def _common_version(remote: Open, versions: Any) -> int:
+def _common_version(mine: Membership, remote: Open, versions: Any) -> int:
     """The highest version that both speak."""
     if (
         not isinstance(versions, list)
@@ -152,20 +156,30 @@ def _common_version(remote: Open, versions: Any) -> int:
         raise AmqpError(
             NetworkCondition.OTHER_VERSION,
             f"{_named(remote)} speaks versions {lowest} to {highest} of the protocol between "
-            f"routers, and this one {LOWEST_VERSION} to {HIGHEST_VERSION}",
+            f"routers, and {mine.router} {LOWEST_VERSION} to {HIGHEST_VERSION}: one of the two has "
+            "to be brought up to date",
         )
     return found
 
 
-def _check_mode(role: str, is_client: bool, remote: Open, mode: Any) -> None:
+def _check_mode(
+    mine: Membership, settings: ConnectionSettings, is_client: bool, remote: Open, mode: Any
+) -> None:
     """Between interior routers both are; otherwise who connects is the edge router."""
+    role = settings.role
     wanted = "edge" if role == EDGE and not is_client else "interior"
     if mode == wanted:
         return
     if mode not in ("interior", "edge"):
         raise _malformed(remote, MODE)
-    words = f"{_named(remote)} is an {mode} router, and this end of the connection has the role"
-    raise AmqpError(NetworkCondition.WRONG_MODE, f"{words} {role}, which is for an {wanted} router")
+    end = "connector" if is_client else "listener"
+    words = (
+        f"{_named(remote)} is an {mode} router, and the {end} {settings.endpoint} of {mine.router} "
+        f"has the role {role}, which is for an {wanted} router; edge routers connect, with the "
+        "role edge, to listeners with the role edge, and interior routers have the role "
+        "inter-router at both ends"
+    )
+    raise AmqpError(NetworkCondition.WRONG_MODE, words)
 
 
 def _features(remote: Open, features: Any) -> frozenset[str]:

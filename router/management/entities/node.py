@@ -32,6 +32,18 @@ class Node:
     connection: int | None
     origins: list[str]
     changed_at: int | None
+    # of a neighbour, the connection that carries
+    neighbour: views.NeighbourView | None = None
+
+    @property
+    def state(self) -> str:
+        """How it stands, in a word."""
+        if self.is_self:
+            return "self"
+        if self.known.cost is None:
+            return "unreachable"
+        is_synced = self.neighbour is None or self.neighbour.is_synced
+        return "reached" if self.known.is_complete and is_synced else "behind"
 
     @property
     def name(self) -> str:
@@ -56,6 +68,11 @@ def nodes(router: RouterView) -> Iterator[Node]:
     reach: Reach = network.reach
     origins = _origins(reach)
     changed_at = _changed_at(network, now)
+    carrying = {
+        each.router: each
+        for each in views.neighbour_views(network.protocol, now)
+        if each.state == "carries"
+    }
     for index, known in enumerate(views.router_views(network.protocol, now)):
         connection = reach.neighbours.get(known.router)
         yield Node(
@@ -65,6 +82,7 @@ def nodes(router: RouterView) -> Iterator[Node]:
             None if connection is None else connection.number,
             origins.get(known.router, []),
             changed_at,
+            carrying.get(known.router),
         )
 
 
@@ -168,6 +186,40 @@ NODE: Final = EntityType(
             "Of how many addresses it is known that they are received from there. Dispatch does "
             "not tell it.",
             lambda n: n.known.addresses,
+        ),
+        _attribute(
+            "state",
+            "string",
+            "How it stands: self; reached; behind, where it is reached and not all is known yet of "
+            "what is received there, or a neighbour is not in sync; unreachable, where no way "
+            "leads there and it has not been forgotten yet. This and what follows Dispatch does "
+            "not tell.",
+            lambda n: n.state,
+        ),
+        _attribute(
+            "linkStateSequence",
+            "integer",
+            "How often it has said, in this run, who its neighbours are.",
+            lambda n: n.known.seq,
+        ),
+        _attribute(
+            "linkStateAge",
+            "integer",
+            "How many seconds ago it said so last; it does every 30 seconds, and is forgotten "
+            "after 90.",
+            lambda n: int(n.known.said_s),
+        ),
+        _attribute(
+            "addressSequence",
+            "integer",
+            "As of which of its changes its addresses are known.",
+            lambda n: n.known.mobile_seq,
+        ),
+        _attribute(
+            "heardMilliseconds",
+            "integer",
+            "Of a neighbour, how long ago anything was heard of it on the connection that carries.",
+            lambda n: None if n.neighbour is None else int(n.neighbour.heard_s * 1000),
         ),
     ),
 )

@@ -98,6 +98,62 @@ def _count(of: str, view: Any) -> int:
     return int(getattr(view.counters, of))
 
 
+def _network(view: Any) -> Any:
+    """The network that a router is in, or None."""
+    return None if view.control is None else view.control.network
+
+
+def _seen(view: Any, what: str) -> Any:
+    network = _network(view)
+    return None if network is None else getattr(network.seen, what)
+
+
+def _seen_s(view: Any, when: str) -> int | None:
+    """How many seconds ago something was seen."""
+    at = _seen(view, when)
+    return None if at is None else int(view.observed.turn.now - at)
+
+
+_OF_NETWORK: Final = (
+    Attribute(
+        "routerIdConflicts",
+        "integer",
+        "Times that another router with an id that was taken was noticed.",
+        lambda r: 0 if _network(r) is None else _network(r).conflicts,
+    ),
+    Attribute(
+        "lastRouterIdConflict",
+        "string",
+        "Which id was taken when that was noticed last, and by whom.",
+        lambda r: _seen(r, "conflict"),
+    ),
+    Attribute(
+        "lastRouterIdConflictSeconds",
+        "integer",
+        "How many seconds ago that was.",
+        lambda r: _seen_s(r, "conflict_at"),
+    ),
+    Attribute(
+        "lastNeighborLost",
+        "string",
+        "The router that was lost last of those that were neighbours.",
+        lambda r: _seen(r, "lost"),
+    ),
+    Attribute(
+        "lastNeighborLostSeconds",
+        "integer",
+        "How many seconds ago that was.",
+        lambda r: _seen_s(r, "lost_at"),
+    ),
+    Attribute(
+        "networkInSync",
+        "boolean",
+        "Whether the router knows of its network what its neighbours know.",
+        lambda r: True if _network(r) is None else _network(r).is_synced,
+    ),
+)
+
+
 ROUTER: Final = EntityType(
     "router",
     "The router as a whole.",
@@ -154,6 +210,7 @@ ROUTER: Final = EntityType(
                 *_HELD,
             )
         ),
+        *_OF_NETWORK,
         *integers((name, meaning, partial(_count, of)) for name, meaning, of in _COUNTERS),
         *integers(
             (

@@ -10,6 +10,7 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.config.router_settings import RouterSettings
 from router.core.network.reach import Interest
 from router.management.entities.node import NODE, nodes, other_nodes
+from router.management.entities.router import ROUTER
 from router.management.operations import _NODE_ANSWERS
 from router.management.requests import Request
 from router.management.views import RouterView
@@ -66,6 +67,30 @@ def test_three_in_a_row() -> None:
     assert found["B"]["protocolVersion"] == 1
     assert all(each["instance"] > 0 for each in found.values())
     assert other_nodes(view(network, "A")) == ["B", "C"]
+    assert [each["state"] for each in found.values()] == ["self", "reached", "reached"]
+    assert all(each["linkStateSequence"] >= 1 for each in found.values())
+    assert all(0 <= each["linkStateAge"] <= 5 for each in found.values())
+    assert [each["addressSequence"] for each in found.values()] == [0, 0, 1]
+    assert [each["heardMilliseconds"] is None for each in found.values()] == [True, False, True]
+    assert 0 <= found["B"]["heardMilliseconds"] <= 1000
+
+
+def test_what_went_wrong_last_is_remembered() -> None:
+    network = routers("ABC", "AB", "BC")
+    read = {each.name: each.read for each in ROUTER.attributes}
+    asked = view(network, "A")
+    assert read["networkInSync"](asked) is True
+    assert read["routerIdConflicts"](asked) == 0
+    assert read["lastRouterIdConflict"](asked) is read["lastNeighborLost"](asked) is None
+    network.hosts["B"].kill()
+    network.run(3)
+    assert read["lastNeighborLost"](asked) == "B"
+    assert 0 <= read["lastNeighborLostSeconds"](asked) <= 3
+    assert told(network, "A")["B"]["state"] == "unreachable"
+    alone = view(routers("A", mode="standalone"), "A")
+    assert read["networkInSync"](alone) is True
+    assert read["routerIdConflicts"](alone) == 0
+    assert read["lastNeighborLostSeconds"](alone) is None
 
 
 @pytest.mark.parametrize(
