@@ -17,6 +17,7 @@ from router.core.address import FALLBACK, Address, Consumer, Producer
 from router.core.own_links import OwnLink
 from router.core.table import address_name
 from router.core.vocabulary import vocabulary_of
+from router.engine.beginning import wire_error
 from router.errors import AmqpError, Scope
 
 
@@ -59,7 +60,7 @@ class Keeper(Protocol):
         """The link was refused, or detached, or lost; `error` says why, if anybody did."""
 
 
-# What a container is told that attaches its end without saying to what.
+# Why an auto-link has failed whose container attaches its end without saying to what.
 NO_NODE: Final = "trioute:no-node"
 
 
@@ -86,6 +87,8 @@ class AutoLink(OwnLink):
         self.keeper = keeper
         # what hangs on the address, once the container has answered
         self.end: Producer | Consumer | None = None
+        # why the router itself gives it up, where the container is not told
+        self._reason: Error | None = None
 
     def attached(self, forwarder: Any) -> None:
         """Hang the link on its address, on the terms of the container.
@@ -97,7 +100,9 @@ class AutoLink(OwnLink):
         node = source if self.plan.receives else link.remote_attach.target
         if getattr(node, "address", None) is None:
             words = f"the container's answer names no node for {self.plan.external_address}"
-            self.detach(error=AmqpError(NO_NODE, words, Scope.LINK))
+            self._reason = wire_error(AmqpError(NO_NODE, words, Scope.LINK))
+            # without an error: there are clients that close their connection for one
+            self.detach()
             return
         address = enter(forwarder.table, self.plan)
         if address is None:
@@ -121,7 +126,7 @@ class AutoLink(OwnLink):
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """Tell who keeps it."""
-        self.keeper.over(self, error)
+        self.keeper.over(self, error or self._reason)
 
     def quiesce(self, forwarder: Any) -> None:
         """Take nothing new any more; what is under way goes on, and is settled."""

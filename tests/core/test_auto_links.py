@@ -70,6 +70,9 @@ def test_nothing_is_sent_to_a_container_that_names_no_node(nowhere: Any) -> None
     container.answers["q"] = {"target": nowhere}
     router.configure(plan("q"))
     assert container.attached() == []
+    # which programs close their connections for that hear of an error
+    [detach] = [node.detached for node in container.nodes]
+    assert (detach.closed, detach.error) == (True, None)
     [line] = router.auto_links.lines_of("out q")
     assert (router.auto_links.status_of("out q"), line.error.condition) == ("failed", NO_NODE)
     assert line.error.description == "the container's answer names no node for q"
