@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
+from router.core.network.through import entered, left
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, Sending, SendingLink
@@ -140,6 +141,14 @@ class World:
             elif isinstance(sending.outcome, Released):
                 assert self.accepted[payload] == 0
 
+    def counts(self) -> list[int]:
+        """What each router counts: from clients, to clients, from routers, and to routers."""
+        counted = []
+        for name in NAMES:
+            total = self.mesh[name].table.total()
+            counted += [entered(total), left(total), total.from_routers, total.to_routers]
+        return counted
+
     def end(self) -> None:
         """When all have gone nothing is left."""
         links: list[Any] = [*self.senders, *self.receivers]
@@ -173,8 +182,17 @@ def test_the_books_balance(
     world.step("sender", 0, 0)
     world.step("sender", 2, 0)
     world.mesh.run()
+    counts = world.counts()
     for step in steps:
         world.step(*step)
+        before, counts = counts, world.counts()
+        # none of these ever falls
+        assert all(was <= now for was, now in zip(before, counts, strict=True))
     world.come_to_rest()
     world.check()
     world.end()
+    entered, left, came, went = (sum(world.counts()[kind::4]) for kind in range(4))
+    assert entered == len(world.sent)
+    # what is under way when a connection is lost has left, and may not arrive
+    assert left == sum(len(each.received) for each in world.receivers)
+    assert came <= went
