@@ -111,14 +111,7 @@ def test_what_is_known_to_fail_is_told_apart() -> None:
 
 
 # what qdrouterd itself passes of these has not been counted
-UNCOUNTED = {
-    "distribution",
-    "router_mesh",
-    "topology",
-    "topology_addition",
-    "topology_disposition",
-    "two_routers",
-}
+UNCOUNTED = {"router_mesh", "topology", "topology_addition"}
 
 
 def test_every_known_failure_has_its_reason() -> None:
