@@ -76,12 +76,14 @@ def measured(
     counts: Iterable[int] = COUNTS,
     quiet_s: float = QUIET_S,
 ) -> list[dict[str, Any]]:
-    """A row for each number of edges, one after the other at the same interior router."""
+    """A row for each number of edges, one after the other at the same interior router; with
+    `scale` there are fewer.
+    """
     rows = []
     with _interior(label, bin_directory, work) as (pid, port):
         empty, at = resident_bytes(pid), 0
         with _crowd(port) as crowd:
-            for count in counts:
+            for count in [max(1, round(count * min(scale, 1.0))) for count in counts]:
                 say(f"{label}: {count} idle edges")
                 connected_s = _grow(crowd, count - at, count)
                 at = count

@@ -77,6 +77,7 @@ def _of_dispatch(name: str, port: int, routers: int, upstream: int | None) -> st
     open_to_all = {"saslMechanisms": "ANONYMOUS", "authenticatePeer": "no"}
     entities: list[tuple[str, dict[str, str]]] = [
         ("router", {"mode": "interior", "id": name}),
+        ("log", {"module": "DEFAULT", "enable": "error+"}),
         ("listener", {"host": host, "port": str(port), "role": "normal", **open_to_all}),
         ("listener", {"host": host, "port": str(routers), "role": "inter-router", **open_to_all}),
     ]

@@ -221,14 +221,15 @@ def test_the_router_of_the_sender_is_told_of_first() -> None:
 def test_others_are_configured_as_dispatch_is() -> None:
     make = Make("theirs", "other -c {config}", is_dispatch=True)
     entities = json.loads(make.configuration("r1", 1001, 1002, 999))
-    assert [kind for kind, _ in entities] == ["router", "listener", "listener", "connector"]
+    kinds = ["router", "log", "listener", "listener", "connector"]
+    assert [kind for kind, _ in entities] == kinds
     assert entities[0][1] == {"mode": "interior", "id": "r1"}
-    assert entities[3][1]["port"] == "999"
+    assert entities[4][1]["port"] == "999"
     assert make.words(Path("/some where/file")) == ["other", "-c", "/some where/file"]
 
 
 def test_idle_edges_have_their_uplinks_in_use(tmp_path: Path) -> None:
-    rows = idle_edges.measured("ours", Path(sys.executable).parent, tmp_path, 0.0, (3, 5), 0.5)
+    rows = idle_edges.measured("ours", Path(sys.executable).parent, tmp_path, 0.1, (30, 50), 0.5)
     assert [row["edges"] for row in rows] == [3, 5]
     assert all(row["us_each"] > 0 for row in rows)
     assert report_networks.markdown(_of_networks(edges=rows)).count("| ours | ") == 2
