@@ -116,7 +116,8 @@ def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
         if lane.place in tried:
             return False
         if guest is None:
-            return True
+            # an edge attaches links of its addresses as well
+            return lane.place is not came_by
         if isinstance(lane, FarLane):
             return comes_up
         return lane.leads_down and lane.router != router_in_key(guest.key)

@@ -382,6 +382,20 @@ def test_termini_that_may_not_outlive_their_links_at_the_containers_edge() -> No
     assert heard.condition == "qd:link-expiration"
 
 
+def test_a_link_of_an_edges_address_does_not_come_back_to_it() -> None:
+    mesh = network()
+    early = Guest(mesh["e"], "early")
+    assert early.attach(receiver()).is_there
+    # an address there is, and so it stays one, for which the edge attaches a link at its interior
+    broker = broker_at(mesh, "e")
+    mesh.cut("e", "a")
+    mesh.uplink("e", "a")
+    mesh.settle()
+    assert broker.links == []
+    assert mesh["a"].forwarder.link_routes.links == 0
+    assert Guest(mesh["f"], "client").attach(receiver(), broker).is_there
+
+
 def test_an_edge_speaks_for_its_own_clients_alone() -> None:
     mesh = Mesh("a")
     mesh["a"].serve_edges()
