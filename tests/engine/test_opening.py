@@ -21,7 +21,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine.events import ConnectionClosed, ConnectionOpened
-from router.engine.opening import own_open
+from router.engine.opening import _looks_like, own_open
 from router.errors import AmqpError
 
 from support.transcripts import (
@@ -531,3 +531,19 @@ def test_a_peer_that_does_not_open_is_given_up(heard: list[bytes]) -> None:
 
 def test_a_handshake_may_take_for_ever_where_that_is_wanted() -> None:
     wait(server(handshake_timeout_s=0), 10**6) << NOTHING
+
+
+@pytest.mark.parametrize(
+    ("octets", "words"),
+    [
+        (b"GET / HTTP/1.1\r\n", "it is HTTP"),
+        (b"HTTP/1.1 400 Bad Request", "it is HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "it is TLS"),
+        (b"GETTING.", ""),
+        (b"AMQP\x00\x00\x09\x01", ""),
+    ],
+)
+def test_who_has_taken_one_port_for_another_is_told_so(octets: bytes, words: str) -> None:
+    found = _looks_like(octets)
+    assert bool(found) is bool(words)
+    assert words in found
