@@ -24,6 +24,7 @@ from router.control.network.changes import (
 )
 from router.control.network.codec import decode_control, encode_control
 from router.control.network.edge_ids import EdgeIds
+from router.control.network.lines import Line
 from router.control.network.protocol import Protocol
 from router.control.network.seen import Seen
 from router.control.network.timing import Timing
@@ -54,25 +55,6 @@ MOST_AT_ONCE: Final = 4000
 # neighbours' silence the protocol bears by itself.
 STALL_S: Final = 1.0
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
-
-
-class Line:
-    """One open connection to another router."""
-
-    def __init__(self, number: int, connection: Any, peer: Peer, now: float) -> None:
-        self.number = number
-        self.connection = connection
-        self.peer = peer
-        self.control: ControlLink = None  # type: ignore[assignment]
-        self.since = now
-        # when the peer took a message last, or there was none for it
-        self.moved_at = now
-        self.is_over = False
-
-    @property
-    def is_edge(self) -> bool:
-        """Whether one of the two is an edge router."""
-        return bool(self.connection.settings.role == EDGE)
 
 
 class EdgeSide(Interface):
@@ -297,8 +279,9 @@ class Adjacency:
         self.messages[direction, opcode] += 1
         self.octets[direction, opcode] += octets
 
-    def _encoder(self, message: Any) -> Callable[[], bytes]:
+    def _encoder(self, line: Line, message: Any) -> Callable[[], bytes]:
         def encode() -> bytes:
+            line.leaves(message)
             if self._encoded[0] is not message:
                 self._encoded = (message, encode_control(message))
             octets = self._encoded[1]
@@ -350,8 +333,8 @@ class Adjacency:
         """Put into effect what the protocol says; whether it concerns the core."""
         if isinstance(change, Send):
             line = self.lines.get(change.link)
-            if line is not None:
-                self._send(line, self._encoder(change.message))
+            if line is not None and line.takes(change.message):
+                self._send(line, self._encoder(line, change.message))
         elif isinstance(change, PathsChanged):
             self._paths_changed(change)
             return True

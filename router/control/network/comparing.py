@@ -13,7 +13,7 @@ from router.control.network.digests import bucket_of, summary
 from router.control.network.links import Link, Links, portions
 from router.control.network.messages import LinkStateRequest, Row, Rows, Summary
 from router.control.network.mobile import Mobile
-from router.control.network.states import States
+from router.control.network.states import MOST_ROUTERS, States
 from router.control.network.tables import Table
 
 
@@ -32,6 +32,8 @@ class Comparison:
         self.own_seq = 0
         # until when the links are waited for that were asked for, by router
         self.asked: dict[str, float] = {}
+        # none of them for less long than this
+        self._first_until = float("inf")
         # they differed so often
         self.differences = 0
 
@@ -87,8 +89,12 @@ class Comparison:
             if row.router == self._mobile.me:
                 continue
             if self._states.is_news(row.router, row.instance, row.seq):
+                if len(self.asked) >= MOST_ROUTERS:
+                    # there will be room, or the neighbour makes them up
+                    continue
                 missing.append(row.router)
                 self.asked[row.router] = now + self._links.timing.retry_s
+                self._first_until = min(self._first_until, self.asked[row.router])
             self._mobile.row_received(link, row, now)
         for part in portions(missing, lambda router: 5 + len(router)):
             self._links.send(link, LinkStateRequest(tuple(part)))
@@ -97,8 +103,10 @@ class Comparison:
 
     def look(self, now: float) -> None:
         """See who has told all by now."""
-        for router in [router for router, until in self.asked.items() if until <= now]:
-            del self.asked[router]
+        if self._first_until <= now:
+            for router in [router for router, until in self.asked.items() if until <= now]:
+                del self.asked[router]
+            self._first_until = min(self.asked.values(), default=float("inf"))
         if not self.asked and not any(map(self._reachable, self._mobile.wants)):
             for link in self._links.carriers.values():
                 link.is_synced = link.is_synced or link.rows_came

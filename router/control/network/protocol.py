@@ -244,7 +244,7 @@ class Protocol:
         self.comparison.asked.pop(state.router, None)
         if not self.states.is_news(state.router, state.instance, state.seq):
             return
-        if self.states.is_too_old(aged):
+        if self.states.is_too_old(aged) or not self.states.has_room(state):
             return
         before = self.states.take(aged, now)
         if before is None or before.links != state.links or before.instance != state.instance:

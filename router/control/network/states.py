@@ -14,6 +14,8 @@ from router.control.network.timing import Timing
 
 MOST_ROUTERS: Final = 16_384
 """Of more routers nothing is kept."""
+MOST_LINKS: Final = 1 << 18
+"""With more links of all routers together nothing more of others is taken."""
 
 
 class Record:
@@ -32,6 +34,8 @@ class States:
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
         self.records: dict[str, Record] = {}
+        # of all together
+        self.links = 0
         # until when nothing is taken of a router's instance that was withdrawn
         self._withdrawn: dict[tuple[str, int], float] = {}
 
@@ -53,6 +57,7 @@ class States:
         """Keep what is news; give what it takes the place of, if there was anything."""
         state = aged.state
         before = self.records.get(state.router)
+        self.links += len(state.links) - (0 if before is None else len(before.state.links))
         self.records[state.router] = Record(state, now - aged.age_ms / 1000)
         return None if before is None else before.state
 
@@ -65,7 +70,7 @@ class States:
         limit = now - self.timing.max_age_s
         over = [router for router, record in self.records.items() if record.said_at <= limit]
         for router in over:
-            del self.records[router]
+            self._forget(router)
         for key in [key for key, until in self._withdrawn.items() if until <= now]:
             del self._withdrawn[key]
         return over
@@ -78,8 +83,17 @@ class States:
             return False
         self._withdrawn[router, instance] = now + self.timing.max_age_s
         if self.instance_of(router) == instance:
-            del self.records[router]
+            self._forget(router)
         return True
+
+    def has_room(self, state: LinkState) -> bool:
+        """Whether there are not too many links in all with those that a router says it has."""
+        record = self.records.get(state.router)
+        before = 0 if record is None else len(record.state.links)
+        return len(state.links) <= before or self.links + len(state.links) - before <= MOST_LINKS
+
+    def _forget(self, router: str) -> None:
+        self.links -= len(self.records.pop(router).state.links)
 
     def is_withdrawn(self, router: str, instance: int) -> bool:
         """Whether this instance has given way to another router with its id."""

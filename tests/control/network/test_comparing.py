@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from router.control.network.messages import Hello, Row, Rows
+from router.control.network.protocol import Protocol
+from router.control.network.states import MOST_ROUTERS
+from router.control.network.timing import Timing
+
 from support.routing import Network
 
 
@@ -36,3 +41,20 @@ def test_neighbours_that_agree_say_little() -> None:
     assert set(network.sent) == {"HELLO", "RA", "LSU"}
     assert network.sent["RA"] <= 4 * 4
     assert network.sent["LSU"] <= 3 * 4 * 4
+
+
+def test_who_makes_up_routers_is_not_asked_for_all_of_them() -> None:
+    protocol = Protocol("a", 1, Timing(), 0.0)
+    protocol.link_up(1, "b", 2, 1, 0.0)
+    protocol.received(1, Hello("b", 2, 1), 0.0)
+    protocol.take(0.0)
+    for number in range(200):
+        rows = tuple(Row(f"made up {number} {each}", 1, 1, 1, 1) for each in range(200))
+        protocol.received(1, Rows(True, rows), 0.1)
+        protocol.take(0.1)
+    assert len(protocol.comparison.asked) == MOST_ROUTERS
+    # and of those that are asked for only as long as may be
+    protocol.take(5.0)
+    assert protocol.comparison.asked == {}
+    protocol.received(1, Rows(True, (Row("there", 1, 1, 1, 1),)), 5.0)
+    assert list(protocol.comparison.asked) == ["there"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from router.control.network.messages import Aged, LinkState
 from router.control.network.states import States
 from router.control.network.timing import Timing
@@ -46,3 +48,30 @@ def test_nothing_is_taken_of_what_was_withdrawn_for_a_while() -> None:
     assert states.is_news("A", 4, 1)
     states.expire(100.0)
     assert states.is_news("A", 5, 2)
+
+
+def test_there_are_not_too_many_links_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("router.control.network.states.MOST_LINKS", 5)
+    states = States(Timing(max_age_s=90))
+
+    def links(router: str, seq: int, count: int) -> LinkState:
+        return LinkState(router, 5, seq, {f"r{number}": 1 for number in range(count)})
+
+    for router, seq, count, has_room in (
+        ("A", 1, 3, True),
+        ("B", 1, 3, False),
+        ("B", 1, 2, True),
+        ("A", 2, 4, False),
+        ("A", 2, 1, True),
+        ("B", 2, 4, True),
+    ):
+        said = links(router, seq, count)
+        assert states.has_room(said) == has_room
+        if has_room:
+            states.take(Aged(said, 0), float(seq))
+        assert states.links == sum(len(each.state.links) for each in states.records.values())
+    assert states.links == 5
+    states.withdraw("B", 5, 2.0)
+    assert states.links == 1
+    states.expire(200.0)
+    assert states.links == 0

@@ -1,0 +1,53 @@
+"""A connection to another router, as the control plane sees it, and what waits to be said on it.
+
+A router passes on what others say as fast as they say it, and a neighbour may not take it as fast.
+Of the changes of addresses only so many wait for it: those beyond are left out, and the neighbour
+asks for them, as it does for whatever it finds that it has missed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.control.network.messages import MobileUpdate
+from router.core.network.control_links import ControlLink
+from router.core.network.membership import EDGE, Peer
+
+MOST_UPDATES: Final = 1024
+"""So many changes of addresses wait for one neighbour, each of about 32 KiB at most."""
+
+
+class Line:
+    """One open connection to another router."""
+
+    def __init__(self, number: int, connection: Any, peer: Peer, now: float) -> None:
+        self.number = number
+        self.connection = connection
+        self.peer = peer
+        self.control: ControlLink = None  # type: ignore[assignment]
+        self.since = now
+        # when the peer took a message last, or there was none for it
+        self.moved_at = now
+        self.is_over = False
+        # the changes of addresses that wait, and how many were left out
+        self.updates = 0
+        self.left_out = 0
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether one of the two is an edge router."""
+        return bool(self.connection.settings.role == EDGE)
+
+    def takes(self, message: object) -> bool:
+        """Whether a message may wait for the peer; it does from now on."""
+        if not isinstance(message, MobileUpdate):
+            return True
+        if self.updates >= MOST_UPDATES:
+            self.left_out += 1
+            return False
+        self.updates += 1
+        return True
+
+    def leaves(self, message: object) -> None:
+        """A message waits no more."""
+        self.updates -= isinstance(message, MobileUpdate)
