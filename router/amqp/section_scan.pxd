@@ -4,6 +4,7 @@ from router.amqp.annotations cimport are_foreign
 from router.amqp.reading cimport TransferFrame
 
 cdef int HEADER
+cdef int PRIORITY
 cdef int DELIVERY_ANNOTATIONS
 cdef int MESSAGE_ANNOTATIONS
 cdef int PROPERTIES
@@ -49,5 +50,10 @@ cdef class SectionScan:
 
 @cython.locals(at=Py_ssize_t, end=Py_ssize_t, value_at=Py_ssize_t, before=int, code=int, constructor=int, category=int)
 cpdef bint is_plain(TransferFrame frame) except -1
+
+@cython.locals(at=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t, durable=int)
+cpdef int priority_in(TransferFrame frame) except -1
+
+cdef int _priority_elsewhere(TransferFrame frame) except -1
 
 cdef bint _is_allowed(int section, int constructor) except -1

@@ -22,6 +22,8 @@ cdef class Address:
     cdef public bint is_moving
     cdef public unsigned long long egress_mark
     cdef public Py_ssize_t sided
+    cdef public unsigned long long lanes
+    cdef public int priority
     cdef public Ties ties
     cdef public Counters heir
     cdef public object transit
@@ -49,6 +51,7 @@ cdef class Producer:
     cdef public bint is_fallback
     cdef public int side
     cdef public int tree
+    cdef public int stripe
 
 @cython.final
 cdef class Consumer:
@@ -59,6 +62,8 @@ cdef class Consumer:
     cdef public int side
     cdef public int tree
     cdef public long long cost
+    cdef public unsigned long long takes
+    cdef public list beside
     cdef public object resuming
 
 cpdef bint spreads_to(Consumer consumer, Producer producer) except -1

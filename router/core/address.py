@@ -31,6 +31,14 @@ FIRST_EDGE = 2
 NO_TREE = -1
 OWN_TREE = 0
 
+# How urgent messages are (section 3.2.1), and how urgent those are that do not say.
+PRIORITIES = 10
+ORDINARY_PRIORITY = 4
+# So many lanes there are for each priority: the first is for senders of small messages.
+STRIPES = 5
+# Which lanes of the network (`network.lanes`) a consumer takes, as bits: all of them, as most do.
+EVERY_LANE = 2**64 - 1
+
 # Where on its way through an address a message is: 0 as a rule, more behind a waypoint, up to
 # `LAST_PHASE`; those who take what nobody else does are at `FALLBACK`, which is as far behind 0 as
 # the letter F is (Dispatch's annotation has it so).
@@ -82,6 +90,11 @@ class Address:
         self.egress_mark = 0
         # how many of its producers and consumers are on another side than `HERE`
         self.sided = 0
+        # the lanes by which what is sent here goes to other routers, as bits; 0 where there is but
+        # one way to each of them (`network.lanes`)
+        self.lanes = 0
+        # of whatever is sent here, and not -1: what its messages' headers say is not asked
+        self.priority = -1
         # the other addresses that have to do with it; None for nearly all
         self.ties: Ties | None = None
         # what has taken over its counters, once it is no more in use
@@ -137,6 +150,8 @@ class Producer:
         # where in a network it is, and the tree of routers along which a multicast comes by it
         self.side = HERE
         self.tree = OWN_TREE
+        # which of several lanes of a network it has for itself, once it sends what is large
+        self.stripe = -1
 
 
 class Consumer:
@@ -157,6 +172,9 @@ class Consumer:
         self.side = HERE
         self.tree = NO_TREE
         self.cost = 0
+        # what lanes it takes, and the links of all lanes to the same place, where there are others
+        self.takes = EVERY_LANE
+        self.beside: list[OutgoingLink] | None = None
         # what its link resumes (`resuming`); until that is done it gets nothing else
         self.resuming: Any = None
 

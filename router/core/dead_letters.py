@@ -53,7 +53,8 @@ def take(forwarder: Any, delivery: Any) -> bool:
 def _take_in(forwarder: Any, address: Address, delivery: Any) -> None:
     """Have a delivery wait for a consumer that can take it now, or that with the least to do."""
     if address.sided:
-        consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side)
+        delivery.lane = 0
+        consumer = forwarder.choose_across(address, delivery.size, delivery.incoming.side, 0)
     else:
         consumer = forwarder.choose(address, delivery.size)
     if consumer is None:

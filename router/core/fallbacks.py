@@ -19,7 +19,7 @@ def joined(forwarder: Any, consumer: Consumer) -> None:
     fallback = None if address.ties is None else address.ties.fallback
     if fallback is None or len(address.consumers) > 1 or address.treatment == MULTICAST:
         return
-    _move(fallback, address)
+    _move(forwarder, fallback, address)
     forwarder.note_credit(address, None)
 
 
@@ -28,16 +28,17 @@ def left(forwarder: Any, address: Address) -> None:
     fallback = None if address.ties is None else address.ties.fallback
     if fallback is None or not fallback.consumers or address.treatment == MULTICAST:
         return
-    address.counters.redirected += _move(address, fallback)
+    address.counters.redirected += _move(forwarder, address, fallback)
     # given out at the end of the turn: the next to be lost may be the fallback's receivers
     forwarder.note_credit(fallback, None)
 
 
-def _move(source: Address, to: Address) -> int:
+def _move(forwarder: Any, source: Address, to: Address) -> int:
     """Have what waits at an address wait at another, as far as anybody there takes it."""
     moved = source.waiting.take_out(lambda delivery: _may_go(delivery, to))
     for delivery in moved:
         delivery.address = to
+        forwarder.network.outward.lanes.enter(to, delivery)
     to.waiting.extend(moved)
     return len(moved)
 

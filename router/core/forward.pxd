@@ -37,6 +37,7 @@ cdef class Forwarder(Spreader):
     @cython.locals(link=IncomingLink)
     cdef Address _address_of_message(self, Delivery delivery, Producer producer, TransferFrame frame)
     cpdef bint opens_way(self, Address address, int side) except -1
+    cpdef bint opens_lane(self, Address address, int lane) except -1
     @cython.locals(consumer=Consumer, session=Session)
     cpdef void credit_received(self, OutgoingLink link) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)

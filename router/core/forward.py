@@ -165,7 +165,9 @@ class Forwarder(Spreader):
             return
         consumer = None
         if address.sided:
-            consumer = self.choose_across(address, delivery.size, producer.side)
+            if address.lanes:
+                delivery.lane = self.lane_for(address, delivery, producer, frame)
+            consumer = self.choose_across(address, delivery.size, producer.side, delivery.lane)
         elif address.waiting.count == 0:
             consumer = self.choose(address, delivery.size)
         if consumer is None:
@@ -175,6 +177,9 @@ class Forwarder(Spreader):
             if sizes.is_too_large(address, delivery):
                 sizes.refuse(self, address, delivery)
                 return
+            if address.lanes and delivery.lane == 0:
+                # there may have been no way to another router until now
+                delivery.lane = self.lane_for(address, delivery, producer, frame)
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
             self.wait(address, delivery)
             if producer.address is None:
@@ -228,6 +233,11 @@ class Forwarder(Spreader):
     def opens_way(self, address: Address, side: int) -> bool:
         """Whether somebody receives at another router; from now on there is a link there."""
         is_open: bool = self.network.opens_way(address, side)
+        return is_open
+
+    def opens_lane(self, address: Address, lane: int) -> bool:
+        """Have a lane to each of the other routers that an address leads to."""
+        is_open: bool = self.network.outward.lanes.open(address, lane)
         return is_open
 
     def transfer_aborted(self, delivery: Delivery) -> None:

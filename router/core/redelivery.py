@@ -95,7 +95,8 @@ def keeps(address: Address) -> bool:
     """
     if address.treatment == MULTICAST:
         return False
-    if address.redelivers and len(address.consumers) > 1:
+    # lanes to the same router are one receiver
+    if address.redelivers and sum(each.takes & 1 for each in address.consumers) > 1:
         return True
     return any(consumer.link.terminus is not None for consumer in address.consumers)
 
@@ -113,7 +114,7 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
         or len(had) >= MAX_ATTEMPTS
     ):
         return False
-    consumer = _other(address, delivery.incoming.side, had, len(kept.octets))
+    consumer = _other(address, delivery, had, len(kept.octets))
     if consumer is None:
         return False
     giver = delivery.outgoing.session
@@ -142,15 +143,14 @@ def _may_be_lost(delivery: Any, frame: Any) -> bool:
     return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
 
 
-def _other(address: Address, side: int, had: list[Any], size: int) -> Consumer | None:
-    """Of the consumers that have room and have not had it, the one with the least to do; `side` is
-    where it comes from.
-    """
+def _other(address: Address, delivery: Any, had: list[Any], size: int) -> Consumer | None:
+    """Of the consumers that have room and have not had it, the one with the least to do."""
     able = [
         consumer
         for consumer in address.consumers
         if consumer.link not in had
-        and sides.serves(consumer, side)
+        and consumer.takes >> delivery.lane & 1
+        and sides.serves(consumer, delivery.incoming.side)
         and size <= consumer.link.max_message_size
         and consumer.link.session.can_send(consumer.link)
     ]

@@ -76,7 +76,9 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     seen: dict[int, bool] = {}
     for delivery in list(waiting) if consumer.address.treatment == MULTICAST else waiting:
         steps += 1
-        if is_across and not sides.is_waiting_for(consumer, delivery, seen):
+        if is_across and not (
+            consumer.takes >> delivery.lane & 1 and sides.is_waiting_for(consumer, delivery, seen)
+        ):
             continue
         if delivery.size <= limit:
             found = delivery

@@ -1,6 +1,7 @@
 cimport cython
 from router.amqp cimport codes
 from router.amqp.reading cimport TransferFrame
+from router.amqp.section_scan cimport priority_in
 from router.core.address cimport Address, Consumer, Producer, Ties, spreads_to
 from router.core.counters cimport Counters
 from router.core.relaying cimport Relay
@@ -11,6 +12,9 @@ from router.engine.session cimport Session
 cdef int MULTICAST
 cdef int HERE
 cdef int CLOSEST
+cdef int ORDINARY
+cdef int LEVELS
+cdef int STRIPES
 cdef bytes EMPTY
 
 cdef class Spreader(Relay):
@@ -19,7 +23,12 @@ cdef class Spreader(Relay):
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, fewest=Py_ssize_t, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose(self, Address address, unsigned long long size)
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, chosen_at=Py_ssize_t, least=cython.longlong, value=cython.longlong, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
-    cpdef Consumer choose_across(self, Address address, unsigned long long size, int side)
+    cpdef Consumer choose_across(self, Address address, unsigned long long size, int side, int lane)
+    @cython.locals(priority=int, stripe=int, lane=int)
+    cdef int lane_for(self, Address address, Delivery delivery, Producer producer, TransferFrame frame) except -1
+    @cython.locals(link=IncomingLink, each=Producer, counts=list, least=int, stripe=int)
+    cdef int take_stripe(self, Address address, Producer producer) except -1
+    cpdef bint opens_lane(self, Address address, int lane) except -1
     cpdef bint has_receiver(self, Address address, int side) except -1
     cpdef bint opens_way(self, Address address, int side) except -1
     @cython.locals(link=IncomingLink, producer=Producer)
@@ -28,7 +37,7 @@ cdef class Spreader(Relay):
     cdef bint _spreads(self, Address address, Producer producer) except -1
     @cython.locals(sided=Py_ssize_t, consumer=Consumer, link=OutgoingLink, session=Session, has_room=bint, copy=Delivery)
     cdef void _copy_to_each(self, Address address, Delivery delivery, TransferFrame frame, list copies, Producer producer) except *
-    @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink)
+    @cython.locals(consumer=Consumer, copy=Delivery, link=IncomingLink, lane=int)
     cdef void _copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except *
     @cython.locals(copy=Delivery)
     cdef Delivery _copy(self, Address address, Delivery delivery)
@@ -38,3 +47,6 @@ cdef class Spreader(Relay):
     @cython.locals(place=Address, sender=Producer)
     cdef Address elsewhere(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
     cpdef int no_destination(self, Address address, Delivery delivery) except -1
+
+@cython.locals(link=OutgoingLink, count=cython.longlong)
+cdef long long unsettled_of(Consumer consumer) except -1

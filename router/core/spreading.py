@@ -11,6 +11,7 @@ from typing import Any
 
 from router.amqp import codes
 from router.amqp.reading import TransferFrame
+from router.amqp.section_scan import priority_in
 from router.core import exchanges, sizes, ties
 from router.core.address import Address, Consumer, Producer, spreads_to
 from router.core.backlog import Backlog
@@ -22,6 +23,10 @@ from router.engine.delivery import Delivery
 MULTICAST = 2
 HERE = 0
 CLOSEST = 0
+# as in `address`
+ORDINARY = 4
+LEVELS = 10
+STRIPES = 5
 EMPTY = b""
 
 
@@ -61,8 +66,9 @@ class Spreader(Relay):
                     address.rotation = at
         return best
 
-    def choose_across(self, address: Address, size: int, side: int) -> Consumer | None:
-        """`choose`, for what comes from a side: of the consumers that serve it (`network.sides`).
+    def choose_across(self, address: Address, size: int, side: int, lane: int) -> Consumer | None:
+        """`choose`, for what comes from a side: of the consumers that serve it (`network.sides`)
+        and take its lane (`network.lanes`).
 
         Closest takes one of the nearest, and waits for these; balanced adds what the way costs to
         what is unsettled.
@@ -79,7 +85,11 @@ class Spreader(Relay):
             consumer = consumers[at]
             at += 1
             link = consumer.link
-            if consumer.side == side != HERE or size > link.max_message_size:
+            if (
+                consumer.side == side != HERE
+                or not consumer.takes >> lane & 1
+                or size > link.max_message_size
+            ):
                 continue
             session = link.session
             value = consumer.cost
@@ -90,7 +100,7 @@ class Spreader(Relay):
                 if value > least or best is not None or not session.can_send(link):
                     continue
             else:
-                value += link.unsettled
+                value += link.unsettled if consumer.beside is None else unsettled_of(consumer)
                 if (least >= 0 and value >= least) or not session.can_send(link):
                     continue
                 least = value
@@ -99,6 +109,50 @@ class Spreader(Relay):
         if best is not None:
             address.rotation = chosen_at
         return best
+
+    def lane_for(
+        self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
+    ) -> int:
+        """By which lane a delivery goes on to other routers: that of its priority and its sender.
+
+        It is there from now on, unless there can be none.
+        """
+        priority = address.priority
+        if priority < 0:
+            priority = ORDINARY if delivery.message_format else priority_in(frame)
+        stripe = producer.stripe
+        if stripe < 0:
+            stripe = 0
+            if not delivery.complete:
+                stripe = self.take_stripe(address, producer)
+        lane = (priority + LEVELS - ORDINARY) % LEVELS * STRIPES + stripe
+        if not address.lanes >> lane & 1:
+            self.opens_lane(address, lane)
+        return lane
+
+    def take_stripe(self, address: Address, producer: Producer) -> int:
+        """A stripe for a sender of large messages, from its first one on; 0 while anything is under
+        way that the next message could overtake.
+        """
+        link = producer.link
+        if link.unsettled + link.presettled > 1:
+            return 0
+        counts = [0] * STRIPES
+        for each in address.producers:
+            if each.stripe > 0:
+                counts[each.stripe] += 1
+        least = 1
+        for stripe in range(2, STRIPES):
+            if counts[stripe] < counts[least]:
+                least = stripe
+        producer.stripe = least
+        return least
+
+    def opens_lane(self, address: Address, lane: int) -> bool:
+        """Have a lane to each of the other routers that an address leads to; overridden by who
+        knows of them.
+        """
+        return False
 
     def has_receiver(self, address: Address, side: int) -> bool:
         """Whether somebody receives what comes to an address from a side, here or elsewhere; if it
@@ -174,14 +228,18 @@ class Spreader(Relay):
     ) -> None:
         """A copy for whichever consumer of an address has room for it first."""
         consumer = None
+        lane = 0
         if address.sided:
             link = delivery.incoming
-            consumer = self.choose_across(address, delivery.size, link.side)
+            if address.lanes:
+                lane = self.lane_for(address, delivery, link.owner, frame)
+            consumer = self.choose_across(address, delivery.size, link.side, lane)
         elif address.waiting.count == 0:
             consumer = self.choose(address, delivery.size)
         if consumer is None and sizes.is_too_large(address, delivery):
             return
         copy = self._copy(address, delivery)
+        copy.lane = lane
         copies.append(copy)
         if consumer is not None:
             self._start(consumer, copy, frame)
@@ -277,3 +335,11 @@ class Spreader(Relay):
             delivery.incoming.dropped_presettled += 1
         delivery.discarded = True
         self.settle(delivery, codes.RELEASED, EMPTY)
+
+
+def unsettled_of(consumer: Consumer) -> int:
+    """What is unsettled of all that goes where a consumer leads, by any lane."""
+    count = 0
+    for link in consumer.beside or ():
+        count += link.unsettled
+    return count

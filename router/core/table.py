@@ -130,7 +130,7 @@ class AddressTable:
         # where the ends of routed links meet, each with its own
         self.routed: dict[Address, None] = {}
         # the ways through this router to others, by destination and key: nobody finds them, either
-        self.transit: dict[tuple[str, str], Address] = {}
+        self.transit: dict[tuple[str, str, int], Address] = {}
         # how a name is treated that no rule says anything of, if that is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
         # where messages go whose address nobody uses; it never has a consumer

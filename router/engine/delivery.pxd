@@ -19,6 +19,7 @@ cdef class Delivery:
     cdef public unsigned long long size
     cdef public bint started
     cdef public unsigned char priority
+    cdef public unsigned char lane
     cdef public unsigned char stuck
     cdef public unsigned char manner
     cdef public bint batchable

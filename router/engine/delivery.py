@@ -56,11 +56,12 @@ class Delivery:
     # the delivery this is a copy of, and the copies that were made of this one
     parent: Any
     copies: Any
-    # the core's: the address it was sent to, its priority (0 to 9) once it has to wait, when its
-    # ttl ends (0: never) and where the ttl stands in the first chunk, how many copies are open,
-    # the outcome so far
+    # the core's: the address it was sent to, its priority (0 to 9) once it has to wait, by which
+    # lane it goes on to other routers, when its ttl ends (0: never) and where the ttl stands in the
+    # first chunk, how many copies are open, the outcome so far
     address: Any
     priority: int
+    lane: int
     deadline: float
     ttl_at: int
     open_copies: int
@@ -107,6 +108,7 @@ DEFAULTS: dict[str, Any] = {
     "copies": None,
     "address": None,
     "priority": 0,
+    "lane": 0,
     "deadline": 0.0,
     "ttl_at": 0,
     "open_copies": 0,

@@ -295,7 +295,7 @@ def _chosen(survey: Survey, address: Address) -> list[Consumer]:
         return [each for each in receivers if of_receiver(each) is None]
     rotation = address.rotation
     if address.sided:
-        consumer = survey.forwarder.choose_across(address, 0, HERE)
+        consumer = survey.forwarder.choose_across(address, 0, HERE, 0)
     else:
         consumer = None if address.waiting else survey.forwarder.choose(address, 0)
     # whose turn it is stays as it was: nothing has been sent

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.constants import Descriptor
-from router.amqp.message import Message, encode_message, section_spans
+from router.amqp.message import Header, Message, encode_message, section_spans
+from router.amqp.peek import PRIORITY, find_header
 from router.amqp.reading import TransferFrame
-from router.amqp.section_scan import SectionScan, is_plain
+from router.amqp.section_scan import SectionScan, is_plain, priority_in
 
 from support.examples import examples
 from support.wire import messages
@@ -270,3 +271,39 @@ def test_no_changed_octet_makes_a_fault_plain(at: int, octet: int) -> None:
     whole[at % len(whole)] = octet
     if is_plain(frame_of(bytes(whole))):
         assert scanned(bytes(whole)).problem == ""
+
+
+def told_by_the_header(octets: bytes) -> int:
+    header = find_header(octets, 0, len(octets))
+    return PRIORITY if header is None else header.priority
+
+
+@given(messages())
+def test_the_priority_of_any_message_is_what_its_header_says(message: Message) -> None:
+    octets = encode_message(message)
+    said = None if message.header is None else message.header.priority
+    assert priority_in(frame_of(octets)) == (PRIORITY if said is None else min(said, 9))
+
+
+HEADED = encode_message(Message(header=Header(durable=True, priority=7, ttl=3), body=()))
+
+
+@examples(200)
+@given(st.integers(0, len(HEADED) - 1), st.integers(0, 255), st.integers(0, len(HEADED)))
+def test_a_header_with_a_fault_has_the_priority_that_it_waits_with(
+    at: int, octet: int, cut: int
+) -> None:
+    changed = HEADED[:at] + bytes([octet]) + HEADED[at + 1 :]
+    for octets in (changed, HEADED[:cut], changed[:cut]):
+        assert priority_in(frame_of(octets)) == told_by_the_header(octets)
+
+
+@pytest.mark.parametrize("priority", range(12))
+@pytest.mark.parametrize("durable", ["40", "41", "42", "5601", "5600", "57"])
+@pytest.mark.parametrize("form", ["c0{:02x}{:02x}", "d0{:08x}{:08x}"])
+def test_priorities_in_each_form(priority: int, durable: str, form: str) -> None:
+    fields = f"{durable}50{priority:02x}"
+    size = len(fields) // 2 + (1 if form.startswith("c0") else 4)
+    octets = bytes.fromhex("005370" + form.format(size, 2) + fields)
+    assert priority_in(frame_of(octets)) == told_by_the_header(octets)
+    assert priority_in(frame_of(octets)) == (min(priority, 9) if durable != "57" else PRIORITY)

@@ -19,6 +19,7 @@ from typing import Any
 
 from router.control.network.graph import Graph
 from router.control.network.trees import Trees
+from router.core.network.membership import FEATURES, FEATURES_SPOKEN
 from router.core.network.reach import Path, Tree
 from router.engine.connection import Connection
 
@@ -29,7 +30,9 @@ from support.transcripts import server_settings
 class Wire:
     """One end of a joint: carries what its connection has to say to the other end."""
 
-    def __init__(self, router: Router, peer: Router, is_client: bool, cost: int) -> None:
+    def __init__(
+        self, router: Router, peer: Router, is_client: bool, cost: int, **fields: Any
+    ) -> None:
         self.router = router
         self.peer = peer
         self.cost = cost
@@ -39,12 +42,15 @@ class Wire:
         self.is_cut = False
         # whether what is said is heard at all, for now
         self.is_held = False
+        # so many octets the socket takes at a time; 0 for all there are
+        self.most = 0
         settings = server_settings(
             container_id=router.forwarder.reach.me,
             role="inter-router",
             sasl_mechanisms=(),
             honours_annotations=True,
             idle_timeout_s=0,
+            **fields,
         )
         self.connection = Connection(settings, router.forwarder, router.turn, "joint", is_client)
         self.connection.owner = self
@@ -54,6 +60,9 @@ class Wire:
         self.connection.write_due()
         output = self.connection.outbox.output
         waiting = bytes(output.waiting())
+        if self.most:
+            # the rest has to wait until this has been heard
+            waiting = b"" if self.under_way else waiting[: self.most]
         if waiting:
             self.connection.sent(len(waiting))
             if not self.is_cut:
@@ -82,6 +91,10 @@ class Mesh:
     """Routers by their ids, and the joints between them; `rules` are those of all."""
 
     def __init__(self, *names: str, rules: Iterable[tuple[Any, ...]] = (), **fields: Any) -> None:
+        # what each of them says in its open
+        self.features = dict.fromkeys(names, FEATURES_SPOKEN)
+        # of connections between them
+        self.settings: dict[str, Any] = {}
         self.routers = {
             name: Router(rules, router_id=name, **fields)  # as many clocks as routers
             for name in names
@@ -96,8 +109,8 @@ class Mesh:
     def join(self, one: str, other: str, cost: int = 1) -> None:
         """Connect two routers; nobody knows of it until `learn`."""
         ends = [
-            Wire(self[one], self[other], True, cost),
-            Wire(self[other], self[one], False, cost),
+            Wire(self[one], self[other], True, cost, **self._settings(one)),
+            Wire(self[other], self[one], False, cost, **self._settings(other)),
         ]
         ends[0].other, ends[1].other = ends[1], ends[0]
         self.wires += ends
@@ -108,6 +121,9 @@ class Mesh:
                 while end.under_way:
                     end.other.hear(end.under_way.popleft())
         assert all(end.connection.is_open() for end in ends)
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        return {"properties": {FEATURES: list(self.features[name])}, **self.settings}
 
     def cut(self, one: str, other: str) -> None:
         """Lose the connection between two routers, on both sides at once."""
@@ -120,6 +136,24 @@ class Mesh:
         for wire in self.wires:
             if _between(wire, one, other):
                 wire.is_held = held
+
+    def slow(self, one: str, other: str, octets: int) -> None:
+        """Let two routers hear no more than so many octets of each other at a time."""
+        for wire in self.wires:
+            if _between(wire, one, other):
+                wire.most = octets
+
+    def step(self) -> bool:
+        """Let each router hear the next that is under way to it; whether there was anything."""
+        is_busy = False
+        for wire in list(self.wires):
+            if wire.under_way and not wire.is_held and not wire.is_cut:
+                is_busy = True
+                wire.other.hear(wire.under_way.popleft())
+            if wire.most and not wire.is_cut:
+                wire.carry()
+                wire.router.finish_turn()
+        return is_busy
 
     def learn(self, *names: str) -> None:
         """Tell routers, or all, what the network is like by now."""
@@ -172,11 +206,7 @@ class Mesh:
         """Carry all that is said, and all news of who receives what, until nobody says more."""
         is_busy = True
         while is_busy:
-            is_busy = False
-            for wire in list(self.wires):
-                while wire.under_way and not wire.is_held:
-                    is_busy = True
-                    wire.other.hear(wire.under_way.popleft())
+            is_busy = self.step()
             for name, router in self.routers.items():
                 changes = router.forwarder.reach.take_changed_here()
                 for key, interest in changes:

@@ -13,6 +13,7 @@ from router.amqp.performatives import Source
 from router.amqp.types import Symbol
 from router.core import linking
 from router.core.address import FALLBACK, HERE, LAST_PHASE, MESH, Address, Producer
+from router.core.network.lane_numbers import lane_in
 from router.core.network.link_properties import COST, DESTINATION, PHASE, SHOWS
 from router.core.network.transit import Transit, no_route
 from router.core.table import address_name
@@ -33,6 +34,7 @@ def attach_received(forwarder: Any, link: Link) -> None:
         raise _invalid("messages go to a destination by a link that sends")
     destination = properties.get(DESTINATION)
     said = _number(properties.get(COST), MAX_COST, "a cost")
+    lane = lane_in(properties)
     phase = _number(properties.get(PHASE, 0), FALLBACK, "a phase")
     text = getattr(remote.target, "address", None)
     if not isinstance(destination, str) or not isinstance(text, str) or not address_name(text):
@@ -47,7 +49,7 @@ def attach_received(forwarder: Any, link: Link) -> None:
     elif network.reach.path(destination) is None:
         raise no_route()
     else:
-        address = network.transit_to(destination, address_name(text), phase)
+        address = network.transit_to(destination, address_name(text), phase, lane)
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
     # a way through has no sides: what comes at one end of it leaves at the other
     producer.side = link.side = MESH if is_here else HERE

@@ -18,6 +18,10 @@ SHOWS: Final = Symbol("qd.shows")
 # Of a link to the management of another router: "change" where all who send by it may change
 # things there.
 RIGHTS: Final = Symbol("qd.rights")
+# Of one of several to one destination: which lane it is, and the priority of what takes it, where
+# these are not 0 and 4.
+LANE: Final = Symbol("qd.lane")
+PRIORITY: Final = Symbol("qd.priority")
 # Of a link of a tree: whose tree it is, which branch of it, and who receives there.
 ORIGIN: Final = Symbol("qd.origin")
 TREE: Final = Symbol("qd.tree")

@@ -33,7 +33,9 @@ LOWEST_VERSION: Final = 1
 HIGHEST_VERSION: Final = 1
 
 # What this router can do beside the protocol; names are added here by who adds what they stand for.
-FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes",)
+# Several links for one address and destination are kept apart.
+LANES: Final = Symbol("lanes")
+FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES)
 
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1

@@ -27,6 +27,7 @@ from router.core.address import (
 )
 from router.core.network import attaching as attaches, rights, sides, through
 from router.core.network.interest import LocalInterest
+from router.core.network.lane_numbers import Lane
 from router.core.network.multicast import Multicast
 from router.core.network.names import (
     address_in,
@@ -68,6 +69,8 @@ class Network:
         # what other routers send here for nobody, or for nowhere, and since when
         self.unserved: dict[Producer, float] = {}
         self.passed = through.Passed(self.reach.wanted)
+        # ways by which nothing more comes, where something waits to go on
+        self.emptying: dict[Transit, None] = {}
         self._noted: dict[Address, None] = {}
         self._have_paths_changed = False
         self._numbers = count(1)
@@ -309,19 +312,19 @@ class Network:
 
     # Ways through.
 
-    def transit_to(self, destination: str, name: str, phase: int) -> Address:
+    def transit_to(self, destination: str, name: str, phase: int, lane: Lane) -> Address:
         """The address of a way through; what is made here is forgotten with its last link."""
         transit = self.forwarder.table.transit
-        key = destination, key_at(name, phase)
+        key = destination, key_at(name, phase), lane.number
         address: Address | None = transit.get(key)
         if address is None:
-            address = transit[key] = Transit.make(self, destination, name, phase)
+            address = transit[key] = Transit.make(self, destination, name, phase, lane)
         return address
 
     def forget_transit(self, way: Transit) -> None:
         """Nothing comes by a way through any more, and nothing is under way."""
         address, table = way.address, self.forwarder.table
-        key = way.destination, key_of(address)
+        key = way.destination, key_of(address), way.lane.number
         if table.transit.get(key) is address:
             del table.transit[key]
             through.add(table.retired, address)
@@ -337,5 +340,8 @@ class Network:
         for producer, since in list(self.unserved.items()):
             if now - since >= GRACE_S:
                 self._turn_away(producer)
+        ways, self.emptying = self.emptying, {}
+        for way in ways:
+            self.address_changed(way.address)
         if self.multicast is not None:
             self.multicast.look(now)

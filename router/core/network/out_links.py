@@ -13,17 +13,34 @@ from router.amqp.performatives import Error
 from router.amqp.types import ULong
 from router.core import parting
 from router.core.address import HERE, Address, Consumer
+from router.core.network.lane_numbers import FIRST_LANE, Lane, knows_lanes
 from router.core.network.link_properties import COST, DESTINATION
 from router.core.network.next_links import NextLink
 
 
 class OutLink(NextLink):
-    """One such link of `address`, by `connection`; `said` is the cost that its attach says."""
+    """One such link of `address`, by `connection`; `said` is the cost that its attach says.
+
+    Of several to one destination each is a `lane`, and all but the first are beside that one, their
+    `base`. A way through has one, which is that of what comes by it.
+    """
 
     def __init__(
-        self, network: Any, address: Address, destination: str, said: int, shows: bool
+        self,
+        network: Any,
+        address: Address,
+        destination: str,
+        said: int,
+        shows: bool,
+        lane: Lane = FIRST_LANE,
+        base: OutLink | None = None,
     ) -> None:
-        super().__init__(network, address, {DESTINATION: destination, COST: ULong(said)}, shows)
+        properties = {DESTINATION: destination, COST: ULong(said), **lane.properties()}
+        super().__init__(network, address, properties, shows)
+        self.lane = lane
+        self.base = base
+        # the others to the same destination, by their numbers
+        self.lanes: dict[int, OutLink] = {}
         self.destination = destination
         self.said = said
         # how many deliveries it had carried when it was looked at last, and since when no more
@@ -36,6 +53,30 @@ class OutLink(NextLink):
         if self.address.transit is not None:
             # a way through has no sides: what comes at one end of it leaves at the other
             consumer.side = HERE
+        elif self.base is not None:
+            consumer.cost = self.base.cost
+            consumer.takes = 1 << self.lane.number
+        elif knows_lanes(self.connection):
+            consumer.takes = 1
+
+    @property
+    def cost(self) -> int:
+        """What the way costs by now."""
+        return self.said if self.consumer is None else int(self.consumer.cost)
+
+    def set_cost(self, cost: int) -> None:
+        """The way costs something else, and no more than was said."""
+        for link in (self, *self.lanes.values()):
+            if link.consumer is not None:
+                link.consumer.cost = cost
+
+    def idle_s(self, now: float) -> float:
+        """For how long nothing has been sent by it, as far as that has been asked for."""
+        link = self.link
+        if link is None or link.deliveries != self.carried or link.unsettled or link.current:
+            self.carried = 0 if link is None else link.deliveries
+            self.idle_since = now
+        return float(now - self.idle_since)
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
         """Look for another way, unless this one was given up."""

@@ -15,6 +15,8 @@ import attrs
 from router.amqp.performatives import Error
 from router.core import ties
 from router.core.address import CLOSEST, FALLBACK, MESH, MULTICAST, Address
+from router.core.network.lane_numbers import FIRST_LANE
+from router.core.network.lanes import IDLE_S, Lanes
 from router.core.network.names import edge_key_in, key_of, router_in
 from router.core.network.out_links import OutLink
 from router.core.network.reach import Path
@@ -23,8 +25,6 @@ from router.errors import AmqpError
 
 # So many of the nearest routers share what is balanced.
 MAX_DESTINATIONS = 32
-# How long a link is kept by which nothing comes, for whom nobody sends any more.
-IDLE_S = 5.0
 # After how long one is tried again that was refused, or detached by the other router; each time it
 # is twice as long, until nothing is known any more of the time before.
 RETRY_S = 0.5
@@ -45,6 +45,8 @@ class Outward:
     def __init__(self, network: Any) -> None:
         self._network = network
         self._links: dict[Address, dict[str, OutLink]] = {}
+        # those that are beside them, for what is not to be held up
+        self.lanes = Lanes(network)
         # those that end once all they have sent is settled
         self.leaving: dict[OutLink, None] = {}
         # addresses that have links but nobody who sends
@@ -112,6 +114,7 @@ class Outward:
         """Have the links of an address be as they should; `is_asked` for one that somebody wants to
         send to who is attached to none.
         """
+        self.lanes.see_to(address)
         links = self._links.get(address)
         has_senders = self.has_senders(address)
         needed = is_asked or has_senders or address.waiting.count > 0
@@ -133,8 +136,7 @@ class Outward:
         connection = self._network.reach.connection(aim.path.via)
         if link is not None and link.connection is connection and link.shows == aim.shows:
             if aim.path.cost <= link.said:
-                if link.consumer is not None:
-                    link.consumer.cost = aim.path.cost
+                link.set_cost(aim.path.cost)
                 return
         if needed:
             # first, so that what waits has somewhere to go when the old one leaves
@@ -152,7 +154,8 @@ class Outward:
             return None
         if self._retries.get((address, destination), (now, 0))[0] > now:
             return None
-        link = OutLink(network, address, destination, aim.path.cost, aim.shows)
+        lane = FIRST_LANE if address.transit is None else address.transit.lane
+        link = OutLink(network, address, destination, aim.path.cost, aim.shows, lane)
         try:
             link.begin(connection)
         except AmqpError:
@@ -161,6 +164,7 @@ class Outward:
             self._note_retry(link)
             return None
         self._links.setdefault(address, {})[destination] = link
+        self.lanes.joined(link)
         return link
 
     def give_up(self, link: OutLink) -> None:
@@ -175,10 +179,14 @@ class Outward:
             if not links:
                 del self._links[link.address]
                 self._idle.pop(link.address, None)
+        self.lanes.take_leave(link)
 
     def is_over(self, link: OutLink, error: Error | None) -> None:
         """A link is over, asked for or not."""
         self.leaving.pop(link, None)
+        if link.base is not None:
+            self.lanes.is_over(link)
+            return
         self._forget(link)
         if not link.is_leaving:
             self._note_retry(link)
@@ -208,9 +216,7 @@ class Outward:
                 del self._retries[key]
         for address in list(self._idle):
             for link in self.links(address):
-                own = link.link
-                if own is None or own.deliveries != link.carried or own.unsettled:
-                    link.carried = 0 if own is None else own.deliveries
-                    link.idle_since = now
-                elif now - link.idle_since >= IDLE_S and not address.waiting:
+                idle_s = link.idle_s(now)
+                if idle_s >= IDLE_S and not link.lanes and not address.waiting:
                     self.give_up(link)
+        self.lanes.look(now)

@@ -1,33 +1,37 @@
 """Ways through this router: what comes from one router of the network and goes on to another.
 
-For each destination and address there is one, an address of its own that is in no table by its
-name: its producers are links from routers before this one, and its only consumer is the link to the
-next. Links are taken only while their routers are farther from the destination than this one; one
-that is not gets no credit until that is so again, or its router has found another way.
+For each destination, address and lane there is one, an address of its own that is in no table by
+its name: its producers are links from routers before this one, and its only consumer is the link
+to the next. Links are taken only while their routers are farther from the destination than this
+one; one that is not gets no credit until that is so again, or its router has found another way.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.constants import Descriptor
 from router.core import credit
 from router.core.address import BALANCED, Address, Producer
+from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
 from router.core.network.reach import Path
 from router.errors import AmqpError, Scope
 
+RELEASED = int(Descriptor.RELEASED)
 # Dispatch's, as are the words.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
 
 
 class Transit:
-    """The way of what goes to one address at one destination."""
+    """The way of what goes to one address at one destination, by one lane."""
 
-    def __init__(self, network: Any, destination: str, address: Address) -> None:
+    def __init__(self, network: Any, destination: str, address: Address, lane: Lane) -> None:
         self._network = network
         self.destination = destination
+        self.lane = lane
         self.address = address
         address.transit = self
         # what each link's attach said of the cost from where it comes, and how much it may send
@@ -35,10 +39,10 @@ class Transit:
         self.shows = False
 
     @classmethod
-    def make(cls, network: Any, destination: str, name: str, phase: int) -> Address:
+    def make(cls, network: Any, destination: str, name: str, phase: int, lane: Lane) -> Address:
         """The address of a new one."""
         address = Address(name, BALANCED, redelivers=False, phase=phase)
-        return cls(network, destination, address).address
+        return cls(network, destination, address, lane).address
 
     def add(self, producer: Producer, said: int, shows: bool) -> None:
         """A link has come; `see_to` is asked for afterwards."""
@@ -55,12 +59,17 @@ class Transit:
         path = network.reach.path(self.destination)
         links = outward.links(address)
         link = links[0] if links else None
+        if self._is_emptying(link, path):
+            # nobody else looks whether all has gone on by now
+            network.emptying[self] = None
+            return
         if path is None or all(said <= path.cost for said, _ in self._said.values()):
             # an attach that led to another one all the same might go round and round
             if link is not None:
                 outward.give_up(link)
                 link = None
             if not self._said and not address.resuming:
+                self._release()
                 network.forget_transit(self)
         elif link is None or self._is_stale(link, path):
             fresh = outward.open(address, self.destination, Aim(path, self.shows))
@@ -79,6 +88,21 @@ class Transit:
             elif producer.capacity == 0:
                 producer.capacity = capacity
                 network.forwarder.note_credit(address, producer)
+
+    def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
+        """Whether nothing more comes, and what waits may go on by the link that there is."""
+        is_open = link is not None and path is not None and not self._is_stale(link, path)
+        return is_open and not self._said and self.address.waiting.count > 0
+
+    def _release(self) -> None:
+        """Give up what waits although nothing leads on, nor will."""
+        forwarder, address = self._network.forwarder, self.address
+        while address.waiting:
+            delivery = address.waiting.popleft()
+            forwarder.backlog.drop(delivery)
+            delivery.discarded = True
+            address.counters.count_outcome(RELEASED)
+            forwarder.settle(delivery, RELEASED, b"")
 
     def _is_stale(self, link: OutLink, path: Path) -> bool:
         """Whether a link to the next router is to be replaced by one that says something else."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from router.core.network.lane_numbers import priority_of
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 
@@ -102,7 +103,11 @@ LINK: Final = EntityType(
                     "How many a second were settled of late.",
                     lambda v: v.settle_rate,
                 ),
-                ("priority", "Always 4: no link has another.", constant(4)),
+                (
+                    "priority",
+                    "The priority of what a link between routers is for; 4 for any other.",
+                    lambda v: priority_of(v.link),
+                ),
             )
         ),
         Attribute(

@@ -7,7 +7,8 @@ from typing import Any
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
-from router.core.network.outward import IDLE_S, MAX_DESTINATIONS
+from router.core.network.lanes import IDLE_S
+from router.core.network.outward import MAX_DESTINATIONS
 from router.core.table import AddressRule
 
 from support.far_routers import Mesh

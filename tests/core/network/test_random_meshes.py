@@ -19,6 +19,7 @@ from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, Sending, SendingLink
 
 NAMES = "abcde"
+REST = b", and the rest of it"
 AT = st.integers(0, 4)
 STEPS = st.lists(
     st.tuples(
@@ -66,9 +67,10 @@ class World:
         name = NAMES[at]
         if what == "send":
             for sender in self.senders[at : at + 2]:
-                if sender.can_send():
-                    payload = b"%d" % len(self.sent)
-                    self.sent[payload] = sender.send(payload)
+                if sender.current is not None and sender.client.router_window > 0:
+                    sender.go_on(REST)
+                elif sender.can_send():
+                    self.send(sender, priority=len(self.sent) % 7 * other % 10)
         elif what == "receiver":
             self.receivers.append(mesh[name].client().receiver("q", credit=other))
         elif what == "sender":
@@ -90,6 +92,15 @@ class World:
             mesh.hold(name, NAMES[other], held=at < other)
         else:
             self._receive(what, at, other)
+
+    def send(self, sender: SendingLink, priority: int) -> None:
+        """Send a message: one of three or so in two frames, and the second later."""
+        number = b"%6d" % len(self.sent)
+        head = b"\x00\x53\x70\xc0\x04\x02\x41\x50%c" % priority
+        payload = head + b"\x00\x53\x75\xa0%c" % (len(number + REST)) + number
+        is_large = len(self.sent) % 3 == 2
+        first = payload if is_large else payload + REST
+        self.sent[payload + REST] = sender.send(first, more=is_large)
 
     def _receive(self, what: str, at: int, other: int) -> None:
         for receiver in self.receivers[at : at + 1]:
@@ -130,6 +141,13 @@ class World:
                     self.settle(receiver, Accepted())
                     receiver.grant(50)
         self.mesh.settle()
+
+    def finish(self) -> None:
+        """Whoever has sent a half sends the other."""
+        for sender in self.senders:
+            if sender.current is not None and sender.attached:
+                sender.go_on(REST)
+        self.come_to_rest()
 
     def check(self) -> None:
         """Each message has one outcome, and it is true."""
@@ -188,7 +206,7 @@ def test_the_books_balance(
         before, counts = counts, world.counts()
         # none of these ever falls
         assert all(was <= now for was, now in zip(before, counts, strict=True))
-    world.come_to_rest()
+    world.finish()
     world.check()
     world.end()
     entered, left, came, went = (sum(world.counts()[kind::4]) for kind in range(4))

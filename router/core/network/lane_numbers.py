@@ -1,0 +1,88 @@
+"""Which lane a message takes between routers, and how attaches say so.
+
+A lane has a number, which only tells it from others of the same address and destination, and the
+priority of what takes it (section 3.2.1). Most messages take number 0: those of priority 4, from
+senders of small messages. For each priority there are some stripes besides, each of which is for
+some senders of messages of several frames.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.types import Symbol, UByte, UInt
+from router.core.address import ORDINARY_PRIORITY, PRIORITIES, STRIPES
+from router.core.network.link_properties import LANE, PRIORITY
+from router.core.network.membership import FEATURES, LANES
+from router.errors import AmqpError, Scope
+
+# Higher numbers are refused; others may use more of them than this router does.
+HIGHEST_LANE: Final = 255
+
+
+@attrs.frozen
+class Lane:
+    """One of several links to a destination."""
+
+    number: int = 0
+    priority: int = ORDINARY_PRIORITY
+
+    def properties(self) -> dict[Symbol, Any]:
+        """What an attach says of it."""
+        told: dict[Symbol, Any] = {}
+        if self.number:
+            told[LANE] = UInt(self.number)
+        if self.priority != ORDINARY_PRIORITY:
+            told[PRIORITY] = UByte(self.priority)
+        return told
+
+
+FIRST_LANE: Final = Lane()
+
+
+def lane_of(priority: int, stripe: int) -> int:
+    """The number of a lane; `Spreader.lane_for` has the same."""
+    return (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES * STRIPES + stripe
+
+
+def lane_numbered(number: int) -> Lane:
+    """The lane that this router gives a number."""
+    return Lane(number, (number // STRIPES + ORDINARY_PRIORITY) % PRIORITIES)
+
+
+def lane_in(properties: dict[Any, Any]) -> Lane:
+    """The lane that an attach says; raises `AmqpError` at link scope for one that is none."""
+    return Lane(
+        _number(properties.get(LANE, 0), HIGHEST_LANE, "a lane"),
+        _number(properties.get(PRIORITY, ORDINARY_PRIORITY), PRIORITIES - 1, "a priority"),
+    )
+
+
+def _number(value: Any, most: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        problem = f"{what} is a number from 0 to {most}"
+        raise AmqpError(Condition.INVALID_FIELD, problem, Scope.LINK)
+    return int(value)
+
+
+def knows_lanes(connection: Any) -> bool:
+    """Whether the router at the other end of a connection says that it keeps lanes apart."""
+    remote = connection.remote_open
+    features = (remote.properties or {}).get(FEATURES) if remote is not None else None
+    return isinstance(features, list) and LANES in features
+
+
+def priority_of(link: Any) -> int:
+    """The priority of a link between routers, as its attach says; that of any other is 4."""
+    if link.session.connection.settings.role != "inter-router":
+        return ORDINARY_PRIORITY
+    properties: dict[Any, Any] = {}
+    for frame in (link.attach, link.remote_attach):
+        # one that is answered with them has said nothing of its own
+        properties = {**((frame and frame.properties) or {}), **properties}
+    told = properties.get(PRIORITY, ORDINARY_PRIORITY)
+    is_one = isinstance(told, int) and not isinstance(told, bool) and 0 <= told < PRIORITIES
+    return int(told) if is_one else ORDINARY_PRIORITY

@@ -1,0 +1,189 @@
+"""Lanes: several links to one destination for one address, so that messages block no others.
+
+A link carries one message after the other, so a large one holds up whatever is behind it. Beside
+the link that there always is (lane 0) there may be others to the same router: for each priority
+that is sent there (section 3.2.1), and for each of these a few stripes for senders of messages of
+several frames, so that these hold up neither small messages nor each other. What one link sends at
+one priority always takes the same lane, so its order is kept.
+
+Only the router where a message comes in chooses. On the way each lane has a way of its own
+(`transit`), and where it ends it is a sender like any other. What a lane is for is said by its
+number: what nearly all messages need is 0. Where there can be no lane, its messages go by lane 0,
+until that link is replaced by another one. None of this runs once a message: `Spreader.lane_for`
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from router.core.address import EVERY_LANE, Address
+from router.core.network.lane_numbers import lane_numbered, lane_of
+from router.core.network.out_links import OutLink
+from router.errors import AmqpError
+
+# How long a lane is kept by which nothing comes.
+IDLE_S = 5.0
+# This part of a connection's channels may be in use, and no lane takes another.
+PART_OF_CHANNELS = 2
+
+
+class Lanes:
+    """The lanes beside the links of addresses in use."""
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+        self._laned: dict[Address, None] = {}
+        # those that ended unasked, until the end of the turn: what is meant for them takes lane 0
+        self._lost: dict[Address, list[tuple[OutLink, int]]] = {}
+
+    def joined(self, base: OutLink) -> None:
+        """A link has been attached: have beside it what its address has, and what waits needs."""
+        address = base.address
+        if base.consumer is None or base.consumer.takes == EVERY_LANE:
+            return
+        lanes = address.lanes | 1
+        for delivery in address.waiting:
+            self._assign(delivery)
+            lanes |= 1 << delivery.lane
+        address.lanes = lanes
+        self._laned[address] = None
+        for lane in _numbers(lanes):
+            for each in self._bases(address):
+                self._open_beside(each, lane)
+
+    def open(self, address: Address, lane: int) -> bool:
+        """Have a lane to each router that an address leads to; whether there is any that can."""
+        if not address.lanes:
+            return False
+        address.lanes |= 1 << lane
+        for base in self._bases(address):
+            self._open_beside(base, lane)
+        return True
+
+    def enter(self, address: Address, delivery: Any) -> None:
+        """A delivery that waits has been moved to another address."""
+        delivery.lane = 0
+        if address.lanes:
+            self._assign(delivery)
+            if not address.lanes >> delivery.lane & 1:
+                self.open(address, delivery.lane)
+
+    def _assign(self, delivery: Any) -> None:
+        """Find out the lane of a delivery that waits."""
+        producer = delivery.incoming.owner
+        stripe = 0 if producer is None else max(0, producer.stripe)
+        delivery.lane = lane_of(delivery.priority, stripe)
+
+    def _bases(self, address: Address) -> list[OutLink]:
+        """The links of an address that may have lanes beside them."""
+        return [
+            each
+            for each in self._network.outward.links(address)
+            if each.consumer is not None and each.consumer.takes != EVERY_LANE
+        ]
+
+    def _open_beside(self, base: OutLink, lane: int) -> None:
+        consumer: Any = base.consumer
+        if consumer.takes >> lane & 1 or lane in base.lanes:
+            return
+        if not _has_channels(base.connection):
+            consumer.takes |= 1 << lane
+            return
+        link = OutLink(
+            self._network,
+            base.address,
+            base.destination,
+            base.said,
+            base.shows,
+            lane_numbered(lane),
+            base,
+        )
+        try:
+            link.begin(base.connection)
+        except AmqpError:
+            # what is not there has not ended unasked
+            link.is_leaving = True
+            link.detach()
+            consumer.takes |= 1 << lane
+            return
+        base.lanes[lane] = link
+        if consumer.beside is None:
+            consumer.beside = [consumer.link]
+        consumer.beside.append(link.link)
+        assert link.consumer is not None
+        link.consumer.beside = consumer.beside
+
+    def take_leave(self, base: OutLink) -> None:
+        """A link is over, or takes nothing new: neither do the lanes beside it."""
+        for link in list(base.lanes.values()):
+            self._drop(link)
+            link.take_leave()
+        address = base.address
+        if address in self._laned and not self._bases(address):
+            del self._laned[address]
+            address.lanes = 0
+
+    def _drop(self, link: OutLink) -> None:
+        base = link.base
+        if base is None or base.lanes.get(link.lane.number) is not link:
+            return
+        del base.lanes[link.lane.number]
+        consumer = base.consumer
+        if consumer is not None and consumer.beside is not None:
+            own: Any = link.link
+            consumer.beside.remove(own)
+            if not base.lanes:
+                consumer.beside = None
+
+    def is_over(self, link: OutLink) -> None:
+        """A lane is over, asked for or not."""
+        self._drop(link)
+        if not link.is_leaving and link.base is not None:
+            self._lost.setdefault(link.address, []).append((link.base, link.lane.number))
+            self._network.address_changed(link.address)
+
+    def see_to(self, address: Address) -> None:
+        """Have what was for lanes that are no more go by the links that they were beside."""
+        lost = self._lost.pop(address, ())
+        bases = self._bases(address) if lost else []
+        for base, lane in lost:
+            if base in bases and lane not in base.lanes:
+                assert base.consumer is not None
+                base.consumer.takes |= 1 << lane
+        if bases:
+            # what waits for them goes before what comes
+            forwarder = self._network.forwarder
+            for base in bases:
+                forwarder.serve(base.consumer)
+            forwarder.note_credit(address, None)
+
+    def look(self, now: float) -> None:
+        """Give up lanes that nothing takes; called now and then."""
+        for address in self._laned:
+            bases = self._bases(address)
+            waiting: set[int] | None = None
+            for lane in _numbers(address.lanes):
+                links = [base.lanes[lane] for base in bases if lane in base.lanes]
+                # each is to be looked at
+                are_idle = [each.idle_s(now) >= IDLE_S for each in links]
+                if not all(are_idle):
+                    continue
+                if waiting is None:
+                    waiting = {delivery.lane for delivery in address.waiting}
+                if lane not in waiting:
+                    address.lanes &= ~(1 << lane)
+                    for link in links:
+                        self._drop(link)
+                        link.take_leave()
+
+
+def _numbers(lanes: int) -> Iterator[int]:
+    """The lanes that are among some, but the one that is always there."""
+    return (lane for lane in range(1, lanes.bit_length()) if lanes >> lane & 1)
+
+
+def _has_channels(connection: Any) -> bool:
+    """Whether so few channels are in use that a lane may take one more."""
+    return bool(len(connection.local_sessions) * PART_OF_CHANNELS < connection.channel_max + 1)

@@ -1,0 +1,61 @@
+"""What lanes are numbered, and what attaches say of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from router.amqp.types import UByte, UInt
+from router.core import address, spreading
+from router.core.network.lane_numbers import (
+    FIRST_LANE,
+    HIGHEST_LANE,
+    Lane,
+    lane_in,
+    lane_numbered,
+    lane_of,
+)
+from router.core.network.link_properties import LANE, PRIORITY
+from router.errors import AmqpError, Scope
+
+
+def test_each_priority_and_stripe_has_a_lane_of_its_own_and_most_messages_have_0() -> None:
+    pairs = list(product(range(address.PRIORITIES), range(address.STRIPES)))
+    numbers = [lane_of(*pair) for pair in pairs]
+    assert sorted(numbers) == list(range(len(pairs)))
+    assert [lane_numbered(number).priority for number in numbers] == [pair[0] for pair in pairs]
+    assert lane_of(4, 0) == FIRST_LANE.number
+    # a consumer has them as bits
+    assert 1 << max(numbers) <= address.EVERY_LANE
+
+
+def test_who_chooses_has_the_same_numbers() -> None:
+    told = spreading.LEVELS, spreading.ORDINARY, spreading.STRIPES
+    assert told == (address.PRIORITIES, address.ORDINARY_PRIORITY, address.STRIPES)
+
+
+def test_an_attach_says_what_is_not_as_usual() -> None:
+    assert FIRST_LANE.properties() == {}
+    assert Lane(7, 4).properties() == {LANE: UInt(7)}
+    assert Lane(20, 8).properties() == {LANE: UInt(20), PRIORITY: UByte(8)}
+    for lane in (FIRST_LANE, Lane(7, 4), Lane(20, 8)):
+        assert lane_in(lane.properties()) == lane
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {LANE: HIGHEST_LANE + 1},
+        {LANE: -1},
+        {LANE: True},
+        {LANE: "1"},
+        {PRIORITY: 10},
+        {PRIORITY: None},
+    ],
+)
+def test_what_is_no_lane_is_refused(properties: dict[Any, Any]) -> None:
+    with pytest.raises(AmqpError) as caught:
+        lane_in(properties)
+    assert caught.value.scope is Scope.LINK
