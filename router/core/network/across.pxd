@@ -1,6 +1,6 @@
 cimport cython
 from router.core.address cimport Address, Consumer, Producer
-from router.core.credit cimport offer, replenish, stop, take_back
+from router.core.credit cimport has_too_much_unsettled, offer, replenish, stop, take_back
 from router.engine.held_up cimport hold_up
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
@@ -21,6 +21,7 @@ cdef class Backing:
 cdef class Group:
     cdef public int side
     cdef public bint is_served
+    cdef public bint has_credit
     cdef public long long room
     cdef public long long count
     cdef public long long granted
@@ -33,7 +34,7 @@ cpdef long long room(Address address, int side) except? -1
 
 cpdef void finish(object forwarder, Address address) except *
 
-@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong)
+@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong, session=Session, held_up=set)
 cpdef void replenish_across(Address address) except *
 
 @cython.locals(group=Group, share=cython.longlong)

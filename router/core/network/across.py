@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.core.address import Address, Producer
-from router.core.credit import offer, replenish, stop, take_back
+from router.core.credit import has_too_much_unsettled, offer, replenish, stop, take_back
 from router.engine.held_up import hold_up
 
 CLOSEST = 0
@@ -114,6 +114,10 @@ def replenish_across(address: Address) -> None:
         total += farther.total
     left = total - granted
     shares = share_out(list(groups.values()), total, len(producers))
+    # what waits may wait for one lane while others have credit
+    held_up: set[Any] | None = None
+    if address.lanes > 1 and address.waiting.count:
+        held_up = {delivery.incoming for delivery in address.waiting}
     for producer in producers:
         group = groups[producer.side]
         if not group.is_served:
@@ -121,6 +125,13 @@ def replenish_across(address: Address) -> None:
             continue
         share: int = shares[producer.side]
         given = offer(producer, share, group.room, min(left, group.room - group.granted))
+        if held_up is not None and given == 0 and group.has_credit:
+            link = producer.link
+            if link.credit == 0 and link not in held_up and not has_too_much_unsettled(link):
+                # one message ahead, which may be more urgent than all that waits
+                session = link.session
+                session.grant(link, 1, False)
+                given = 1
         group.granted += given
         left -= given
 
@@ -132,6 +143,7 @@ class Group:
         self.side = side
         self.is_served = backing.serves(side)
         self.room = backing.room(side) - waiting
+        self.has_credit = self.room + waiting > 0
         self.count = 0
         self.granted = 0
 
