@@ -57,7 +57,7 @@ class Dispenser(Settler):
         waiting = consumer.waiting
         has_any = True
         while waiting.count and session.can_send(link):
-            if self.floor and waiting.top() < self.floor:
+            if self.floor and self._level(consumer) < self.floor:
                 # another link has something more urgent
                 self.is_cut_short = True
                 break
@@ -99,7 +99,7 @@ class Dispenser(Settler):
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
         if link.held is not None and waiting.count:
-            self.urge(link, waiting.top())
+            self.urge(link, self._level(consumer))
         if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
             draining.answer(self, consumer)
 
@@ -126,7 +126,15 @@ class Dispenser(Settler):
         waiting.append(delivery)
         if is_urgent:
             for consumer in address.consumers:
-                self.urge(consumer.link, delivery.priority)
+                if consumer.takes >> delivery.lane & 1:
+                    self.urge(consumer.link, delivery.priority)
+
+    def _level(self, consumer: Consumer) -> int:
+        """How urgent the next is that a consumer takes: all that takes a lane is as urgent."""
+        if consumer.beside is not None:
+            level: int = consumer.link.urgency
+            return level
+        return consumer.waiting.top()
 
     def urge(self, link: OutgoingLink, level: int) -> None:
         """If a link waits for room, it does so at least as urgently as this."""

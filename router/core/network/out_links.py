@@ -50,6 +50,7 @@ class OutLink(NextLink):
     def place(self, consumer: Consumer) -> None:
         """It is as far away as its destination."""
         consumer.cost = self.said
+        consumer.link.urgency = self.lane.priority
         if self.address.transit is not None:
             # a way through has no sides: what comes at one end of it leaves at the other
             consumer.side = HERE
