@@ -10,7 +10,7 @@ import attrs
 
 WIDTH = 300
 HEIGHT = 250
-LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 44
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 46, 44
 COLOURS = ("#1f5fa8", "#c4541a", "#2f7d4f", "#8a3d8f")
 GREY = "#6b6b6b"
 Point = tuple[float, float]
@@ -87,7 +87,9 @@ def _panel(panel: Panel) -> list[str]:
             f'<circle cx="{across.at(x):.1f}" cy="{upwards.at(y):.1f}" r="3" fill="{colour}"/>'
             for x, y in line
         ]
-        parts.append(_text(LEFT + 8, TOP + 14 + 14 * number, name, "start", colour))
+        left = LEFT + number * (WIDTH - LEFT - RIGHT) / len(panel.lines)
+        parts.append(_stroke((left, 32), (left + 14, 32), colour, width=2))
+        parts.append(_text(left + 19, 36, name, "start", colour))
     return parts
 
 
@@ -100,10 +102,10 @@ def _text(
     )
 
 
-def _stroke(start: Point, end: Point, colour: str) -> str:
+def _stroke(start: Point, end: Point, colour: str, width: int = 1) -> str:
     return (
         f'<line x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
-        f'stroke="{colour}"/>'
+        f'stroke="{colour}" stroke-width="{width}"/>'
     )
 
 
