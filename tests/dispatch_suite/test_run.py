@@ -110,15 +110,11 @@ def test_what_is_known_to_fail_is_told_apart() -> None:
     ]
 
 
-# what qdrouterd itself passes of these has not been counted
-UNCOUNTED = {"router_mesh", "topology", "topology_addition"}
-
-
 def test_every_known_failure_has_its_reason() -> None:
     expectations = suite.read_expectations()
     assert expectations
     for name, expected in expectations.items():
-        assert (expected.qdrouterd > 0) is (name not in UNCOUNTED), name
+        assert expected.qdrouterd > 0, name
         assert all(known.tests and known.reason for known in expected.known), name
 
 
