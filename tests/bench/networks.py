@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -80,6 +82,8 @@ HEADS = (
 MANY = 200
 # A machine's processors, at most so many of which have a simulation each.
 AT_ONCE = 2
+# What takes longer is given up, so that the rest is not lost.
+LIMIT_S = 540.0
 
 
 def measured(
@@ -94,11 +98,13 @@ def measured(
     found: dict[int, dict[str, Any]] = {}
 
     def run(at: int) -> None:
-        found[at] = _run(bin_dir / "trioute", work / f"network-{at}.toml", chosen[at])
+        row = _run(bin_dir / "trioute", work / f"network-{at}.toml", chosen[at])
+        if row is not None:
+            found[at] = row
 
     with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
         list(pool.map(run, order))
-    return [found[at] for at in range(len(chosen))]
+    return [found[at] for at in range(len(chosen)) if at in found]
 
 
 def scaled(size: Size, scale: float) -> Size:
@@ -107,14 +113,20 @@ def scaled(size: Size, scale: float) -> Size:
     return size if size.routers <= MANY else attrs.evolve(size, routers=routers)
 
 
-def _run(program: Path, file: Path, size: Size) -> dict[str, Any]:
+def _run(program: Path, file: Path, size: Size) -> dict[str, Any] | None:
     what = f"{size.routers} routers, degree {size.degree}, {size.addresses} addresses"
     say(f"simulating {what}")
     file.write_text(size.topology(), encoding="utf-8")
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen([program, "simulate", file, "--json"], stdout=output)
+        timer = threading.Timer(LIMIT_S, os.kill, (process.pid, signal.SIGKILL))
+        timer.start()
         _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode < 0:
+            say(f"{what}: given up after {LIMIT_S:.0f} s")
+            return None
         output.seek(0)
         result = json.load(output)
     start, _, death, *_ = result["phases"]

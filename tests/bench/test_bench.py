@@ -195,6 +195,14 @@ def test_a_small_network_is_simulated_by_the_program(tmp_path: Path) -> None:
     assert row["cpu_s"] > 0
 
 
+def test_a_simulation_that_takes_too_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(networks, "LIMIT_S", 0.05)
+    size = networks.Size(3, degree=2, addresses=2)
+    assert networks.measured(Path(sys.executable).parent, tmp_path, 1.0, [size]) == []
+
+
 def test_messages_pass_routers_in_a_line(program: Path, tmp_path: Path) -> None:
     make = Make.trioute("ours", Path(sys.executable).parent)
     rows = hops.measured(program, [make], tmp_path, 1, 0.01, (1, 3))
