@@ -13,7 +13,7 @@ from dispatch_suite import run as suite
 
 TESTS = """\
 import shutil, subprocess, unittest
-import qpid_dispatch_site, system_test
+import proton, qpid_dispatch_site, system_test
 
 
 class Some(unittest.TestCase):
@@ -21,6 +21,9 @@ class Some(unittest.TestCase):
         found = subprocess.run(["qdrouterd", "-c", "x y"], capture_output=True, text=True)
         self.assertEqual(found.stdout, "stands for it -c x y\\n")
         self.assertTrue(shutil.which("qdstat"))
+
+    def test_names_of_outcomes(self):
+        self.assertEqual(str(proton.Delivery.ACCEPTED), "ACCEPTED")
 
     def test_fails(self):
         self.fail("so it goes\\nand on")
@@ -67,7 +70,7 @@ def test_a_checkout_is_run(checkout: Path, tmp_path: Path) -> None:
     assert ended.returncode == 1
     head, row, *failed = ended.stdout.splitlines()
     assert head == suite.HEAD
-    assert row.split() == ["some", "4", "?", "1", "0", "2"]
+    assert row.split() == ["some", "5", "?", "2", "0", "2"]
     assert failed == [
         "    failed  Some.test_fails: AssertionError: so it goes",
         "    failed  Some.test_known: AssertionError: as ever",
