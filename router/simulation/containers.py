@@ -214,7 +214,7 @@ class Container:
             role=Role.RECEIVER,
             snd_settle_mode=SenderSettleMode.MIXED,
             rcv_settle_mode=ReceiverSettleMode.FIRST,
-            source=Source(address=plan.address),
+            source=Source(address=plan.address, capabilities=plan.capabilities),
             target=Target(address=self.name),
         )
         receiver.link = attaching.attach(self.session, frame)

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from router.amqp.types import Symbol
 from router.client.receiver import Received, Receiver
 from router.client.sender import Sender, Sending
 
@@ -83,4 +84,5 @@ class ReceiverPlan:
     address: str
     on_message: Callable[[Received], None]
     credit: int = 100
+    capabilities: tuple[Symbol, ...] = ()
     live: SimulatedReceiver | None = None

@@ -9,7 +9,7 @@ import attrs
 
 from router.amqp.encode import encode_value
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
-from router.amqp.types import Described, ULong
+from router.amqp.types import Described, Symbol, ULong
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.control.edge.edge import EdgeRouter
@@ -123,7 +123,12 @@ class World:
     # Clients.
 
     def receiver(
-        self, router: str, address: str, name: str | None = None, credit: int = 100
+        self,
+        router: str,
+        address: str,
+        name: str | None = None,
+        credit: int = 100,
+        capability: str | None = None,
     ) -> str:
         """A client that receives and accepts; returns its name."""
         name = name or self._name(router)
@@ -133,8 +138,9 @@ class World:
             self.received[name].append(received.payload)
             received.accept()
 
+        capabilities = () if capability is None else (Symbol(capability),)
         container = self.network.container(name, router)
-        container.add_receiver(ReceiverPlan(address, take, credit))
+        container.add_receiver(ReceiverPlan(address, take, credit, capabilities))
         container.start()
         return name
 

@@ -92,7 +92,10 @@ class Lines(Keeping[Line]):
         proxy = line.proxy
         way = "in" if proxy.receives else "out"
         name = f"proxy.{way}.{number}.{proxy.name}"
-        return ProxyLink(proxy, name, self.side_of(line.connection), self.cost, line)
+        # an ordinary receiver would be at another phase
+        is_waypoint = self.forwarder.table.phase_of(proxy.name, is_sender=False) != 0
+        side = self.side_of(line.connection)
+        return ProxyLink(proxy, name, side, self.cost, line, is_waypoint)
 
     def recovered(self, line: Line) -> None:
         """What was wrong with it does not matter any more."""

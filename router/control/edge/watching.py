@@ -121,9 +121,6 @@ class Watching:
         """Somebody has come to receive from an address here, or has left it."""
         if self.by_key:
             self.key_changed(key_of_address(address))
-            if address.phase == FALLBACK:
-                # its primary has somewhere to go, or nowhere any more
-                self.key_changed(mobile_key(address.name))
 
     def key_changed(self, key: str) -> None:
         """Somebody has come to receive somewhere, or has left."""
@@ -133,6 +130,9 @@ class Watching:
             return
         for watcher in self.by_key.get(key, ()):
             self._note(watcher, key)
+        if key.startswith(FALLBACK_PHASE, 1) and key.startswith(MOBILE):
+            # the primary has somewhere to go, or nowhere any more
+            self.key_changed(mobile_key(key[2:]))
 
     def paths_changed(self) -> None:
         """Routers have come, or can be reached no more."""
@@ -180,6 +180,8 @@ class Watching:
         keys = [key]
         if phase == 0 and rule is not None and rule.fallback:
             keys.append(mobile_key(name, FALLBACK_PHASE))
+            # its fallback is its own, and may be all of it that is in use
+            address = address or table.in_use(name, FALLBACK)
         places = [place for each in keys for place in self.forwarder.reach.places(each)]
         if places and rule is None:
             treatment = places[0][2].treatment

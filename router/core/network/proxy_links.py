@@ -66,13 +66,22 @@ class Keeper(Protocol):
 class ProxyLink(OwnLink):
     """One attempt at a proxy link, on one connection; `link_name` is unlike any before it.
 
-    Its end here is on `side`, and what it leads to is so far away as `cost` says.
+    Its end here is on `side`, and what it leads to is so far away as `cost` says. `is_waypoint`:
+    who receives at phase 0 is one, by the rules here, which the peer has to be told.
     """
 
     is_announced = True
 
-    def __init__(self, proxy: Proxy, link_name: str, side: int, cost: int, keeper: Keeper) -> None:
-        told = _capabilities(proxy)
+    def __init__(
+        self,
+        proxy: Proxy,
+        link_name: str,
+        side: int,
+        cost: int,
+        keeper: Keeper,
+        is_waypoint: bool = False,
+    ) -> None:
+        told = _capabilities(proxy, is_waypoint)
         there, here = (told, ()) if proxy.receives else ((), told)
         super().__init__(
             Attach(
@@ -150,10 +159,12 @@ class ProxyLink(OwnLink):
             parting.quiesce(forwarder, self.end)
 
 
-def _capabilities(proxy: Proxy) -> tuple[Symbol, ...]:
-    """What the peer is told of the phase; it says itself where those enter who are at phase 0."""
+def _capabilities(proxy: Proxy, is_waypoint: bool) -> tuple[Symbol, ...]:
+    """What the peer is told of the phase; it says itself where those enter who are at phase 0 and
+    are no waypoints.
+    """
     if proxy.phase == FALLBACK:
         return (Symbol(TAKES_WHAT_IS_LEFT),) if proxy.receives else ()
-    if proxy.phase in (0, CHANGERS):
+    if proxy.phase == CHANGERS or (proxy.phase == 0 and not (proxy.receives and is_waypoint)):
         return ()
     return (Symbol(f"{WAYPOINT}.{proxy.phase + proxy.receives}"),)

@@ -144,6 +144,42 @@ def test_single_messages_to_all_get_to_those_beyond_who_receives_here_as_well() 
         assert [line.proxy for line in lines.every()] == [Proxy("m", 0, True)]
 
 
+@pytest.mark.parametrize("sender_at", ["I", "J", "E2", "E"])
+@pytest.mark.parametrize(
+    ("receiver_at", "capability"),
+    [
+        ("E", "qd.waypoint"),
+        ("I", "qd.fallback"),
+        ("J", "qd.fallback"),
+        ("E", "qd.fallback"),
+    ],
+)
+def test_who_receives_at_another_phase_is_found(
+    sender_at: str, receiver_at: str, capability: str
+) -> None:
+    rules = (
+        AddressSettings(prefix="queue", ingress_phase=0, egress_phase=1),
+        AddressSettings(prefix="left", enable_fallback=True),
+    )
+    world = World()
+    world.interior("I", addresses=rules)
+    world.interior("J", addresses=rules)
+    world.between("I", "J")
+    world.edge("E", "I", addresses=rules)
+    world.edge("E2", "J", addresses=rules)
+    world.start()
+    address = "queue.a" if capability == "qd.waypoint" else "left.a"
+    # the sender comes first, and waits
+    sender = world.sender(sender_at, address)
+    world.run(2)
+    inbox = world.receiver(receiver_at, address, credit=10, capability=capability)
+    world.run(2)
+    world.offer(sender, 20)
+    assert sender.count() == {"accepted": 20}
+    assert len(world.received[inbox]) == 20
+    world.check()
+
+
 def test_what_is_for_nobody_is_released() -> None:
     world = one_interior("E")
     sender = world.sender("E", None, to="nobody")
