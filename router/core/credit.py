@@ -156,6 +156,10 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
     target = min(share, producer.capacity, UNSETTLED_LIMIT - link.unsettled)
     producer.low_mark = target // 2
     if room <= 0 or held * 2 > target or held >= target:
+        if room > 0 and link.drain:
+            # what it was asked to give back it may keep: there is a receiver again
+            session = link.session
+            session.grant(link, held, False)
         return 0
     give = min(target - held, left)
     if give <= 0:

@@ -88,6 +88,21 @@ def test_credit_is_asked_back_when_the_last_receiver_goes() -> None:
     assert again.take() == b"x"
 
 
+def test_a_drain_is_over_when_there_is_a_receiver_again() -> None:
+    router = Router()
+    receiver = router.client().receiver("q", 5)
+    sender = router.client().sender("q")
+    receiver.detach()
+    assert (sender.credit, sender.drain) == (5, True)
+    receiver = router.client().receiver("q", 5)
+    assert (sender.credit, sender.drain) == (5, False)
+    sender.send(b"x")
+    receiver.detach()
+    assert (sender.credit, sender.drain) == (4, True)
+    router.client().receiver("q", 50)
+    assert (sender.credit, sender.drain) == (50, False)
+
+
 def test_a_sender_that_does_not_give_back_is_not_stuck() -> None:
     router = Router()
     router.client().receiver("q", 5).detach()
