@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 
 from support.proton_peers import ProtonPeers
 from support.rhea_peers import RheaPeer
+from support.router_networks import ADDRESSES, Line, RouterNetwork, StartNetwork
 from support.routers import PLAIN, RouterProcess, StartRouter, running_router
 
 
@@ -86,6 +87,30 @@ def routers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartRou
         yield start
         for router in started:
             check(router)
+
+
+@pytest.fixture
+def networks(routers: StartRouter) -> Iterator[StartNetwork]:
+    """Start networks of routers, which end with the test."""
+    started: list[RouterNetwork] = []
+
+    def start(
+        lines: list[Line],
+        *,
+        edges: Mapping[str, Iterable[str]] | None = None,
+        active_uplinks: int = 1,
+        more: str = "",
+    ) -> RouterNetwork:
+        network = RouterNetwork(
+            routers, lines, edges=edges, active_uplinks=active_uplinks, more=ADDRESSES + more
+        )
+        started.append(network)
+        network.start()
+        return network
+
+    yield start
+    for network in started:
+        network.close()
 
 
 @pytest.fixture

@@ -7,43 +7,18 @@ together again is printed (`pytest -rP`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import pytest
 from proton import Message
 
 from support.proton_peers import ProtonPeers, ProtonSender, Sent
-from support.router_networks import Line, Load, RouterNetwork
-from support.routers import StartRouter
-
-MORE = '[[address]]\nprefix = "balanced"\ndistribution = "balanced"\n\n'
-MORE += '[[address]]\nprefix = "closest"\ndistribution = "closest"\n\n'
-MORE += '[[address]]\nprefix = "multicast"\ndistribution = "multicast"\n\n'
+from support.router_networks import Line, Load, RouterNetwork, StartNetwork
 
 LINE = [Line("a", "b"), Line("b", "c"), Line("c", "d")]
 TRIANGLE = [Line("a", "b"), Line("b", "c"), Line("a", "c", cost=5)]
 RING = [Line("a", "b"), Line("b", "c"), Line("c", "d", cost=2), Line("d", "a", cost=2)]
 
-
-@pytest.fixture
-def networks(routers: StartRouter) -> Iterator[Callable[..., RouterNetwork]]:
-    """Start networks, which end with the test."""
-    started: list[RouterNetwork] = []
-
-    def start(lines: list[Line], **options: Any) -> RouterNetwork:
-        network = RouterNetwork(routers, lines, more=MORE, **options)
-        started.append(network)
-        network.start()
-        return network
-
-    yield start
-    for network in started:
-        network.close()
-
-
-Start = Callable[..., RouterNetwork]
 
 # many processes: a busy machine takes its time
 pytestmark = pytest.mark.timeout(300)
@@ -66,7 +41,7 @@ def run(proton: ProtonPeers, load: Load) -> None:
 
 @pytest.mark.parametrize("address", ["closest", "balanced"])
 def test_a_router_on_the_way_is_killed_and_comes_back(
-    proton: ProtonPeers, networks: Start, address: str
+    proton: ProtonPeers, networks: StartNetwork, address: str
 ) -> None:
     network = networks(TRIANGLE)
     load = Load(proton, network)
@@ -83,7 +58,7 @@ def test_a_router_on_the_way_is_killed_and_comes_back(
 
 
 def test_the_router_of_the_clients_is_killed_and_comes_back(
-    proton: ProtonPeers, networks: Start
+    proton: ProtonPeers, networks: StartNetwork
 ) -> None:
     network = networks(LINE[:2])
     load = Load(proton, network)
@@ -97,7 +72,9 @@ def test_the_router_of_the_clients_is_killed_and_comes_back(
     run(proton, load)
 
 
-def test_lines_are_cut_and_mended_and_come_and_go(proton: ProtonPeers, networks: Start) -> None:
+def test_lines_are_cut_and_mended_and_come_and_go(
+    proton: ProtonPeers, networks: StartNetwork
+) -> None:
     network = networks(LINE)
     load = Load(proton, network)
     for at, to in (("a", "d"), ("d", "a"), ("b", "d")):
@@ -115,7 +92,7 @@ def test_lines_are_cut_and_mended_and_come_and_go(proton: ProtonPeers, networks:
 
 @pytest.mark.parametrize("how", ["there", "back"])
 def test_a_line_that_lets_through_in_one_direction_only(
-    proton: ProtonPeers, networks: Start, how: str
+    proton: ProtonPeers, networks: StartNetwork, how: str
 ) -> None:
     network = networks(TRIANGLE)
     load = Load(proton, network)
@@ -131,9 +108,9 @@ def test_a_line_that_lets_through_in_one_direction_only(
     network.until_whole()
 
 
-def test_a_ring_whose_shorter_way_stands_still(proton: ProtonPeers, networks: Start) -> None:
+def test_a_ring_whose_shorter_way_stands_still(proton: ProtonPeers, networks: StartNetwork) -> None:
     network = networks(RING)
-    assert network.reached("a") == {"b": 1, "c": 2, "d": 2}
+    network.until_costs("a", {"b": 1, "c": 2, "d": 2})
     load = Load(proton, network)
     load.receive("c", "balanced")
     load.send("a", "balanced", 1000)
@@ -150,7 +127,9 @@ def test_a_ring_whose_shorter_way_stands_still(proton: ProtonPeers, networks: St
     run(proton, load)
 
 
-def test_routers_join_and_leave_while_messages_pass(proton: ProtonPeers, networks: Start) -> None:
+def test_routers_join_and_leave_while_messages_pass(
+    proton: ProtonPeers, networks: StartNetwork
+) -> None:
     network = networks(RING)
     load = Load(proton, network)
     for each in "abcd":
@@ -165,7 +144,7 @@ def test_routers_join_and_leave_while_messages_pass(proton: ProtonPeers, network
     run(proton, load)
 
 
-def test_edges_of_a_star_whose_middle_is_lost(proton: ProtonPeers, networks: Start) -> None:
+def test_edges_of_a_star_whose_middle_is_lost(proton: ProtonPeers, networks: StartNetwork) -> None:
     network = networks([Line("a", "b")], edges={"e": "ab", "f": "ba"})
     load = Load(proton, network)
     for at, to in ("ef", "fe", "ea"):
@@ -200,7 +179,7 @@ class Persistent:
 
 
 def test_every_request_is_answered_while_a_router_is_killed(
-    proton: ProtonPeers, networks: Start
+    proton: ProtonPeers, networks: StartNetwork
 ) -> None:
     network = networks(TRIANGLE)
     serving = proton.connect(network.url("c"))

@@ -2,67 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-from pathlib import Path
 
 import pytest
 from proton import Message
 
-from support.proton_peers import ProtonPeers, ProtonSender
-from support.routers import RouterProcess, StartRouter
+from support.memory import MIB, resident_bytes
+from support.proton_peers import ProtonPeers
+from support.proton_streams import Stream, Taking
+from support.routers import StartRouter
 
-MIB = 2**20
-CHUNK = 256 * 1024
 # What a router may grow by, whatever the size of the message.
 GROWTH_BYTES = 16 * MIB
-
-
-def resident_bytes(router: RouterProcess) -> int:
-    """How much memory a router's process has."""
-    status = Path(f"/proc/{router.pid}/status").read_text(encoding="ascii")
-    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
-    return int(line.split()[1]) * 1024
-
-
-class Stream:
-    """One message of many octets, sent piece by piece, never many of them at once."""
-
-    def __init__(self, sender: ProtonSender, size: int) -> None:
-        self.sender = sender
-        self.left = size
-        self.digest = hashlib.blake2b()
-        self.sent = sender.begin()
-        self.count = 0
-        self._put(b"\x00\x53\x75\xb0" + size.to_bytes(4, "big"))
-
-    def _put(self, octets: bytes) -> None:
-        self.digest.update(octets)
-        self.sender.link.stream(octets)
-
-    def step(self) -> None:
-        """Give proton another piece, if the ones before have left."""
-        while self.left and self.sender.link.session.outgoing_bytes < 4 * CHUNK:
-            # each piece is another one, so that none can be lost or doubled unseen
-            piece = (self.count.to_bytes(8, "big") * (CHUNK // 8))[: self.left]
-            self.count += 1
-            self.left -= len(piece)
-            self._put(piece)
-            if not self.left:
-                self.sender.link.advance()
-
-
-class Taking:
-    """The receiving end of a stream, which keeps nothing but a digest and what else it saw."""
-
-    def __init__(self) -> None:
-        self.digest = hashlib.blake2b()
-        self.octets = 0
-
-    def take(self, part: bytes) -> None:
-        """Take in a part."""
-        self.digest.update(part)
-        self.octets += len(part)
 
 
 @pytest.mark.slow
@@ -87,7 +38,7 @@ def test_a_message_of_1_gib_grows_nothing_and_holds_up_nobody(
     to_big = sending.sender(f"{address}/big", session=sending.session())
     to_small = sending.sender(f"{address}/small")
     assert to_small.outcome(Message(0)).outcome == "accepted"
-    before = resident_bytes(router)
+    before = resident_bytes(router.pid)
     most = before
     # how much of the big message had come when each of the small ones did
     seen: list[int] = []
@@ -100,7 +51,7 @@ def test_a_message_of_1_gib_grows_nothing_and_holds_up_nobody(
         if under_way.is_settled:
             assert under_way.outcome == "accepted"
             seen.append(taking.octets)
-            most = max(most, resident_bytes(router))
+            most = max(most, resident_bytes(router.pid))
             if not big.received:
                 under_way = to_small.send(Message(len(seen)), wait=False)
         return bool(big.received) and stream.sent.is_settled
@@ -133,7 +84,7 @@ def test_a_stream_that_nobody_takes_fills_nothing(
     quick.renews = True
     to_stuck = sending.sender(f"{address}/stuck", session=sending.session())
     to_quick = sending.sender(f"{address}/quick")
-    before = resident_bytes(router)
+    before = resident_bytes(router.pid)
     stream = Stream(to_stuck, 100 * MIB)
     rest: list[int] = []
     while rest[-20:-19] != [stream.left]:
@@ -142,7 +93,7 @@ def test_a_stream_that_nobody_takes_fills_nothing(
         rest.append(stream.left)
         assert to_quick.outcome(Message("x")).outcome == "accepted"
     assert stream.left > 50 * MIB
-    assert resident_bytes(router) - before < GROWTH_BYTES
+    assert resident_bytes(router.pid) - before < GROWTH_BYTES
     # It goes on when the receiver does.
     taking = Taking()
     stuck.on_part = taking.take

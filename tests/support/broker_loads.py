@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection
+from typing import Protocol
 
 import attrs
 from proton import Message
@@ -72,9 +73,13 @@ class Ledger:
         """What was accepted arrived, what was released or rejected did not, and no sender heard
         anything but what the contract allows.
         """
-        assert self.missing == []
-        back = [name for name, told in self.told.items() if told in ("released", "rejected")]
-        assert [name for name in back if self.arrived[name]] == []
+        assert not self.missing, self.state()
+        back = [
+            f"{name} {told}"
+            for name, told in self.told.items()
+            if told in ("released", "rejected") and self.arrived[name]
+        ]
+        assert not back, f"arrived all the same: {back}"
         assert set(self.outcomes) <= set(allowed), (self.outcomes, self.conditions)
         assert set(self.arrived) <= set(self.told)
 
@@ -84,7 +89,8 @@ class Ledger:
         """Besides, nothing that was accepted arrived twice, where nobody keeps messages."""
         self.check(allowed)
         accepted = [name for name, told in self.told.items() if told == "accepted"]
-        assert [name for name in accepted if self.arrived[name] > 1] == []
+        twice = [name for name in accepted if self.arrived[name] > 1]
+        assert not twice, f"accepted, and arrived more than once: {twice}"
 
 
 class Producer:
@@ -238,21 +244,50 @@ class Consumer:
         self.receiver.renews = True
 
 
+class Sends(Protocol):
+    """Whoever sends messages until all are accepted."""
+
+    accepted: int
+    todo: deque[tuple[int, int]]
+
+    def step(self) -> bool:
+        """Do what can be done now; returns whether all is done."""
+
+    def state(self) -> str:
+        """How it stands, on one line."""
+
+
+class Receives(Protocol):
+    """Whoever receives. `attached` is how often."""
+
+    attached: int
+
+    def step(self) -> int:
+        """Do what can be done now; returns how many messages have come in all."""
+
+    def state(self) -> str:
+        """How it stands, on one line."""
+
+
 @attrs.define
 class Traffic:
     """Producers and consumers that run together."""
 
     ledger: Ledger
-    producers: list[Producer]
-    consumers: list[Consumer]
+    producers: list[Sends]
+    consumers: list[Receives]
 
     def step(self) -> bool:
         """Let each do what it can; returns whether all was sent, accepted, and has arrived."""
         for consumer in self.consumers:
             consumer.step()
+        return self.step_producers() and self.ledger.is_complete()
+
+    def step_producers(self) -> bool:
+        """Let all who send do what they can; returns whether all was sent and accepted."""
         # each of them, whatever the others say
         done = [producer.step() for producer in self.producers]
-        return all(done) and self.ledger.is_complete()
+        return all(done)
 
     def state(self) -> str:
         """The ledger, and each of them."""

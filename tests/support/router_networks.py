@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -23,11 +23,18 @@ from support.configuring import entity
 from support.management_tool import Tool
 from support.ports import free_port
 from support.proton_peers import ProtonConnection, ProtonPeers
+from support.rhea_loads import RheaConsumer, RheaProducer
+from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, StartRouter
 from support.tcp_wires import Wire
 
 PATIENCE_S = 60.0
 R = TypeVar("R")
+# what begins so is treated so
+ADDRESSES = "".join(
+    entity("address", prefix=each, distribution=each)
+    for each in ("closest", "balanced", "multicast")
+)
 
 
 @attrs.frozen
@@ -49,8 +56,8 @@ class _Ports:
 class RouterNetwork:
     """Routers by name. Nothing runs before `start`.
 
-    `edges` has for each edge router the interior routers that it connects to; `more` is what else
-    stands in every configuration.
+    `edges` has for each edge router the interior routers that it connects to, of which it uses
+    `active_uplinks` at a time; `more` is what else stands in every configuration.
     """
 
     def __init__(
@@ -59,11 +66,13 @@ class RouterNetwork:
         lines: Iterable[Line],
         *,
         edges: Mapping[str, Iterable[str]] | None = None,
+        active_uplinks: int = 1,
         more: str = "",
     ) -> None:
         self._start = start
         self._lines = list(lines)
         self._edges = {name: list(uplinks) for name, uplinks in (edges or {}).items()}
+        self._active_uplinks = active_uplinks
         self._more = more
         ends = ((line.dials, line.listens) for line in self._lines)
         hubs = itertools.chain.from_iterable((*ends, *self._edges.values()))
@@ -87,6 +96,10 @@ class RouterNetwork:
     def url(self, name: str) -> str:
         """Where clients connect to a router, whether it runs or not."""
         return f"amqp://127.0.0.1:{self._ports[name].clients}"
+
+    def port(self, name: str) -> int:
+        """The port of `url`."""
+        return self._ports[name].clients
 
     def wire(self, one: str, other: str) -> Wire:
         """What joins two routers."""
@@ -159,6 +172,12 @@ class RouterNetwork:
                 )
         return time.monotonic() - began
 
+    def until_costs(self, name: str, costs: Mapping[str, int]) -> None:
+        """Wait until a router reaches exactly these others, at these costs."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := self.reached(name)) != costs:
+            assert time.monotonic() < deadline, f"{name} reaches {found}, not {costs}"
+
     def configuration(self, name: str) -> str:
         """That of a router."""
         ports = self._ports[name]
@@ -166,6 +185,7 @@ class RouterNetwork:
         text = f'[router]\nid = "{name}"\nmode = "{"edge" if is_edge else "interior"}"\n'
         if is_edge:
             text += "edgeHeartbeatSeconds = 0.5\nedgeHeartbeatMaxAgeSeconds = 2\n"
+            text += f"activeUplinks = {self._active_uplinks}\n"
         text += "\n" + entity("listener", name="clients", host="127.0.0.1", port=ports.clients)
         if not is_edge:
             for role, port in (("inter-router", ports.routers), ("edge", ports.edges)):
@@ -182,6 +202,35 @@ class RouterNetwork:
         return entity("connector", name=f"to-{to}", host="127.0.0.1", port=port, **attributes)
 
 
+class StartNetwork(Protocol):
+    """What starts networks; its arguments are those of `RouterNetwork`."""
+
+    def __call__(
+        self,
+        lines: list[Line],
+        *,
+        edges: Mapping[str, Iterable[str]] | None = None,
+        active_uplinks: int = 1,
+        more: str = "",
+    ) -> RouterNetwork:
+        """Start a network, which ends with the test."""
+
+
+def during(
+    proton: ProtonPeers, work: Callable[[], R], step: Callable[[], object] = lambda: None
+) -> R:
+    """Have Proton's connections live on while something is done in a thread that takes its time."""
+    with ThreadPoolExecutor(1) as thread:
+        doing = thread.submit(work)
+
+        def is_done() -> bool:
+            step()
+            return doing.done()
+
+        proton.until(is_done, "it is done", 2 * PATIENCE_S)
+    return doing.result()
+
+
 class Load(Traffic):
     """Clients at routers of a network, who come back when theirs is lost, and their ledger."""
 
@@ -193,10 +242,27 @@ class Load(Traffic):
     def _at(self, router: str) -> Callable[[], ProtonConnection]:
         return partial(self._proton.begin_connect, self._network.url(router))
 
-    def send(self, at: str, address: str, count: int, *, window: int = 50, size: int = 0) -> None:
-        """Have somebody at a router send so many messages, until all of them are accepted."""
-        connect = self._at(at)
+    def send(
+        self,
+        at: str,
+        address: str,
+        count: int,
+        *,
+        window: int = 50,
+        size: int = 0,
+        rhea: RheaPeer | None = None,
+    ) -> None:
+        """Have somebody at a router send so many messages, until all of them are accepted; by
+        Proton, or by rhea.
+        """
         name = f"{at}{len(self.producers)}."
+        if rhea is not None:
+            port = self._network.port(at)
+            self.producers.append(
+                RheaProducer(rhea, self.ledger, port, address, count, name=name, window=window)
+            )
+            return
+        connect = self._at(at)
         self.producers.append(
             Producer(
                 self.ledger,
@@ -210,22 +276,20 @@ class Load(Traffic):
             )
         )
 
-    def receive(self, at: str, address: str, credit: int = 100) -> None:
-        """Have somebody at a router receive whatever comes."""
+    def receive(
+        self, at: str, address: str, credit: int = 100, *, rhea: RheaPeer | None = None
+    ) -> None:
+        """Have somebody at a router receive whatever comes; by Proton, or by rhea."""
+        if rhea is not None:
+            port = self._network.port(at)
+            self.consumers.append(RheaConsumer(rhea, self.ledger, port, address, credit))
+            return
         connect = self._at(at)
         self.consumers.append(Consumer(self.ledger, connect(), address, credit, connect=connect))
 
     def during(self, work: Callable[[], R]) -> R:
         """Run on while something is done in a thread, and return what it returns."""
-        with ThreadPoolExecutor(1) as thread:
-            doing = thread.submit(work)
-
-            def is_done() -> bool:
-                self.step()
-                return doing.done()
-
-            self._proton.until(is_done, "it is done", 2 * PATIENCE_S)
-        return doing.result()
+        return during(self._proton, work, self.step)
 
     def have_accepted(self, count: int) -> bool:
         """Run on; returns whether so many of each sender's were accepted, or all of them."""
