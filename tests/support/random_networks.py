@@ -24,7 +24,7 @@ from router.config.model import (
     ListenerSettings,
 )
 from router.config.router_settings import Distribution, RouterSettings
-from router.core.network.reach import EDGE
+from router.core.network.reach import EDGE, EDGE_AWAY, EDGE_RUN
 from router.engine.delivery import Delivery
 from router.engine.link import Link
 from router.simulation.agenda import Agenda
@@ -38,6 +38,8 @@ from support.audit import reachable
 from support.random_clients import Book, Broker, Flow, Taker
 
 TREATMENTS: tuple[Distribution, ...] = ("closest", "balanced", "multicast")
+# keys that say where edges are, and which run of each
+EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
 # As long as it takes until nobody waits for anybody any more, when all are well again.
 REST_S = 40.0
 
@@ -334,8 +336,8 @@ def _left_over(host: Host) -> list[str]:
         "kept octets": core.redelivery.kept_bytes,
         "heads": core.intake.held_bytes,
         "suspended": len(core.suspended),
-        "wanted": [key for key in core.reach.wanted if key[0] != EDGE],
-        "here": [key for key in core.reach.here if key[0] != EDGE],
+        "wanted": [key for key in core.reach.wanted if key[0] not in EDGES],
+        "here": [key for key in core.reach.here if key[0] not in EDGES],
     }
     if multicast is not None:
         holders |= {
