@@ -10,7 +10,7 @@ import pytest
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.revision import take_annotations
 from router.core.address import CHANGERS
-from router.core.network import rights
+from router.core.network import link_properties, rights
 from router.core.passage import CONNECTION, RIGHTS
 
 from support.far_routers import Mesh
@@ -86,7 +86,7 @@ def test_a_client_cannot_say_it_of_itself() -> None:
         sender = (
             mesh[name]
             .client(management="read")
-            .sender(NODE, properties={rights.RIGHTS: rights.CHANGE})
+            .sender(NODE, properties={link_properties.RIGHTS: rights.CHANGE})
         )
         mesh.run()
         sender.send(message("ask", NODE))
