@@ -73,6 +73,18 @@ def whole_number(low: int, high: int, unit: str, *, zero: str = "") -> Kind:
     return Kind(words, read, unit)
 
 
+def priority() -> Kind:
+    """Return the kind of priorities of addresses."""
+    words = "a priority from 0 to 9, or -1 (that of each message)"
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= 9:
+            raise Refused(words)
+        return value
+
+    return Kind(words, read)
+
+
 def cost() -> Kind:
     """Return the kind of costs of the way to another router; those of many add up to less than
     2**31.

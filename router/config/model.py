@@ -279,6 +279,14 @@ class AddressSettings:
             "one has room for it, before its sender hears of it. Not with multicast.",
         ),
     )
+    priority: int = attrs.field(
+        default=-1,
+        metadata=setting(
+            kinds.priority(),
+            "The priority of all messages to these addresses, whatever their headers say: which "
+            "of those that wait is first, and by which links they go to other routers.",
+        ),
+    )
     waypoint: bool = attrs.field(
         default=False,
         metadata=setting(

@@ -55,12 +55,12 @@ class Backlog:
                             chunk = bytearray(chunk)
                             delivery.ttl_at = header.ttl_at
                             self._note_deadline(delivery, self.turn.now + header.ttl_ms / 1000)
-                    if delivery.address.priority >= 0:
-                        delivery.priority = delivery.address.priority
                     if self.wall_ahead_s:
                         expiry_ms = find_absolute_expiry(view, start, end)
                         if expiry_ms is not None:
                             self._note_deadline(delivery, expiry_ms / 1000 - self.wall_ahead_s)
+                if delivery.address.priority >= 0:
+                    delivery.priority = delivery.address.priority
         delivery.chunks.append(chunk)
         count = len(chunk)
         delivery.held_bytes += count

@@ -66,7 +66,8 @@ class AddressRule(NamedTuple):
     `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
     offered to another; `dead_letter`: the name of the address that what has expired goes to;
     `ingress_phase` and `egress_phase`: where those enter who send, and who receive; `fallback`:
-    whether who takes what nobody else does gets something; `hold`: seconds, messages and octets.
+    whether who takes what nobody else does gets something; `hold`: seconds, messages and octets;
+    `priority`: of its messages, -1 where it is their own.
     """
 
     is_prefix: bool
@@ -78,6 +79,7 @@ class AddressRule(NamedTuple):
     egress_phase: int = 0
     fallback: bool = False
     hold: tuple[float, int, int] | None = None
+    priority: int = -1
 
 
 def _pattern(rule: AddressRule) -> str:
@@ -202,11 +204,6 @@ class AddressTable:
             return treatment
         self._closed.discard(address.key)
         return BALANCED if address.phase == FALLBACK else treatment
-
-    def redelivers(self, name: str) -> bool:
-        """Whether what one receiver gives back at an address is offered to another."""
-        rule = self._rules.match(name)
-        return rule is None or rule.redelivers
 
     def addresses(self) -> Iterator[Address]:
         """Every address in use."""
@@ -340,6 +337,8 @@ class AddressTable:
             redelivers=rule is None or rule.redelivers,
             phase=phase,
         )
+        if rule is not None:
+            address.priority = rule.priority
         self._in_use[address.key] = address
         return address
 

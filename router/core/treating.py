@@ -59,7 +59,9 @@ class Treating:
         """Have an address treated as it should be; whether it is."""
         table = self._forwarder.table
         wanted = table.treatment_wanted(address)
-        address.redelivers = address.is_dynamic or table.redelivers(address.name)
+        rule = None if address.is_dynamic else table.rule_of(address.name)
+        address.redelivers = rule is None or rule.redelivers
+        address.priority = -1 if rule is None else rule.priority
         if wanted not in (UNAVAILABLE, address.treatment):
             if MULTICAST in (wanted, address.treatment) and not _is_clear(address):
                 return False

@@ -176,6 +176,7 @@ def _rule(rule: AddressRule) -> dict[str, Any]:
         "pattern": rule.pattern,
         "distribution": rule.treatment,
         "redeliver": rule.redelivers,
+        "priority": rule.priority,
         "ingressPhase": rule.ingress_phase,
         "egressPhase": rule.egress_phase,
         "enableFallback": rule.fallback,

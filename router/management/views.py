@@ -377,6 +377,8 @@ class AddressView:
     router: RouterView = attrs.field(repr=False)
     # how much for it has gone through here, from one router to another
     passed: int = 0
+    # to how many connections its links are forwarded: it has links of its own instead
+    containers: int = 0
 
     @cached_property
     def counted(self) -> Counters:
@@ -397,6 +399,11 @@ class AddressView:
     def distribution(self) -> str:
         """How its deliveries are spread."""
         return TREATMENT_NAMES[self.address.treatment]
+
+    @property
+    def priority(self) -> int:
+        """That of whatever is sent to it; -1 where each message's own counts."""
+        return self.address.priority
 
     @property
     def in_process(self) -> int:
@@ -422,11 +429,6 @@ class AddressView:
         """The same in words."""
         state = self.router.survey.address(self.address)
         return None if state.flow_reason is None else state.words(state.flow_reason)
-
-    @property
-    def containers(self) -> int:
-        """To how many connections its links are forwarded: it has links of its own instead."""
-        return 0
 
 
 def address_key(address: Address, router_id: str) -> str:

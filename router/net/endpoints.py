@@ -136,6 +136,7 @@ def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
             one.egress_phase,
             one.enable_fallback,
             (one.hold_seconds, one.hold_messages, one.hold_bytes) if one.hold_seconds else None,
+            one.priority,
         )
         for one in settings
     ]

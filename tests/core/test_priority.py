@@ -45,6 +45,19 @@ def test_what_waits_is_sent_by_priority_and_in_order_within_one(default: str) ->
     assert bodies(receiver)[1:] == [b"%d" % n for n in order]
 
 
+def test_all_that_is_sent_to_an_address_may_have_one_priority() -> None:
+    rule = (True, "q", "balanced", True, None, 0, 0, False, None, 5)
+    router = Router([rule])
+    receiver = router.client(window=1).receiver("q", credit=100)
+    sender = router.client().sender("q")
+    for n, priority in enumerate((None, 4, 0, 9)):
+        sender.send(urgent(priority, b"%d" % n))
+    receiver.client.open_window(100)
+    assert bodies(receiver) == [b"0", b"1", b"2", b"3"]
+    (address,) = router.table.addresses()
+    assert address.priority == 5
+
+
 def test_senders_of_one_priority_take_their_turn() -> None:
     router, sender, receiver = closed()
     other = router.client().sender("q")

@@ -12,7 +12,7 @@ from router.core.table import AddressRule
 from router.core.treating import Treating
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
-from support.pairs import several
+from support.pairs import pair, several
 
 
 def set_rules(router: Router, *rules: tuple[Any, ...], default: str = "balanced") -> Treating:
@@ -44,6 +44,21 @@ def test_closest_becomes_balanced_at_once_with_messages_waiting() -> None:
     taking.grant(5)
     taking.settle(Accepted())
     assert waiting.outcome == Accepted()
+
+
+def test_the_priority_of_an_address_is_that_of_what_comes_from_then_on() -> None:
+    router, sender, receiver = pair(100, window=1)
+    sender.send(b"first")
+    address = router.table.in_use("q")
+    assert address is not None
+    sender.send(b"before")
+    set_rules(router, (True, "q", "balanced", True, None, 0, 0, False, None, 9))
+    assert address.priority == 9
+    sender.send(b"after")
+    receiver.client.open_window(100)
+    assert [each.payload for each in receiver.received] == [b"first", b"after", b"before"]
+    set_rules(router)
+    assert address.priority == -1
 
 
 def test_what_is_sent_is_settled_as_it_was_sent() -> None:

@@ -66,7 +66,11 @@ ADDRESS: Final = EntityType(
                     "Went to its fallback.",
                     partial(_address_count, "redirected"),
                 ),
-                ("priority", "Always -1: no address has one of its own.", constant(-1)),
+                (
+                    "priority",
+                    "Of whatever is sent to it; -1 where each message's own counts.",
+                    lambda a: a.priority,
+                ),
                 ("deliveriesToContainer", "To link routes' containers: none.", constant(0)),
                 ("deliveriesFromContainer", "From those: none.", constant(0)),
             )

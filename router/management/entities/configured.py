@@ -106,7 +106,6 @@ CONFIGURED_ADDRESS: Final = _type(
     "address",
     _name,
     _name,
-    "priority",
 )
 
 CONFIGURED_REDIRECT: Final = _type(

@@ -22,6 +22,7 @@ class FarAddress:
     # how much for it has gone through here
     passed: int = 0
     counted: Counters = attrs.Factory(Counters)
+    priority: int = -1
     in_process: int = 0
     subscribers: int = 0
     blocked_reason: None = None

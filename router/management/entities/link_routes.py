@@ -159,6 +159,7 @@ class LinkRouteAddress:
     counted: Counters = attrs.Factory(Counters)
     passed: int = 0
     distribution: str = "linkBalanced"
+    priority: int = -1
     in_process: int = 0
     subscribers: int = 0
     # that of links is their own

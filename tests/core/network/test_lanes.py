@@ -165,6 +165,18 @@ def test_a_lane_has_its_priority_on_all_its_way() -> None:
     assert [priority_of(link) for link in ways] == [4, 7]
 
 
+def test_the_priority_of_an_address_goes_before_those_of_its_messages() -> None:
+    mesh = line("a", "b", rules=[(True, "q", "balanced", True, None, 0, 0, False, None, 6)])
+    receiver = mesh["b"].client().receiver("q", credit=10)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    for priority in (9, 4, 0):
+        sender.send(of(priority, b"%d" % priority))
+    mesh.run()
+    assert [each.payload[-1:] for each in receiver.received] == [b"9", b"4", b"0"]
+    assert list(base(mesh).lanes) == [lane_of(6, 0)]
+
+
 def test_what_waits_for_its_lane_holds_up_nothing_else() -> None:
     mesh = line("a", "b")
     receiver = mesh["b"].client().receiver("q", credit=10)

@@ -14,6 +14,7 @@ async def test_an_address_tells_its_receivers() -> None:
         await peer.receiver("q")
         values = {each["key"]: each for each in told(running, ADDRESS)}
         assert values["M0q"]["subscriberCount"] == 1
+        assert values["M0q"]["priority"] == -1
         assert values["M0q"]["distribution"] == "balanced"
         assert values["M0$management"]["inProcess"] == 1
 
