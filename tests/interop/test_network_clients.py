@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -9,9 +10,9 @@ from proton import Message
 
 from support.configuring import entity
 from support.proton_containers import ProtonContainer
-from support.proton_peers import ProtonPeers, ProtonSender
+from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender
 from support.rhea_peers import RheaPeer
-from support.router_networks import Line, Load, StartNetwork, during
+from support.router_networks import Line, Load, RouterNetwork, StartNetwork, during
 
 TRIANGLE = [Line("a", "b"), Line("b", "c"), Line("a", "c", cost=5)]
 pytestmark = pytest.mark.timeout(300)
@@ -61,6 +62,26 @@ def test_clients_of_either_library_come_back_to_their_router(
     load.during(partial(network.start, "c"))
     run(proton, load)
     assert load.consumers[0].attached >= 2
+
+
+def test_the_cheapest_side_of_a_triangle_fails_and_comes_back_time_and_again(
+    proton: ProtonPeers, rhea: RheaPeer, networks: StartNetwork
+) -> None:
+    network = networks(TRIANGLE)
+    network.until_costs("a", {"b": 1, "c": 2})
+    load = Load(proton, network)
+    load.receive("c", "closest")
+    load.receive("a", "balanced/back", rhea=rhea)
+    load.send("a", "closest", 1000, rhea=rhea)
+    load.send("c", "balanced/back", 1000)
+    for number in range(4):
+        proton.until(partial(load.have_accepted, 200 * number + 50), "some are accepted", 60)
+        network.wire("a", "b").cut()
+        proton.until(partial(load.have_accepted, 200 * number + 150), "others, too", 60)
+        network.wire("a", "b").mend()
+        if number % 2:
+            load.during(partial(network.until_costs, "a", {"b": 1, "c": 2}))
+    run(proton, load)
 
 
 @pytest.mark.parametrize("how", ["there", "back"])
@@ -201,6 +222,67 @@ def test_a_client_that_has_sent_gets_credit_again_after_an_outage(
         for number in range(25):
             assert sender.outcome(Message(number)).outcome == "accepted"
     assert sender.is_attached
+
+
+def multicast_receivers(
+    proton: ProtonPeers, network: RouterNetwork, names: str
+) -> list[ProtonReceiver]:
+    """Somebody who receives the news at each of these routers, once all senders reach them."""
+    receivers = []
+    for name in names:
+        receiver = proton.connect(network.url(name)).receiver("multicast/news", 1000)
+        receiver.renews = True
+        receivers.append(receiver)
+    return receivers
+
+
+def have_heard(receivers: list[ProtonReceiver], wanted: list[int]) -> bool:
+    """Whether receivers have had so many messages each."""
+    return all(len(each.received) >= count for each, count in zip(receivers, wanted, strict=True))
+
+
+def test_a_multicast_while_routers_and_an_uplink_are_lost(
+    proton: ProtonPeers, networks: StartNetwork
+) -> None:
+    network = networks(TRIANGLE, edges={"e": "cb"})
+    receivers = multicast_receivers(proton, network, "ace")
+    sender = proton.connect(network.url("a")).sender("multicast/news")
+    number = 0
+
+    def send_until(holds: Callable[[], bool], what: str) -> None:
+        def step() -> bool:
+            nonlocal number
+            if sender.link.credit > 0 and sum(not each.is_settled for each in sender.sent) < 20:
+                sender.send(Message(number), wait=False)
+                number += 1
+            return holds()
+
+        proton.until(step, what, 60)
+
+    send_until(lambda: all(each.received for each in receivers), "all hear the news")
+    begun = len(sender.sent)
+    for happen in (
+        partial(network.kill, "b"),
+        partial(network.start, "b"),
+        network.wire("e", "c").cut,
+        network.wire("e", "c").mend,
+    ):
+        during(proton, happen)
+        wanted = [len(each.received) + 20 for each in receivers]
+        send_until(partial(have_heard, receivers, wanted), "all hear more")
+    proton.until(sender.all_settled, "everything is settled", 60)
+    accepted = {
+        number
+        for number, each in enumerate(sender.sent)
+        if number >= begun and each.outcome == "accepted"
+    }
+    assert set(sender.outcomes) <= {"accepted", "modified", "released"}
+    for receiver in receivers[:2]:
+        bodies = receiver.bodies()
+        assert len(bodies) == len(set(bodies))
+        assert accepted <= set(bodies)
+    at_edge = [each for each in receivers[2].bodies() if each in accepted]
+    assert len(at_edge) == len(set(at_edge))
 
 
 def test_what_goes_to_a_container_while_routers_between_are_lost(
