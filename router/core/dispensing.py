@@ -30,12 +30,16 @@ class Dispenser(Settler):
         self.backlog = backlog
         # receivers whose drain waits for what their senders have, and until when
         self.drains: dict[Consumer, float] = {}
-        # nothing less urgent is given out for now (`serving`), and whether something was kept so
+        # the next receiver that is served gets nothing less urgent (`serving`), and whether it was
+        # kept from something so
         self.floor = 0
         self.is_cut_short = False
 
     def serve(self, consumer: Consumer) -> None:
         """Send a consumer what waits for it, as far as there is room."""
+        # others may get something meanwhile, as dead letters' receivers do: it is not for these
+        floor = self.floor
+        self.floor = 0
         link = consumer.link
         session = link.session
         delivery = link.current
@@ -57,7 +61,7 @@ class Dispenser(Settler):
         waiting = consumer.waiting
         has_any = True
         while waiting.count and session.can_send(link):
-            if self.floor and self._level(consumer) < self.floor:
+            if floor and self._level(consumer) < floor:
                 # another link has something more urgent
                 self.is_cut_short = True
                 break

@@ -46,17 +46,18 @@ def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer,
     if consumer.resuming is not None:
         linking.go_on(forwarder, consumer)
         return
+    floor = 0
     if level == top:
         urgency = urgency_of(consumer)
         if urgency < level:
             # another has taken what made it urgent
             held.add(link, urgency)
             return
-        forwarder.floor = max(0, held.top)
+        floor = max(0, held.top)
     # another may have taken what kept a drain from being answered
     if consumer.waiting.count or link.current is not None or link.drain:
+        forwarder.floor = floor
         forwarder.serve(consumer)
-    forwarder.floor = 0
     if forwarder.is_cut_short:
         forwarder.is_cut_short = False
         held.add(link, urgency_of(consumer))

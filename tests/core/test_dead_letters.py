@@ -177,6 +177,27 @@ def test_a_message_that_nobody_looked_at_in_time_goes_there_too() -> None:
     assert bodies(scene.dead) == [b"x"]
 
 
+def test_one_goes_there_while_the_room_is_for_what_is_more_urgent() -> None:
+    """What keeps a receiver from what is less urgent keeps no other one from it (`serving`)."""
+    scene = Scene()
+    found = scene.router.table.in_use("q")
+    assert found is not None
+    (consumer,) = found.consumers
+    # as a lane between routers by which something else goes as well
+    consumer.beside = [consumer.link]
+    consumer.link.urgency = 9
+    other = scene.receiver.client.receiver("other", 1)
+    # its flow has opened the window for one
+    scene.sender.send(b"second")
+    scene.sender.send(message(100))
+    urgent = encode_message(Message(header=Header(priority=8), body=(Data(b"urgent"),)))
+    scene.router.client().sender("other").send(urgent)
+    scene.router.turn.now += 1
+    scene.receiver.client.open_window(100)
+    assert bodies(other) == [b"urgent"]
+    assert bodies(scene.dead) == [b"x"]
+
+
 def test_an_anonymous_sender_gets_its_credit_back_when_it_leaves() -> None:
     scene = Scene(credit=0)
     anonymous = scene.router.client(link_capacity=2).sender(None)
