@@ -26,6 +26,8 @@ cdef class Dispenser(Settler):
     cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint)
     cpdef int wait(self, Address address, Delivery delivery) except -1
+    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session)
+    cdef int _offer_behind(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, level=int)
     cdef int _level(self, Consumer consumer) except? -1
     cpdef int urge(self, OutgoingLink link, int level) except -1

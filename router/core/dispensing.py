@@ -132,6 +132,19 @@ class Dispenser(Settler):
             for consumer in address.consumers:
                 if consumer.takes >> delivery.lane & 1:
                     self.urge(consumer.link, delivery.priority)
+        if waiting.count > 1 and address.sided == 0:
+            self._offer_behind(address, delivery)
+
+    def _offer_behind(self, address: Address, delivery: Delivery) -> None:
+        """What waits may be too large for a receiver that takes what has come to wait behind it."""
+        for consumer in address.consumers:
+            link = consumer.link
+            if link.max_message_size == UNLIMITED or delivery.size > link.max_message_size:
+                continue
+            session = link.session
+            if session.can_send(link):
+                self.serve(consumer)
+                break
 
     def _level(self, consumer: Consumer) -> int:
         """How urgent the next is that a consumer takes: all that takes a lane is as urgent."""

@@ -181,9 +181,9 @@ class Forwarder(Spreader):
                 # there may have been no way to another router until now
                 delivery.lane = self.lane_for(address, delivery, producer, frame)
             self.backlog.hold(delivery, frame.octets, frame.payload_at, frame.end)
-            self.wait(address, delivery)
             if producer.address is None:
                 producer.waiting += 1
+            self.wait(address, delivery)
             return
         self._start(consumer, delivery, frame)
         if address.keeps and delivery.complete:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import ReceiverSettleMode
+from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.performatives import Accepted, Released
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
@@ -113,6 +114,27 @@ def test_what_waits_waits_for_one_that_takes_it(default: str) -> None:
     assert small.drained
     large.grant(5)
     assert [each.payload for each in large.received] == [b"a" * 50, b"c" * 50]
+    assert is_empty(router)
+
+
+@pytest.mark.parametrize("to", ["q", None])
+@pytest.mark.parametrize("default", ["balanced", "closest"])
+def test_who_takes_it_gets_what_comes_behind_something_too_large_for_it(
+    default: str, to: str | None
+) -> None:
+    router, sender, (small, large) = sized(40, 100, default=default)
+    message = encode_message(Message(properties=Properties(to="q"), body=(AmqpValue("b"),)))
+    assert len(message) <= 40
+    large.grant(0)
+    sender.send(b"a" * 50)
+    other = router.client().sender(to)
+    for _ in range(2):
+        other.send(message, more=True)
+        other.go_on(b"")
+    assert [each.payload for each in small.received] == [message] * 2
+    small.settle()
+    large.grant(5)
+    assert payloads(large) == [50]
     assert is_empty(router)
 
 
