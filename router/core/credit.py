@@ -155,19 +155,18 @@ def offer(producer: Producer, share: int, room: int, left: int) -> int:
     held = link.credit
     target = min(share, producer.capacity, UNSETTLED_LIMIT - link.unsettled)
     producer.low_mark = target // 2
-    if room <= 0 or held * 2 > target or held >= target:
-        if room > 0 and link.drain:
-            # what it was asked to give back it may keep: there is a receiver again
-            session = link.session
-            session.grant(link, held, False)
+    if room <= 0:
         return 0
-    give = min(target - held, left)
-    if give <= 0:
-        give = 1 if held == 0 else 0
-    if give > 0:
+    give = 0
+    if held * 2 <= target and held < target:
+        give = min(target - held, left)
+        if give <= 0:
+            give = 1 if held == 0 else 0
+    if give > 0 or link.drain:
+        # what it was asked to give back it may keep: there is a receiver again
         session = link.session
         session.grant(link, held + give, False)
-    return max(0, give)
+    return give
 
 
 def take_back(producer: Producer) -> None:

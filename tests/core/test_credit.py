@@ -103,6 +103,25 @@ def test_a_drain_is_over_when_there_is_a_receiver_again() -> None:
     assert (sender.credit, sender.drain) == (50, False)
 
 
+def test_a_drain_is_over_for_each_that_may_keep_what_it_has() -> None:
+    """One holds less than its share, and all that there is room for is held by others."""
+    router = Router()
+    receiver = router.client().receiver("q", 8)
+    senders = [router.client().sender("q") for _ in range(2)]
+    receiver.detach()
+    for sender in senders:
+        sender.give_back()
+    receiver = router.client().receiver("q", 8)
+    for _ in range(held(senders)[0] - 1):
+        senders[0].send(b"x")
+    before = held(senders)
+    receiver.detach()
+    assert [sender.drain for sender in senders] == [True, True]
+    router.client().receiver("q", sum(before))
+    assert held(senders) == before
+    assert [sender.drain for sender in senders] == [False, False]
+
+
 def test_a_sender_that_does_not_give_back_is_not_stuck() -> None:
     router = Router()
     router.client().receiver("q", 5).detach()
