@@ -14,7 +14,10 @@ from router.core.network.reach import Interest, Reach
 
 
 class Unnoted:
-    """What is to be noted in `reach`, in the order in which it was told, router by router."""
+    """What is to be noted in `reach`: of each router in the order in which it was told.
+
+    Routers take turns, so that one whose interest never stands still keeps no other's back.
+    """
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -44,17 +47,18 @@ class Unnoted:
         """Note as much, and the rest another time; gives how much it was."""
         left = most
         while self._waiting and left > 0:
-            router, waiting = next(iter(self._waiting.items()))
+            router = next(iter(self._waiting))
+            waiting = self._waiting[router]
             keys = list(islice(waiting, left))
             for key in keys:
                 self._reach.set_wanted(router, key, waiting.pop(key))
             left -= len(keys)
             self._holes += len(keys)
-            if not waiting:
-                del self._waiting[router]
             if self._holes > len(waiting):
                 # to find the first of a dict all are passed over that were before it
                 self._holes = 0
-                if waiting:
-                    self._waiting[router] = dict(waiting)
+                waiting = dict(waiting)
+            del self._waiting[router]
+            if waiting:
+                self._waiting[router] = waiting
         return most - left

@@ -32,9 +32,24 @@ def test_it_is_noted_in_its_order_and_so_much_at_once() -> None:
     assert unnoted.note(4) == 4
     assert told == ["M00", "M01", "M02", "M03"]
     assert unnoted.note(4) == 2
-    assert told[4:] == ["M04", "M0x"]
+    assert told[4:] == ["M0x", "M04"]
     assert not unnoted
     assert unnoted.note(4) == 0
+
+
+def test_a_router_that_tells_more_than_can_be_noted_keeps_no_other_back() -> None:
+    reach = Reach("me")
+    unnoted = Unnoted(reach)
+    unnoted.add("much", [(f"M0{number}", Interest(0)) for number in range(100)])
+    unnoted.add("little", [("M0x", Interest(1))])
+    for turn in range(1, 3):
+        assert ("little", "M0x") not in wanted(reach)
+        unnoted.note(10)
+        unnoted.add("much", [(f"M0{turn}/{number}", Interest(0)) for number in range(100)])
+    assert ("little", "M0x") in wanted(reach)
+    while unnoted:
+        unnoted.note(10)
+    assert len(wanted(reach)) == 301
 
 
 def test_what_comes_and_goes_in_the_meantime_leaves_nothing_behind() -> None:
