@@ -30,6 +30,7 @@ from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.changeable import Changeable
 from router.management.schema import Live
+from router.management.totals import counted_by
 from router.management.trace_streams import Streams
 
 # The classes that Dispatch puts before an address: those within this router, those of another
@@ -121,6 +122,8 @@ class RouterView:
     asker: int | None = attrs.field(default=None, init=False, repr=False)
     # of the turn with this time, so that each address is looked at once in it
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
+    # likewise what they have counted, of which many attributes ask
+    _counted: tuple[float, Counters] | None = attrs.field(default=None, init=False, repr=False)
 
     @property
     def survey(self) -> Survey:
@@ -142,26 +145,11 @@ class RouterView:
 
     @property
     def counters(self) -> Counters:
-        """What all addresses have counted, without what the router itself has sent and received.
-
-        As in Dispatch, a request is a delivery that came in, and its answer one that went out.
-        """
-        total = self.observed.table.total()
-        own = self.observed.own_pump
-        if own is None:
-            return total
-        total.ingress -= own.connection.past_received
-        total.egress -= own.connection.past_sent
-        for session in own.connection.local_sessions.values():
-            for link in session.local_links.values():
-                if isinstance(link, IncomingLink):
-                    total.ingress -= link.deliveries
-                    for outcome in ("accepted", "rejected", "released", "modified"):
-                        told = getattr(total, f"told_{outcome}") - getattr(link, outcome)
-                        setattr(total, f"told_{outcome}", told)
-                else:
-                    total.egress -= link.deliveries
-        return total
+        """What all addresses have counted, without what the router itself has sent and received."""
+        now = self.observed.turn.now
+        if self._counted is None or self._counted[0] != now:
+            self._counted = (now, counted_by(self.observed))
+        return self._counted[1]
 
     @property
     def of_containers(self) -> Traffic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from proton import Message
 
 from router.core.address import BALANCED, FALLBACK, Address
 from router.management import views
@@ -50,6 +51,18 @@ async def test_links_of_clients_are_seen_and_those_of_the_router_are_not() -> No
         assert {each.identity.split(".")[0] for each in (out, into)} == {connection.identity}
         assert connection.role == "normal"
         await threaded(receiver.close)
+
+
+async def test_what_is_counted_is_added_up_once_in_a_turn() -> None:
+    async with running_node() as running, Peer(running.address[1]) as peer:
+        receiver = await peer.receiver("q")
+        sender = await peer.sender("q", settled=True)
+        router = view_of(running)
+        before = router.counters
+        assert router.counters is before
+        await threaded(sender.send, Message(body="one"))
+        await threaded(receiver.receive)
+        assert (before.ingress, router.counters.ingress) == (0, 1)
 
 
 async def test_time_without_credit_is_reckoned_from_when_it_ended() -> None:
