@@ -56,7 +56,6 @@ cdef class Connection:
     cdef public Session recent_session
     cdef public list sessions_due
     cdef public Session failing
-    cdef public Py_ssize_t rotation
     cdef public double started_at
     cdef public double closed_at
     cdef public double last_received

@@ -98,8 +98,6 @@ class Connection:
         self.recent_session: Session | None = None
         self.sessions_due: list[Any] = []
         self.failing: Any = None
-        # which link is served first when there is room again
-        self.rotation = 0
         self.started_at = turn.now
         self.closed_at = 0.0
         self.last_received = turn.now

@@ -1,8 +1,7 @@
 cimport cython
 from router.core.address cimport Address, Consumer, Producer
-from router.core.credit cimport has_too_much_unsettled, offer, replenish, stop, take_back
-from router.engine.held_up cimport hold_up
-from router.engine.link cimport IncomingLink, OutgoingLink
+from router.core.credit cimport has_too_much_unsettled, offer, replenish, stop, take_back, taken_by
+from router.engine.link cimport IncomingLink
 from router.engine.session cimport Session
 
 cdef int CLOSEST
@@ -26,7 +25,7 @@ cdef class Group:
     cdef public long long count
     cdef public long long granted
 
-@cython.locals(nearest=cython.longlong, credit=cython.longlong, consumer=Consumer, link=OutgoingLink, session=Session, found=Backing)
+@cython.locals(nearest=cython.longlong, credit=cython.longlong, consumer=Consumer, found=Backing)
 cpdef Backing backing_at(Address address, int without)
 
 @cython.locals(found=Backing)

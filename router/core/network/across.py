@@ -12,8 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from router.core.address import Address, Producer
-from router.core.credit import has_too_much_unsettled, offer, replenish, stop, take_back
-from router.engine.held_up import hold_up
+from router.core.credit import (
+    has_too_much_unsettled,
+    offer,
+    replenish,
+    stop,
+    take_back,
+    taken_by,
+)
 
 CLOSEST = 0
 MULTICAST = 2
@@ -56,13 +62,7 @@ def backing_at(address: Address, without: int) -> Backing:
                 found = Backing()
             elif consumer.cost > nearest:
                 continue
-        link = consumer.link
-        session = link.session
-        credit = link.credit
-        if session.outbox.congested and credit > 1:
-            # one message ahead, as in `credit.backing`
-            credit = 1
-            hold_up(session, link)
+        credit = taken_by(consumer)
         found.total += credit
         found.by_side[consumer.side] = found.by_side.get(consumer.side, 0) + credit
     return found
