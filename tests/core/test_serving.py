@@ -255,7 +255,9 @@ class Play:
             case "credit":
                 receiver = self.receivers[at]
                 if receiver.attached:
-                    receiver.grant(args[0], drain=args[1])
+                    # what has not been read may have used up all of the credit
+                    least = 0 if receiver.client.reads else receiver.credit
+                    receiver.grant(max(least, args[0]), drain=args[1])
             case "window":
                 self.clients[at].open_window(args[0])
             case "read":
