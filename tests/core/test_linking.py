@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pytest
 
 from router.amqp.constants import TerminusExpiryPolicy
@@ -218,21 +217,6 @@ def test_a_drain_is_answered_although_another_took_what_waited() -> None:
     client.open_window(10)
     assert receiver.drained == 1
     assert receiver.credit == 0
-
-
-def test_a_flow_that_makes_room_for_many_links_is_much_work() -> None:
-    client = Router().client()
-    for number in range(500):
-        client.receiver(f"{number}", 1)
-    opened = client.flow()
-    shut = attrs.evolve(opened, incoming_window=0)
-    client.give(*[shut, opened] * 100)
-    turns = 1
-    while client.connection.is_behind:
-        client.connection.resume()
-        turns += 1
-    # 32768 for each
-    assert turns == 2
 
 
 def test_only_the_router_itself_receives_at_its_own_nodes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from router.amqp.message import Data, Header, Message, encode_message
+from router.amqp.message import Data, Header, Message, Properties, encode_message
 from router.core.serving import urgency_of
 from router.engine.states import LinkState
 
@@ -70,6 +70,20 @@ def test_a_window_that_opens_has_those_go_on_that_wait_for_it_and_looks_at_no_ot
     assert len(busy.received) == 4
     assert session.held.count == 0
     assert before - client.connection.turn_end <= 1 + client.connection.frames_received
+
+
+def test_a_window_that_opens_for_many_links_is_much_work() -> None:
+    router = Router()
+    client = router.client(window=0)
+    receivers = [client.receiver(f"q{number}", 1) for number in range(200)]
+    sender = router.client().sender(None)
+    for number in range(200):
+        sender.send(encode_message(Message(properties=Properties(to=f"q{number}"))))
+    before, heard = client.connection.turn_end, client.connection.frames_received
+    client.open_window(1000)
+    assert [len(receiver.received) for receiver in receivers] == [1] * 200
+    frames = client.connection.frames_received - heard
+    assert before + frames - client.connection.turn_end == 200
 
 
 def waiting(held: Any) -> list[Any]:
