@@ -159,12 +159,9 @@ class Survey:
             return words_of_receiver(link, reason)
         if link.is_routed:
             # it has what the other end has
-            is_others = not link.credit or link.drain
-            return (
-                words_of_receiver(link.terminus.other(link), reason)
-                if is_others
-                else (MEANINGS[reason])
-            )
+            if link.credit and not link.drain:
+                return MEANINGS[reason]
+            return words_of_receiver(link.terminus.other(link), reason)
         producer = link.owner
         if producer is None or producer.address is None:
             return MEANINGS[reason]
