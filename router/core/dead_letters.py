@@ -11,7 +11,7 @@ from typing import Any
 
 from router.amqp.constants import Descriptor
 from router.core import sizes, ties, verdicts
-from router.core.address import Address
+from router.core.address import Address, Consumer
 
 REJECTED = int(Descriptor.REJECTED)
 
@@ -38,6 +38,10 @@ def take(forwarder: Any, delivery: Any) -> bool:
     address = None if address is None else ties.served_by(address)
     if address is None or sizes.is_too_large(address, delivery):
         return False
+    least_busy = sizes.least_busy(address, delivery)
+    if least_busy is None:
+        # who receives there is where it came from
+        return False
     forwarder.backlog.forget_ttl(delivery)
     delivery.address = address
     address.counters.ingress += 1
@@ -46,11 +50,11 @@ def take(forwarder: Any, delivery: Any) -> bool:
         address.counters.presettled += 1
     forwarder.note_credit(address, None)
     # to one receiver, also where each would get a copy of what is sent there
-    _take_in(forwarder, address, delivery)
+    _take_in(forwarder, address, delivery, least_busy)
     return True
 
 
-def _take_in(forwarder: Any, address: Address, delivery: Any) -> None:
+def _take_in(forwarder: Any, address: Address, delivery: Any, least_busy: Consumer) -> None:
     """Have a delivery wait for a consumer that can take it now, or that with the least to do."""
     if address.sided:
         delivery.lane = 0
@@ -58,7 +62,7 @@ def _take_in(forwarder: Any, address: Address, delivery: Any) -> None:
     else:
         consumer = forwarder.choose(address, delivery.size)
     if consumer is None:
-        sizes.least_busy(address, delivery).waiting.append(delivery)
+        least_busy.waiting.append(delivery)
     else:
         consumer.waiting.append(delivery)
         forwarder.serve(consumer)

@@ -28,15 +28,17 @@ def is_too_large(address: Address, delivery: Any) -> bool:
     return all(size > consumer.link.max_message_size for consumer in consumers)
 
 
-def least_busy(address: Address, delivery: Any) -> Consumer:
-    """The receiver with the least to do of those that take a delivery of this size."""
+def least_busy(address: Address, delivery: Any) -> Consumer | None:
+    """The receiver with the least to do of those that take a delivery of this size, and what comes
+    from where it does; None where there is none.
+    """
     able = [
         each
         for each in address.consumers
         if delivery.size <= each.link.max_message_size
         and sides.serves(each, delivery.incoming.side)
     ]
-    return min(able, key=lambda consumer: consumer.waiting.count)
+    return min(able, key=lambda consumer: consumer.waiting.count, default=None)
 
 
 def refuse(forwarder: Any, address: Address, delivery: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 from router.amqp.message import Data, Header, Message, Properties, decode_message, encode_message
 from router.amqp.performatives import Accepted, Error, Modified, Rejected, Released
 from router.amqp.types import Symbol
+from router.core.address import MESH, OWN_TREE
 from router.core.table import AddressRule
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
@@ -208,6 +209,19 @@ def test_an_anonymous_sender_gets_its_credit_back_when_it_leaves() -> None:
     scene.dead.grant(10)
     assert len(scene.dead.received) == 2
     assert anonymous.credit == 2
+
+
+def test_what_another_router_sent_is_not_for_those_alone_who_are_at_other_routers() -> None:
+    scene = Scene(treatment="multicast")
+    q, dead = map(scene.router.table.in_use, ("q", "dead"))
+    assert q is not None
+    assert dead is not None
+    (producer,), (consumer,) = q.producers, dead.consumers
+    producer.side = producer.link.side = MESH
+    consumer.side, consumer.tree = MESH, OWN_TREE
+    q.sided = dead.sided = 1
+    assert rejected("trioute:expired") == scene.expire().outcome
+    assert scene.dead.received == []
 
 
 def test_each_copy_of_a_multicast_goes_by_itself() -> None:
