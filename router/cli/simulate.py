@@ -118,11 +118,15 @@ class Teller:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def format_result(result: Result, width: int | None) -> Iterator[str]:
     """The lines of a report, none of them wider than `width` cells, unless that is None."""
     routers, links = len(result.plan.routers), len(result.plan.links)
     seed = result.topology.simulation.seed
-    yield f"{routers} routers, {links} links, seed {seed}"
+    yield f"{_counted(routers, 'router')}, {_counted(links, 'link')}, seed {seed}"
     yield ""
     phases = result.phases
     shown = list(phases) if len(phases) <= MOST_ROWS else by_action(phases)

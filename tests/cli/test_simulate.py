@@ -45,7 +45,7 @@ def test_a_report_has_a_row_for_each_thing_that_happened(file: Path) -> None:
 
     assert (ended.code, ended.errors) == (0, "")
     lines = ended.output.splitlines()
-    assert lines[0] == "1 routers, 0 links, seed 1"
+    assert lines[0] == "1 router, 0 links, seed 1"
     assert [line.split("  ")[0] for line in lines[3:7]] == [
         "start",
         "traffic begins",
