@@ -35,6 +35,7 @@ from router.core.blocking import (
 )
 from router.core.counters import Counters
 from router.core.network import through
+from router.core.network.membership import ROLES
 from router.core.table import TREATMENT_NAMES, AddressRule, address_name
 from router.core.ties import places, served_by
 from router.engine.naming import link_identity
@@ -153,7 +154,9 @@ def _is_nobody(reasons: list[dict[str, str]]) -> bool:
 def _listener(listener: ListenerSettings, user: str | None) -> dict[str, Any]:
     """Whether a listener lets a user in, as far as its configuration says."""
     admits, text = True, "the peer may stay anonymous"
-    if user is not None and "PLAIN" not in listener.sasl_mechanisms:
+    if listener.role in ROLES:
+        admits, text = False, "it is for other routers alone"
+    elif user is not None and "PLAIN" not in listener.sasl_mechanisms:
         admits, text = False, "nobody can say who they are: PLAIN is not offered"
     elif user is not None:
         text = "the user needs a password of the usersFile"
@@ -189,7 +192,10 @@ def _refusal(
 ) -> dict[str, str] | None:
     """Why the router would not have the connection or the link at all."""
     table = router.observed.table
-    doors = [each for each in router.configuration.listeners if not each.http]
+    # where there are none for clients, these are at other routers
+    doors = [
+        each for each in router.configuration.listeners if not each.http and each.role not in ROLES
+    ]
     if doors and not any(_listener(each, question.user)["admits"] for each in doors):
         return {"reason": "not_admitted", "text": "no listener lets the user in"}
     host = table.redirects.place_of_host(question.vhost)

@@ -286,6 +286,16 @@ async def test_whom_no_listener_lets_in() -> None:
         assert await router.reasons("q", user="ann") == ["not_admitted"]
 
 
+async def test_ports_for_routers_let_no_client_in() -> None:
+    interior = RouterSettings(id="solo", mode="interior")
+    mesh = ListenerSettings(port=0, name="mesh", role="inter-router")
+    edges = ListenerSettings(port=0, name="edges", role="edge")
+    async with asking(router=interior, listeners=(ListenerSettings(port=0), mesh, edges)) as router:
+        told = await router.explain("q")
+        assert [each["admits"] for each in told["listeners"]] == [True, False, False]
+        assert told["listeners"][1]["text"] == "it is for other routers alone"
+
+
 async def test_the_names_of_the_router_s_own_links_stay_secret() -> None:
     async with asking() as router:
         (own,) = (await router.explain("$management"))["destinations"]

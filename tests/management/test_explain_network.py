@@ -9,7 +9,7 @@ import pytest
 
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
-from router.config.model import Configuration
+from router.config.model import Configuration, ListenerSettings
 from router.core.blocking import MEANINGS, Reason
 from router.core.network.network import GRACE_S
 from router.core.table import AddressRule
@@ -32,13 +32,15 @@ def line(**fields: Any) -> Mesh:
     return mesh
 
 
-def explained(mesh: Mesh, router: str, address: str, direction: str = "send") -> dict[str, Any]:
+def explained(
+    mesh: Mesh, router: str, address: str, direction: str = "send", **configured: Any
+) -> dict[str, Any]:
     """What a router says."""
     core = mesh[router]
     observed: Any = SimpleNamespace(
         table=core.table, forwarder=core.forwarder, turn=core.turn, auto_links=None, pumps={}
     )
-    view = RouterView(router, "host", Configuration(), observed, 0.0)
+    view = RouterView(router, "host", Configuration(**configured), observed, 0.0)
     rotations = {each.key: each.rotation for each in core.table.addresses()}
     asked = {"operation": "EXPLAIN", "address": address, "direction": direction}
     told = explain(view, Request(asked, None))
@@ -56,6 +58,16 @@ def test_alone_there_is_no_network() -> None:
     mesh = Mesh("a")
     mesh["a"].forwarder.network.is_on = False
     assert explained(mesh, "a", "q")["network"] is None
+
+
+def test_a_router_without_ports_for_clients_tells_of_the_network() -> None:
+    mesh = line()
+    mesh["c"].client().receiver("q", credit=5)
+    mesh.settle()
+    routers = ListenerSettings(name="routers", port=5673, role="inter-router")
+    told = explained(mesh, "a", "q", listeners=(routers,))
+    assert [each["admits"] for each in told["listeners"]] == [False]
+    assert reasons(told) == [("not_attached", f"router c: {NO_LINK}")]
 
 
 def test_one_that_is_received_elsewhere_and_sent_to_by_nobody() -> None:
