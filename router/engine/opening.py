@@ -142,7 +142,7 @@ def _header_answered(connection: Any, header: bytes) -> None:
         move(connection, Act.RECV_HEADER)
         connection.phase = AMQP_PHASE
     else:
-        problem = f"the server answered the header with {header!r}"
+        problem = f"the server answered the header with {header!r}{_looks_like(connection, header)}"
         if header == AMQP_HEADER:
             problem = "the server has no SASL, which the router asks for"
         give_up(connection, AmqpError(Condition.FRAMING_ERROR, problem))
@@ -157,18 +157,24 @@ def refuse_header(connection: Any, data: bytes) -> None:
     give_up(
         connection,
         AmqpError(
-            Condition.FRAMING_ERROR, f"no AMQP 1.0 protocol header: {data[:8]!r}{_looks_like(data)}"
+            Condition.FRAMING_ERROR,
+            f"no AMQP 1.0 protocol header: {data[:8]!r}{_looks_like(connection, data)}",
         ),
     )
 
 
-def _looks_like(data: bytes) -> str:
+def _looks_like(connection: Any, data: bytes) -> str:
     """What a peer speaks instead, for whoever has taken one port for another."""
-    if data[:2] == b"\x16\x03":
-        return " (it is TLS, which this port is not for)"
-    if data.startswith((b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS", b"HTTP/")):
-        return " (it is HTTP, which this port is not for)"
-    return ""
+    what = ""
+    # a handshake, or the alert by which a server of TLS answers our header
+    if data[:2] in (b"\x16\x03", b"\x15\x03"):
+        what = "TLS"
+    elif data.startswith((b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS", b"HTTP/")):
+        what = "HTTP"
+    if not what:
+        return ""
+    whose = "that port is for" if connection.is_client else "this port is not for"
+    return f" (it is {what}, which {whose})"
 
 
 # Open and close.

@@ -21,7 +21,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine.events import ConnectionClosed, ConnectionOpened
-from router.engine.opening import _looks_like, own_open
+from router.engine.opening import own_open
 from router.errors import AmqpError
 
 from support.transcripts import (
@@ -534,16 +534,20 @@ def test_a_handshake_may_take_for_ever_where_that_is_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("octets", "words"),
+    ("octets", "what"),
     [
-        (b"GET / HTTP/1.1\r\n", "it is HTTP"),
-        (b"HTTP/1.1 400 Bad Request", "it is HTTP"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "it is TLS"),
+        (b"GET / HTTP/1.1\r\n", "HTTP"),
+        (b"HTTP/1.1 400 Bad Request", "HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "TLS"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "TLS"),
         (b"GETTING.", ""),
         (b"AMQP\x00\x00\x09\x01", ""),
     ],
 )
-def test_who_has_taken_one_port_for_another_is_told_so(octets: bytes, words: str) -> None:
-    found = _looks_like(octets)
-    assert bool(found) is bool(words)
-    assert words in found
+def test_who_has_taken_one_port_for_another_is_told_so(octets: bytes, what: str) -> None:
+    for talk, words in ((server(), "this port is not for"), (client(), "that port is for")):
+        talk >> octets
+        (closing,) = closings(talk)
+        assert closing.error is not None
+        found = str(closing.error.description)
+        assert found.endswith(f" (it is {what}, which {words})") if what else "(" not in found
