@@ -24,6 +24,7 @@ from router.control.edge.routes import RoutesBeyond
 from router.control.edge.uplinks import Uplinks
 from router.core.address import MESH, Address
 from router.core.network.proxy_links import UplinkChanged
+from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
 # of connectors to interior routers, and of the listeners there
@@ -204,7 +205,7 @@ class EdgeRouter:
             if age_s >= self.plan.max_age_s:
                 self.silent += 1
                 reason = f"the interior router has been silent for {age_s:.1f} s"
-                error = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+                error = AmqpError(NetworkCondition.SILENT, reason)
                 self.port.fail(connection, error)
             elif pulse.next_at <= now:
                 pulse.number += 1

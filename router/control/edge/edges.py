@@ -30,6 +30,7 @@ from router.core.network.membership import instance_of
 from router.core.network.names import edge_key_in, edge_run_key
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import EDGE, Interest
+from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
 # What an edge that has not said it yet may be silent, and the least that one may say.
@@ -258,7 +259,7 @@ class Edges:
             return
         self.silent += 1
         reason = f"the edge {edge.router} has been silent for {age_s:.1f} s"
-        self.port.fail(edge.connection, AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason))
+        self.port.fail(edge.connection, AmqpError(NetworkCondition.SILENT, reason))
 
     def _give_up(self, address: Address, now: float) -> None:
         del self._idle[address]
