@@ -25,6 +25,8 @@ from router.simulation.topology import ENTITIES, MOST_ROUTERS, Topology
 
 _FORM: Final = Form(Topology, ENTITIES)
 _OF_LINKS: Final = ("cut", "heal", "reset")
+# So many routers are named where one is unknown.
+MOST_NAMED: Final = 5
 
 
 def load_topology(path: Path) -> Topology:
@@ -108,8 +110,11 @@ def _unknown(path: DataPath, names: tuple[str, ...] | None, plan: Plan) -> Itera
     known = {name for name, _ in plan.routers}
     for name in names or ():
         if name not in known:
-            some = ", ".join(sorted(known)[:5])
-            yield Finding(path, f"there is no router {name}", f"there are {some}" + ", ...")
+            some = sorted(known)
+            more = ", ..." if len(some) > MOST_NAMED else ""
+            there = "there is" if len(some) == 1 else "there are"
+            advice = f"{there} {', '.join(some[:MOST_NAMED])}{more}"
+            yield Finding(path, f"there is no router {name}", advice)
 
 
 def _links(topology: Topology, plan: Plan) -> Iterator[Finding]:

@@ -78,6 +78,17 @@ def test_mistakes(text: str, mistake: str) -> None:
     assert len(caught.value.mistakes) == 1
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "is r1"), (5, "are r1, r2, r3, r4, r5"), (6, "are r1, r2, r3, r4, r5, ...")],
+)
+def test_some_routers_are_named_where_one_is_unknown(count: int, words: str) -> None:
+    text = f'[[shape]]\nrouters = {count}\n[[sender]]\nat = "x"\naddress = "q"\n'
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_topology(text, source="t")
+    assert str(caught.value).endswith(f"there is no router x; there {words}")
+
+
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
     text = '[simulation]\nsed = 1\n[[shape]]\nlayout = 3\n[[sender]]\nat = "nowhere"\n'
 
