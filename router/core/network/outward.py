@@ -26,9 +26,11 @@ from router.errors import AmqpError
 # So many of the nearest routers share what is balanced.
 MAX_DESTINATIONS = 32
 # After how long one is tried again that was refused, or detached by the other router; each time it
-# is twice as long, until nothing is known any more of the time before.
+# is twice as long, until one has lasted: a router takes a link, and finds out only after a while
+# that nobody receives by it.
 RETRY_S = 0.5
 LONGEST_RETRY_S = 4.0
+LASTING_S = 2.0
 
 
 @attrs.frozen
@@ -211,7 +213,7 @@ class Outward:
         for key, (due, wait_s) in list(self._retries.items()):
             if due <= now < due + wait_s:
                 self._network.address_changed(key[0])
-            elif due <= now:
+            elif due + max(wait_s, LASTING_S) <= now:
                 # it has been well since, or nobody wants it any more
                 del self._retries[key]
         for address in list(self._idle):

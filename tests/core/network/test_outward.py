@@ -109,6 +109,27 @@ def test_links_end_when_nobody_receives_there_any_more() -> None:
     assert again.received == []
 
 
+def test_a_link_that_lasts_for_a_moment_only_is_tried_again_ever_more_seldom() -> None:
+    mesh = star(("b", 1))
+    mesh.run()
+    # whoever it was for has gone: b takes the link, and half a second later detaches it
+    sender = mesh["a"].client().sender("_topo/0/b/temp.gone")
+    outward = mesh["a"].forwarder.network.outward
+    counts = []
+    for _ in range(4):
+        before = outward.retries
+        for _ in range(40):
+            mesh.wait(0.25)
+        counts.append(outward.retries - before)
+    assert counts[0] <= 5
+    assert all(1 <= count <= 3 for count in counts[1:]), counts
+    # that is forgotten once one has lasted
+    sender.detach()
+    for _ in range(40):
+        mesh.wait(0.25)
+    assert not outward._retries
+
+
 def test_a_single_message_finds_its_way_and_the_link_is_given_up() -> None:
     mesh = star(("b", 1))
     receiver = mesh["b"].client().receiver("q", credit=5)
