@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import structlog
 
 from router.cli.simulate import LINE_S, Teller
 from router.simulation.ledger import Ledger
@@ -113,3 +114,9 @@ def test_it_says_how_far_it_is_where_it_takes_long(capsys: pytest.CaptureFixture
     teller.clear()
     # what moves a terminal's cursor is left out where there is none
     assert capsys.readouterr().err == "\r1.50 of 20 s: kill r7\r"
+
+
+def test_what_others_log_in_this_process_is_left_as_it_was(file: Path) -> None:
+    before = structlog.get_config()
+    assert invoke("simulate", file, "--quiet").code == 0
+    assert structlog.get_config() == before

@@ -63,6 +63,8 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     # for how long
     (r"(?m)^uptime +\S+$", _digits),
     (r"(?m)(?<= )\d+:\d\d(?= |$)", _digits),
+    # without credit for so long as some are on a slow machine
+    (r"(?m)(?<=^links blocked)  +\d+$", _right),
     (r"\d{4}-\d\d-\d\dT[\d:]+Z", _digits),
     (r"(?m)(?<=^virtual)  +[\d.]+ \w+$", _right),
     (r"(?m)(?<=^resident)  +[\d.]+ \w+$", _right),

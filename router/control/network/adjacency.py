@@ -177,7 +177,7 @@ class Adjacency:
     def _refused(self, connection: Any, error: AmqpError) -> None:
         self.refused += 1
         if error.condition == NetworkCondition.DUPLICATE_ID:
-            what = f"{error.description} (it is at {connection.name})"
+            what = f"{error.description} (refused: {connection.name})"
             self._conflict_seen(connection.remote_open.container_id, what)
 
     def _conflict_seen(self, router: str, what: str) -> None:

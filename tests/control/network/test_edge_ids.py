@@ -90,7 +90,7 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
     assert world.conflicts("J") > 1
     # and the other interior is told once
     assert Counter(world.told) == {
-        ("J", "E", EARLIER): world.conflicts("J"),
+        ("J", "E", f"{EARLIER} (refused: F:5672)"): world.conflicts("J"),
         ("I", "E", LATER): world.conflicts("I"),
     }
     assert world.conflicts("I") == 1
