@@ -87,6 +87,7 @@ def measured(
                 say(f"{label}: {count} idle edges")
                 connected_s = _grow(crowd, count - at, count)
                 at = count
+                # what coming to be has caused is over by then, and not in what is measured
                 time.sleep(quiet_s)
                 row = {"system": label, "edges": count, "connected_s": connected_s}
                 rows.append(row | _watched(pid, empty, count, MEASURED_S * scale))
@@ -108,6 +109,7 @@ def _grow(crowd: subprocess.Popen[str], more: int, count: int) -> float:
 
 def _watched(pid: int, empty: int, count: int, seconds: float) -> dict[str, float]:
     before, at = cpu_ns(pid), time.monotonic()
+    # a heartbeat of each at least
     time.sleep(max(seconds, 2.5))
     used_ns, passed_s = cpu_ns(pid) - before, time.monotonic() - at
     idle = resident_bytes(pid)

@@ -147,6 +147,7 @@ def test_how_many_wait_of_each_side_is_known(steps: list[tuple[str, int, int]]) 
             queue.has_moved(there[at].incoming.side, side)
             there[at].incoming = links[side]
         elif what == "take out":
+            # the lambda is called at once, and by nobody later
             queue.take_out(lambda each: each.incoming.side == side)  # noqa: B023
         assert queue.by_side() == Counter(each.incoming.side for each in queue)
     queue.clear()

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
 
 import pytest
 from proton import Message
-from proton.utils import BlockingConnection, SyncRequestResponse
 
 from support.configuring import both_ways, entity
 from support.proton_broker import ProtonBroker
 from support.proton_containers import ProtonContainer
 from support.proton_peers import ProtonPeers
-from support.router_lines import EDGES, edge, interior, start_between_edges, until_known
+from support.router_lines import (
+    EDGES,
+    ask_for_route,
+    edge,
+    interior,
+    start_between_edges,
+    until_known,
+)
 from support.routers import RouterProcess, StartRouter
 from support.transacting import Transacting
 
@@ -122,18 +127,7 @@ def test_an_edge_without_an_uplink_refuses_what_it_knew_of(
 def test_a_route_that_a_container_at_an_edge_asks_for(
     line: list[RouterProcess], proton: ProtonPeers
 ) -> None:
-    connection = BlockingConnection(line[-1].url())
-    client = SyncRequestResponse(connection, "$management")
-    request = Message(
-        body={"pattern": "mine/*", "direction": "in"},
-        properties={
-            "operation": "CREATE",
-            "type": "org.apache.qpid.dispatch.router.connection.linkRoute",
-            "name": "mine",
-        },
-    )
-    answer: Any = client.call(request)
-    assert answer.properties["statusCode"] == 201
+    connection = ask_for_route(line[-1], "mine/*")
     for router in line:
         until_known(router, "Emine/*")
     connection.close()

@@ -12,19 +12,10 @@ from support.configuring import entity
 from support.proton_containers import ProtonContainer
 from support.proton_peers import ProtonPeers, ProtonReceiver, ProtonSender
 from support.rhea_peers import RheaPeer
-from support.router_networks import Line, Load, RouterNetwork, StartNetwork, during
+from support.router_networks import Line, Load, RouterNetwork, StartNetwork, during, run
 
 TRIANGLE = [Line("a", "b"), Line("b", "c"), Line("a", "c", cost=5)]
 pytestmark = pytest.mark.timeout(300)
-
-
-def run(proton: ProtonPeers, load: Load) -> None:
-    """Let everything be sent, and hold it against what arrived."""
-    proton.until(load.step, "all has arrived", 90)
-    proton.run_for(0.3)
-    load.step()
-    load.ledger.check_once()
-    print(f"outcomes {dict(load.ledger.outcomes)}")
 
 
 def test_either_library_sends_to_the_other_while_a_router_between_is_lost(
@@ -42,7 +33,7 @@ def test_either_library_sends_to_the_other_while_a_router_between_is_lost(
     network.kill("b")
     proton.until(partial(load.have_accepted, 300), "others are accepted, by the other way", 60)
     load.during(partial(network.start, "b"))
-    run(proton, load)
+    run(proton, load, 90)
 
 
 @pytest.mark.parametrize("how", ["kill", "leave"])
@@ -60,7 +51,7 @@ def test_clients_of_either_library_come_back_to_their_router(
     proton.until(partial(load.have_accepted, 100), "the first are accepted", 60)
     getattr(network, how)("c")
     load.during(partial(network.start, "c"))
-    run(proton, load)
+    run(proton, load, 90)
     assert load.consumers[0].attached >= 2
 
 
@@ -81,7 +72,7 @@ def test_the_cheapest_side_of_a_triangle_fails_and_comes_back_time_and_again(
         network.wire("a", "b").mend()
         if number % 2:
             load.during(partial(network.until_costs, "a", {"b": 1, "c": 2}))
-    run(proton, load)
+    run(proton, load, 90)
 
 
 @pytest.mark.parametrize("how", ["there", "back"])
@@ -98,7 +89,7 @@ def test_an_uplink_that_lets_through_in_one_direction_only(
     network.wire("e", "a").freeze(there=how == "there", back=how == "back")
     proton.until(partial(load.have_accepted, 500), "others are accepted, by the other uplink", 60)
     network.wire("e", "a").mend()
-    run(proton, load)
+    run(proton, load, 90)
 
 
 def test_an_edge_with_two_active_uplinks_of_which_one_is_killed(
@@ -117,7 +108,7 @@ def test_an_edge_with_two_active_uplinks_of_which_one_is_killed(
     network.kill("a")
     proton.until(partial(load.have_accepted, 500), "others are accepted", 60)
     load.during(partial(network.start, "a"))
-    run(proton, load)
+    run(proton, load, 90)
 
 
 def test_rhea_asks_and_proton_answers_while_a_router_between_is_lost(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
 
 import pytest
 from proton import Message
-from proton.utils import BlockingConnection, SyncRequestResponse
 
 from support.configuring import both_ways, entity
 from support.proton_broker import ProtonBroker
 from support.proton_containers import ProtonContainer
 from support.proton_peers import ProtonPeers
-from support.router_lines import interior, start_line, until_known
+from support.router_lines import ask_for_route, interior, start_line, until_known
 from support.routers import RouterProcess, StartRouter
 from support.transacting import Transacting
 
@@ -120,18 +118,7 @@ def test_a_route_lasts_as_long_as_its_container(
     broker.close()
     until_known(line[0], "Cqueue", "Dqueue", "C$coordinator", known=False)
     # and one that its container asks for, which may come and go by any connection
-    connection = BlockingConnection(line[2].url())
-    client = SyncRequestResponse(connection, "$management")
-    request = Message(
-        body={"pattern": "mine/*", "direction": "in"},
-        properties={
-            "operation": "CREATE",
-            "type": "org.apache.qpid.dispatch.router.connection.linkRoute",
-            "name": "mine",
-        },
-    )
-    answer: Any = client.call(request)
-    assert answer.properties["statusCode"] == 201
+    connection = ask_for_route(line[2], "mine/*")
     until_known(line[0], "Emine/*")
     connection.close()
     until_known(line[0], "Emine/*", known=False)

@@ -13,7 +13,7 @@ import pytest
 from proton import Message
 
 from support.proton_peers import ProtonPeers, ProtonSender, Sent
-from support.router_networks import Line, Load, RouterNetwork, StartNetwork
+from support.router_networks import Line, Load, RouterNetwork, StartNetwork, run
 
 LINE = [Line("a", "b"), Line("b", "c"), Line("c", "d")]
 TRIANGLE = [Line("a", "b"), Line("b", "c"), Line("a", "c", cost=5)]
@@ -27,16 +27,6 @@ pytestmark = pytest.mark.timeout(300)
 def found_together(load: Load, network: RouterNetwork, what: str) -> None:
     """Wait until all routers that run know each other, and print how long that took."""
     print(f"{what}: after {load.during(network.until_whole):.2f} s")
-
-
-def run(proton: ProtonPeers, load: Load) -> None:
-    """Let everything be sent, and hold it against what arrived."""
-    proton.until(load.step, "all has arrived", 60)
-    # what is under way twice would come now
-    proton.run_for(0.3)
-    load.step()
-    load.ledger.check_once()
-    print(f"outcomes {dict(load.ledger.outcomes)}")
 
 
 @pytest.mark.parametrize("address", ["closest", "balanced"])
@@ -54,7 +44,7 @@ def test_a_router_on_the_way_is_killed_and_comes_back(
     found_together(load, network, "without b")
     proton.until(lambda: load.have_accepted(500), "others are accepted")
     load.during(partial(network.start, "b"))
-    run(proton, load)
+    run(proton, load, 60)
 
 
 def test_the_router_of_the_clients_is_killed_and_comes_back(
@@ -69,7 +59,7 @@ def test_the_router_of_the_clients_is_killed_and_comes_back(
     proton.until(lambda: load.have_accepted(200), "the first are accepted")
     network.kill("c")
     load.during(partial(network.start, "c"))
-    run(proton, load)
+    run(proton, load, 60)
 
 
 def test_lines_are_cut_and_mended_and_come_and_go(
@@ -87,7 +77,7 @@ def test_lines_are_cut_and_mended_and_come_and_go(
         proton.run_for(0.2)
         wire.mend()
     found_together(load, network, "whole again")
-    run(proton, load)
+    run(proton, load, 60)
 
 
 @pytest.mark.parametrize("how", ["there", "back"])
@@ -104,7 +94,7 @@ def test_a_line_that_lets_through_in_one_direction_only(
     network.wire("b", "c").freeze(there=how == "there", back=how == "back")
     proton.until(lambda: load.have_accepted(600), "others are accepted, by the other way")
     network.wire("b", "c").mend()
-    run(proton, load)
+    run(proton, load, 60)
     network.until_whole()
 
 
@@ -124,7 +114,7 @@ def test_a_ring_whose_shorter_way_stands_still(proton: ProtonPeers, networks: St
     proton.until(lambda: load.has_accepted(700), "others are accepted")
     network.resume("b")
     found_together(load, network, "with b")
-    run(proton, load)
+    run(proton, load, 60)
 
 
 def test_routers_join_and_leave_while_messages_pass(
@@ -141,7 +131,7 @@ def test_routers_join_and_leave_while_messages_pass(
         network.leave(each)
         found_together(load, network, f"without {each}")
         load.during(partial(network.start, each))
-    run(proton, load)
+    run(proton, load, 60)
 
 
 def test_edges_of_a_star_whose_middle_is_lost(proton: ProtonPeers, networks: StartNetwork) -> None:
@@ -157,7 +147,7 @@ def test_edges_of_a_star_whose_middle_is_lost(proton: ProtonPeers, networks: Sta
     network.kill("b")
     proton.until(lambda: load.have_accepted(500), "others are accepted, without the router")
     load.during(partial(network.start, "b"))
-    run(proton, load)
+    run(proton, load, 60)
 
 
 class Persistent:

@@ -6,6 +6,10 @@ The first and the last one may be edges.
 from __future__ import annotations
 
 import time
+from typing import Any
+
+from proton import Message
+from proton.utils import BlockingConnection, SyncRequestResponse
 
 from support.configuring import entity
 from support.management_tool import Tool
@@ -83,3 +87,19 @@ def until_known(router: RouterProcess, *keys: str, known: bool = True) -> None:
             assert time.monotonic() < deadline, f"{keys} of {sorted(found)}"
     finally:
         tool.close()
+
+
+def ask_for_route(router: RouterProcess, pattern: str) -> BlockingConnection:
+    """A container's connection that has asked for the links that send to a pattern."""
+    connection = BlockingConnection(router.url())
+    request = Message(
+        body={"pattern": pattern, "direction": "in"},
+        properties={
+            "operation": "CREATE",
+            "type": "org.apache.qpid.dispatch.router.connection.linkRoute",
+            "name": "mine",
+        },
+    )
+    answer: Any = SyncRequestResponse(connection, "$management").call(request)
+    assert answer.properties["statusCode"] == 201
+    return connection

@@ -295,3 +295,13 @@ class Load(Traffic):
         """Run on; returns whether so many of each sender's were accepted, or all of them."""
         self.step()
         return all(each.accepted >= count or not each.todo for each in self.producers)
+
+
+def run(proton: ProtonPeers, load: Load, limit_s: float) -> None:
+    """Let everything be sent, and hold it against what arrived."""
+    proton.until(load.step, "all has arrived", limit_s)
+    # what is under way twice would come now
+    proton.run_for(0.3)
+    load.step()
+    load.ledger.check_once()
+    print(f"outcomes {dict(load.ledger.outcomes)}")

@@ -24,7 +24,8 @@ class Line:
         self.number = number
         self.connection = connection
         self.peer = peer
-        self.control: ControlLink = None  # type: ignore[assignment]
+        # made by whoever made this, since it tells of what comes by this line
+        self.control: ControlLink
         self.since = now
         # when the peer took a message last, or there was none for it
         self.moved_at = now

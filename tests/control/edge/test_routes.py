@@ -42,7 +42,9 @@ class Side:
 
     def tell(self, connection: Any, message: Any) -> None:
         # as it would arrive
-        self.told.append((connection, decode_message(encode_message(message))))  # type: ignore[arg-type]
+        arrived = decode_message(encode_message(message))
+        assert isinstance(arrived, Routes)
+        self.told.append((connection, arrived))
 
     def connect(self, name: str, features: frozenset[str] = KNOWN) -> Any:
         """A connection of another router."""
