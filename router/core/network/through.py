@@ -51,7 +51,7 @@ def counted(address: Address) -> Counters:
 def add(total: Counters, address: Address) -> None:
     """Add what an address has counted, all but what links to containers carry that are there."""
     total.add(address.counters)
-    if address.sided or address.transit is not None or address.treatment == ROUTED:
+    if _may_be_across(address):
         for link in _links(address):
             if link.session.connection.settings.role in ROUTERS:
                 link_over(total, link)
@@ -90,6 +90,14 @@ class Passed:
         for address in ways.values():
             found[key_of(address)] += counted(address).to_routers
         return found
+
+
+def _may_be_across(address: Address) -> bool:
+    """Whether links of an address may be other routers', which few are."""
+    if address.sided or address.transit is not None or address.treatment == ROUTED:
+        return True
+    # a link that takes its leave is on no side any more
+    return bool(address.resuming)
 
 
 def _links(address: Address) -> Iterator[Any]:

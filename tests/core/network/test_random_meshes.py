@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.network.through import entered, left
@@ -192,6 +192,8 @@ class World:
     st.lists(st.tuples(AT, AT, st.integers(1, 4)), max_size=4),
     STEPS,
 )
+# a link to another router takes its leave with a message that is under way
+@example("closest", [], [("send", 0, 0), ("run", 0, 0), ("receiver", 0, 0)])
 def test_the_books_balance(
     treatment: str, joints: list[tuple[int, int, int]], steps: list[tuple[str, int, int]]
 ) -> None:
