@@ -9,7 +9,7 @@ from typing import Any
 
 from router.control.containers import Containers
 from router.core.link_routes import LinkRoutes
-from router.core.route_lanes import Rule, Way
+from router.core.route_outlets import Rule, Way
 from router.engine.events import ConnectionClosed
 
 

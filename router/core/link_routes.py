@@ -19,7 +19,7 @@ import attrs
 from router.amqp.performatives import Coordinator
 from router.amqp.types import Symbol
 from router.core.patterns import PatternTree
-from router.core.route_lanes import FarLane, Lane, Rule, UplinkLane, Way
+from router.core.route_outlets import FarOutlet, Outlet, Rule, UplinkOutlet, Way
 from router.core.route_peers import (
     ASKED_ADDRESS,
     Origin,
@@ -39,9 +39,9 @@ COORDINATOR = "$coordinator"
 # how names begin that say at which router of a network their nodes are
 TOPOLOGICAL = ("_topo/", "_edge/")
 # what a link may be forwarded by; there is no way where the container is at another router
-Candidate = tuple[Way | None, Lane | FarLane | UplinkLane]
+Candidate = tuple[Way | None, Outlet | FarOutlet | UplinkOutlet]
 # whether a link may go to another router
-Allows = Callable[[FarLane | UplinkLane], bool]
+Allows = Callable[[FarOutlet | UplinkOutlet], bool]
 # Dispatch's, as are the words, which programs compare.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
@@ -56,7 +56,7 @@ class Placed:
 
     route: Route
     way: Way | None
-    lane: Lane | FarLane | UplinkLane
+    outlet: Outlet | FarOutlet | UplinkOutlet
     connection: Any
     origin: Origin
     asked: str | None
@@ -72,31 +72,33 @@ class Route:
         self.direction = direction
         self.ways: list[Way] = []
         # other routers that have containers, by their places
-        self.far: dict[Any, FarLane | UplinkLane] = {}
+        self.far: dict[Any, FarOutlet | UplinkOutlet] = {}
         self._owner = owner
 
     @property
     def containers(self) -> int:
         """How many connections lead to its containers, and to edges that have some."""
-        edges = sum(isinstance(lane, UplinkLane) and lane.leads_down for lane in self.far.values())
-        return edges + len({connection for way in self.ways for connection in way.lanes})
+        edges = sum(
+            isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in self.far.values()
+        )
+        return edges + len({connection for way in self.ways for connection in way.outlets})
 
-    def lanes(self) -> Iterator[tuple[Way, Lane]]:
+    def outlets(self) -> Iterator[tuple[Way, Outlet]]:
         """What a link could be forwarded by now to a container that is here."""
         for way in self.ways:
-            for lane in way.lanes.values():
-                if lane.is_open:
-                    yield way, lane
+            for outlet in way.outlets.values():
+                if outlet.is_open:
+                    yield way, outlet
 
-    def far_lanes(self) -> Iterator[tuple[None, FarLane | UplinkLane]]:
+    def far_outlets(self) -> Iterator[tuple[None, FarOutlet | UplinkOutlet]]:
         """What it could be forwarded by to a container at another router."""
-        for lane in self.far.values():
-            if lane.is_open:
-                yield None, lane
+        for outlet in self.far.values():
+            if outlet.is_open:
+                yield None, outlet
 
-    def next_lane(self, now: float) -> Candidate | None:
+    def next_outlet(self, now: float) -> Candidate | None:
         """What the next link of a client without others would be forwarded by; None without any."""
-        candidates: list[Candidate] = [*self.lanes(), *self.far_lanes()]
+        candidates: list[Candidate] = [*self.outlets(), *self.far_outlets()]
         return min(
             candidates,
             key=lambda each: (each[1].rests(now), each[1].cost, each[1].links, each[1].chosen),
@@ -172,32 +174,32 @@ class LinkRoutes:
 
     def open(self, way: Way, connection: Any) -> None:
         """A connection leads to a container of this link route."""
-        if connection not in way.lanes:
-            way.lanes[connection] = Lane(connection)
+        if connection not in way.outlets:
+            way.outlets[connection] = Outlet(connection)
             self._changed(self._routes[_key(way.rule.direction, way.rule.whole_pattern)])
 
     def close(self, way: Way, connection: Any) -> None:
         """A connection does so no more."""
-        if way.lanes.pop(connection, None) is not None:
+        if way.outlets.pop(connection, None) is not None:
             route = self._routes.get(_key(way.rule.direction, way.rule.whole_pattern))
             if route is not None:
                 self._changed(route)
 
-    def open_far(self, direction: str, pattern: str, lane: FarLane | UplinkLane) -> None:
-        """Another router has containers for the links that this pattern matches; the lane counts
+    def open_far(self, direction: str, pattern: str, outlet: FarOutlet | UplinkOutlet) -> None:
+        """Another router has containers for the links that this pattern matches; the outlet counts
         where there is none to its place yet.
         """
         route = self._enter(direction, pattern)
-        lane = route.far.setdefault(lane.place, lane)
-        lane.told += 1
+        outlet = route.far.setdefault(outlet.place, outlet)
+        outlet.told += 1
         self._changed(route)
 
     def close_far(self, direction: str, pattern: str, place: Any) -> None:
         """It has them no more; it may have told of one pattern in two ways."""
         route = self._routes[_key(direction, pattern)]
-        lane = route.far[place]
-        lane.told -= 1
-        if not lane.told:
+        outlet = route.far[place]
+        outlet.told -= 1
+        if not outlet.told:
             del route.far[place]
             self._changed(route)
             self._leave(route)
@@ -304,37 +306,37 @@ class LinkRoutes:
         now = self._turn.now
 
         def rank(candidate: Candidate) -> tuple[bool, int, bool, int, int, int, int]:
-            lane = candidate[1]
+            outlet = candidate[1]
             return (
-                is_same(lane.connection, origin),
-                0 if is_coordinator else -coordinators[lane.place],
-                lane.rests(now),
-                -links[lane.place] if is_coordinator else 0,
-                lane.cost,
-                lane.links,
-                lane.chosen,
+                is_same(outlet.connection, origin),
+                0 if is_coordinator else -coordinators[outlet.place],
+                outlet.rests(now),
+                -links[outlet.place] if is_coordinator else 0,
+                outlet.cost,
+                outlet.links,
+                outlet.chosen,
             )
 
         asked = None if is_coordinator else terminus.address
-        candidates: list[Candidate] = [*route.lanes()]
-        candidates += [each for each in route.far_lanes() if allows(each[1])]
-        way, lane = min(candidates, key=rank, default=(None, None))
+        candidates: list[Candidate] = [*route.outlets()]
+        candidates += [each for each in route.far_outlets() if allows(each[1])]
+        way, outlet = min(candidates, key=rank, default=(None, None))
         me = link.session.connection.settings.container_id
-        if lane is None or comes_round(me, origin, lane.connection):
+        if outlet is None or comes_round(me, origin, outlet.connection):
             self.unplaced += 1
             raise no_route(COORDINATOR if is_coordinator else asked)
         sent = asked if asked is None or way is None else way.rule.outward(asked)
-        placed = Placed(route, way, lane, lane.connection, origin, asked, sent, is_coordinator)
+        placed = Placed(route, way, outlet, outlet.connection, origin, asked, sent, is_coordinator)
         self._placed[link] = placed
         self._choices += 1
-        lane.chosen = self._choices
-        lane.links += 1
+        outlet.chosen = self._choices
+        outlet.links += 1
         if way is not None:
             way.placed += 1
         self.forwarded += 1
-        self._links_of.setdefault(origin.key, Counter())[lane.place] += 1
+        self._links_of.setdefault(origin.key, Counter())[outlet.place] += 1
         if is_coordinator:
-            self._coordinators_of.setdefault(origin.key, Counter())[lane.place] += 1
+            self._coordinators_of.setdefault(origin.key, Counter())[outlet.place] += 1
         return placed
 
     @property
@@ -376,15 +378,15 @@ class LinkRoutes:
                 why = f"{condition}: {description}" if description else condition
                 placed.way.last_refusal = why
                 placed.way.last_refusal_at = self._turn.now
-            placed.lane.refused_at = self._turn.now
+            placed.outlet.refused_at = self._turn.now
 
     def left(self, link: Any) -> None:
         """A link is over that was forwarded; nothing happens where it was not."""
         placed = self._placed.pop(link, None)
         if placed is None:
             return
-        placed.lane.links -= 1
-        client, place = placed.origin.key, placed.lane.place
+        placed.outlet.links -= 1
+        client, place = placed.origin.key, placed.outlet.place
         _subtract(self._links_of, client, place)
         if placed.is_coordinator:
             _subtract(self._coordinators_of, client, place)

@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Final
 
 from router.core.link_routes import Route
-from router.core.route_lanes import FarLane, Lane, UplinkLane, Way
+from router.core.route_outlets import FarOutlet, Outlet, UplinkOutlet, Way
 from router.engine.naming import link_identity
 from router.management.views import RouterView
 
@@ -27,9 +27,9 @@ RESTING: Final = {
 def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, Any]:
     """What of the answer is different where links are forwarded; `asked` is the address."""
     now = router.observed.turn.now
-    found = route.next_lane(now)
+    found = route.next_outlet(now)
     chosen = None if found is None else found[1]
-    lanes = [(way, lane) for way in route.ways for lane in way.lanes.values()]
+    outlets = [(way, outlet) for way in route.ways for outlet in way.outlets.values()]
     links = list(router.observed.forwarder.link_routes.placed_by(route))
     return {
         "distribution": "linkBalanced",
@@ -41,13 +41,13 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
             "direction": route.direction,
             "names": [way.rule.name for way in itertools.islice(route.ways, MOST)],
             "containers": [
-                _container(way, lane, asked, now, is_chosen=lane is chosen)
-                for way, lane in itertools.islice(lanes, MOST)
+                _container(way, outlet, asked, now, is_chosen=outlet is chosen)
+                for way, outlet in itertools.islice(outlets, MOST)
             ],
-            "containerCount": len(lanes),
+            "containerCount": len(outlets),
             "routers": [
-                _router(lane, now, is_chosen=lane is chosen)
-                for lane in itertools.islice(route.far.values(), MOST)
+                _router(outlet, now, is_chosen=outlet is chosen)
+                for outlet in itertools.islice(route.far.values(), MOST)
             ],
             "routerCount": len(route.far),
             "links": [
@@ -56,7 +56,7 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
                     "link": link_identity(link),
                     "address": placed.asked,
                     "toConnection": str(placed.connection.number),
-                    "toRouter": getattr(placed.lane, "router", None),
+                    "toRouter": getattr(placed.outlet, "router", None),
                     "toAddress": placed.sent,
                 }
                 for link, placed in itertools.islice(links, MOST)
@@ -66,32 +66,34 @@ def explain_routed(router: RouterView, route: Route, asked: str) -> dict[str, An
     }
 
 
-def _router(lane: FarLane | UplinkLane, now: float, *, is_chosen: bool) -> dict[str, Any]:
+def _router(outlet: FarOutlet | UplinkOutlet, now: float, *, is_chosen: bool) -> dict[str, Any]:
     """Another router, or an edge, that has containers, and how it fares."""
     why: dict[str, Any] = {"reason": None, "text": None}
-    if not lane.is_open:
+    if not outlet.is_open:
         why = NO_WAY
-    elif lane.rests(now):
+    elif outlet.rests(now):
         why = RESTING
-    connection = lane.connection
+    connection = outlet.connection
     return {
-        "router": lane.router,
-        "isEdge": isinstance(lane, UplinkLane) and lane.leads_down,
-        "cost": lane.cost,
+        "router": outlet.router,
+        "isEdge": isinstance(outlet, UplinkOutlet) and outlet.leads_down,
+        "cost": outlet.cost,
         "connection": None if connection is None else str(connection.number),
-        "links": lane.links,
+        "links": outlet.links,
         "chosen": is_chosen,
         **why,
     }
 
 
-def _container(way: Way, lane: Lane, asked: str, now: float, *, is_chosen: bool) -> dict[str, Any]:
+def _container(
+    way: Way, outlet: Outlet, asked: str, now: float, *, is_chosen: bool
+) -> dict[str, Any]:
     """A connection to a container, and how it fares."""
-    connection = lane.connection
+    connection = outlet.connection
     why: dict[str, Any] = {"reason": None, "text": None}
-    if not lane.is_open:
+    if not outlet.is_open:
         why = CLOSING
-    elif lane.rests(now):
+    elif outlet.rests(now):
         why = RESTING
     return {
         "connection": str(connection.number),
@@ -99,7 +101,7 @@ def _container(way: Way, lane: Lane, asked: str, now: float, *, is_chosen: bool)
         "host": connection.name,
         "linkRoute": way.rule.name,
         "address": way.rule.outward(asked),
-        "links": lane.links,
+        "links": outlet.links,
         "lastRefusal": way.last_refusal or None,
         "chosen": is_chosen,
         **why,

@@ -22,7 +22,7 @@ from router.core.auto_links import Plan
 from router.core.exchanges import BindingRule, ExchangeRule
 from router.core.network.membership import INTER_ROUTER, ROLES, Membership
 from router.core.redirects import Redirects
-from router.core.route_lanes import Rule
+from router.core.route_outlets import Rule
 from router.core.table import AddressRule, address_name
 from router.engine.settings import ConnectionSettings
 

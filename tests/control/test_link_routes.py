@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
 from router.control.control import Control
-from router.core.route_lanes import Rule, Way
+from router.core.route_outlets import Rule, Way
 
 from support.examples import examples
 from support.in_memory import Client, Router
@@ -52,20 +52,20 @@ def test_a_route_is_active_while_a_container_is_there() -> None:
     assert not router.way("a").is_active
     first, second = router.container(), router.container("other")
     normal = router.client(container="broker", endpoint="brokers")
-    assert list(router.way("a").lanes) == [first.connection]
-    assert list(router.way("b").lanes) == [first.connection, second.connection]
+    assert list(router.way("a").outlets) == [first.connection]
+    assert list(router.way("b").outlets) == [first.connection, second.connection]
     assert not router.way("c").is_active
     first.lose()
     normal.lose()
     assert not router.way("a").is_active
-    assert list(router.way("b").lanes) == [second.connection]
+    assert list(router.way("b").outlets) == [second.connection]
 
 
 def test_a_route_that_is_made_later_finds_the_containers_that_are_there() -> None:
     router = Controlled()
     broker = router.container()
     router.routing.configure([rule("a", "broker"), rule("b", None, "brokers"), rule("c", "x")])
-    assert list(router.way("a").lanes) == list(router.way("b").lanes) == [broker.connection]
+    assert list(router.way("a").outlets) == list(router.way("b").outlets) == [broker.connection]
     assert not router.way("c").is_active
     kept = router.way("a")
     router.routing.configure([rule("a", "broker"), rule("b", "x")])
@@ -81,7 +81,7 @@ def test_what_a_connection_asks_for_goes_with_it() -> None:
     scope = client.connection
     asked = [router.routing.ask(Rule(n, "in", False, n, scope=scope)) for n in "ab"]
     assert router.routing.scoped(scope) == {"a": asked[0], "b": asked[1]}
-    assert list(asked[0].lanes) == [scope]
+    assert list(asked[0].outlets) == [scope]
     assert list(router.routing.every_scoped()) == asked
     router.routing.withdraw(asked[0])
     assert router.routing.scoped(scope) == {"b": asked[1]}
@@ -118,7 +118,7 @@ def test_containers_and_routes_may_come_and_go_in_any_order(steps: list[tuple[st
         way = router.routing.configured(each.name)
         if way is not None:
             found = router.control.containers.find(each.container_id, each.connection)
-            assert set(way.lanes) == set(found if each.container_id or each.connection else ())
+            assert set(way.outlets) == set(found if each.container_id or each.connection else ())
     router.routing.configure([])
     assert len(router.forwarder.link_routes) == 0
 
@@ -219,7 +219,7 @@ def test_nothing_is_left_of_links_however_containers_come_answer_refuse_and_go(
         way = router.way("q")
         assert way.links <= routes.links
         live = [each.connection for each in containers if not each.is_lost]
-        assert set(way.lanes) == set(live)
+        assert set(way.outlets) == set(live)
     for container in containers:
         if not container.is_lost:
             container.lose()

@@ -11,7 +11,7 @@ from router.amqp.performatives import Attach, Coordinator, Source, Target
 from router.amqp.redirects import Redirect
 from router.amqp.types import Symbol
 from router.core.redirects import Redirects
-from router.core.route_lanes import REST_S, Rule, Way
+from router.core.route_outlets import REST_S, Rule, Way
 from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
@@ -264,7 +264,7 @@ def test_a_container_that_refused_is_asked_last_for_a_while() -> None:
     assert way.last_refusal == "amqp:resource-limit-exceeded: full"
     router.wait(REST_S)
     assert router.to(router.sender(client, "q")) == "one"
-    assert way.lanes[one.connection].links == 1
+    assert way.outlets[one.connection].links == 1
 
 
 def test_so_is_one_that_ended_a_link_with_an_error() -> None:
@@ -443,13 +443,13 @@ def test_links_are_spread_evenly_however_containers_come_and_go(
             try:
                 chosen = router.place(link)[0]
             except AmqpError:
-                assert not way.lanes
+                assert not way.outlets
                 continue
-            lane = way.lanes[chosen]
-            rested = [each for each in way.lanes.values() if each.connection not in refused_at]
+            outlet = way.outlets[chosen]
+            rested = [each for each in way.outlets.values() if each.connection not in refused_at]
             if rested:
                 assert chosen not in refused_at
-                assert lane.links - 1 == min(each.links - (each is lane) for each in rested)
+                assert outlet.links - 1 == min(each.links - (each is outlet) for each in rested)
             if which == 5:
                 router.link_routes.refused(link, "amqp:not-found")
                 router.link_routes.left(link)

@@ -10,7 +10,7 @@ from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
 from router.config.redirects import RedirectSettings
-from router.core.route_lanes import Rule
+from router.core.route_outlets import Rule
 from router.management.entities.empty import EMPTY
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import EntityType

@@ -7,7 +7,7 @@ from typing import Any
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
-from router.core.route_lanes import REST_S
+from router.core.route_outlets import REST_S
 from router.engine.states import ConnectionState
 from router.management.explain import explain
 from router.management.explain_routed import explain_routed
@@ -79,7 +79,7 @@ async def test_a_container_that_is_not_asked_says_why() -> None:
         await two.begin(container_id="two")
         route = running.node.exchange.forwarder.link_routes.find("orders", is_sender=True)
         assert route is not None
-        first, second = (lane for way in route.ways for lane in way.lanes.values())
+        first, second = (outlet for way in route.ways for outlet in way.outlets.values())
         first.refused_at = running.node.exchange.turn.now
         told = explain_routed(view_of(running), route, "orders")
         containers = told["linkRoute"]["containers"]

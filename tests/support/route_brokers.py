@@ -15,7 +15,7 @@ import attrs
 
 from router.amqp.performatives import Attach, Begin, Detach, Disposition, End, Error, Flow, Transfer
 from router.core.link_routes import IN, OUT
-from router.core.route_lanes import Rule, Way
+from router.core.route_outlets import Rule, Way
 
 from support.mesh import MeshRouter
 from support.routed import Peer

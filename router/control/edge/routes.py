@@ -17,7 +17,7 @@ from router.amqp.constants import Condition
 from router.control.edge.messages import Message, Routes, routes
 from router.core.link_routes import LinkRoutes, Route, is_topological
 from router.core.network.far_routes import RouteRefused, RoutesUnknown, key_of, parse_key
-from router.core.route_lanes import UplinkLane
+from router.core.route_outlets import UplinkOutlet
 from router.core.table import address_name
 from router.errors import AmqpError
 
@@ -31,8 +31,8 @@ LONGEST_KEY: Final = 8192
 Tell = Callable[[Any, Message], None]
 
 
-class Lanes:
-    """What one connection's router has told, and the lanes that there are for it."""
+class ToldRoutes:
+    """What one connection's router has told, and the outlets that there are for it."""
 
     def __init__(self, link_routes: LinkRoutes, connection: Any, router: str) -> None:
         self.connection = connection
@@ -42,7 +42,7 @@ class Lanes:
         self.is_open = False
         self._link_routes = link_routes
 
-    def told(self, added: Iterable[str], removed: Iterable[str]) -> None:
+    def change(self, added: Iterable[str], removed: Iterable[str]) -> None:
         """It says of these that they have containers, and of those that they have none any more.
 
         Raises `AmqpError` for what is no key of a link route, and where there are too many.
@@ -81,7 +81,7 @@ class Lanes:
                 self._close(route)
 
     def _open(self, route: tuple[str, str]) -> None:
-        self._link_routes.open_far(*route, UplinkLane(self.router, self.connection))
+        self._link_routes.open_far(*route, UplinkOutlet(self.router, self.connection))
 
     def _close(self, route: tuple[str, str]) -> None:
         self._link_routes.close_far(*route, self.connection)
@@ -94,20 +94,20 @@ class RoutesBeyond:
         self.forwarder = forwarder
         self._tell = tell
         # what each interior has told, by its connection
-        self.told: dict[Any, Lanes] = {}
+        self.told: dict[Any, ToldRoutes] = {}
         # those that know what to do with what they are told
         self._hearing: dict[Any, None] = {}
         # of one that is lost and was used, while none takes its place
-        self._last: list[Lanes] = []
+        self._last: list[ToldRoutes] = []
         self._used: list[Any] = []
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """A connection to an interior is there."""
         self.finish()
-        lanes = self.told[connection] = Lanes(self.forwarder.link_routes, connection, router)
+        told = self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
-            lanes.keys = {}
+            told.keys = {}
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
             return
         self._hearing[connection] = None
@@ -116,13 +116,13 @@ class RoutesBeyond:
     def left(self, connection: Any) -> None:
         """It is over; `use` follows if it was used."""
         self._hearing.pop(connection, None)
-        lanes = self.told.pop(connection)
-        if lanes.is_open:
-            self._last.append(lanes)
+        told = self.told.pop(connection)
+        if told.is_open:
+            self._last.append(told)
 
     def received(self, connection: Any, message: Routes) -> None:
         """An interior says what is beyond. Raises `AmqpError`."""
-        self.told[connection].told(message.added, message.removed)
+        self.told[connection].change(message.added, message.removed)
         self._see_to()
 
     def use(self, connections: Iterable[Any]) -> None:
@@ -133,13 +133,13 @@ class RoutesBeyond:
     def _see_to(self) -> None:
         """Forward by the uplinks that are used; what was lost is known until one has spoken."""
         used = [self.told[each] for each in self._used if each in self.told]
-        for lanes in self.told.values():
-            if lanes.keys is not None:
-                lanes.use(is_open=lanes in used)
-        if any(lanes.keys is not None for lanes in used):
+        for told in self.told.values():
+            if told.keys is not None:
+                told.use(is_open=told in used)
+        if any(told.keys is not None for told in used):
             last, self._last = self._last, []
-            for lanes in last:
-                lanes.use(is_open=False)
+            for told in last:
+                told.use(is_open=False)
 
     # What is at this edge.
 
@@ -166,7 +166,7 @@ class RoutesOfEdges:
     def __init__(self, forwarder: Any, tell: Tell) -> None:
         self.forwarder = forwarder
         self._tell = tell
-        self.told: dict[Any, Lanes] = {}
+        self.told: dict[Any, ToldRoutes] = {}
         # by connection, of what its edge was told last that there is
         self._heard: dict[Any, set[str]] = {}
         self._due: dict[str, tuple[str, str]] = {}
@@ -174,7 +174,7 @@ class RoutesOfEdges:
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
         """A connection of an edge is there."""
-        self.told[connection] = Lanes(self.forwarder.link_routes, connection, router)
+        self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
             return
@@ -192,23 +192,23 @@ class RoutesOfEdges:
 
     def use(self, connection: Any, *, is_active: bool) -> None:
         """The edge uses it from now on, or does not any more."""
-        lanes = self.told.get(connection)
-        if lanes is not None:
-            lanes.use(is_open=is_active)
+        told = self.told.get(connection)
+        if told is not None:
+            told.use(is_open=is_active)
 
     def received(self, connection: Any, message: Routes) -> None:
         """An edge says for which link routes it has containers. Raises `AmqpError`."""
-        lanes = self.told[connection]
+        told = self.told[connection]
         added = []
         for key in message.added:
             route = parse_key(key)
             if route is not None and self._is_ours(address_name(route[1])):
                 # these lead where they lead, whoever says what
-                event = RouteRefused(lanes.router, key)
+                event = RouteRefused(told.router, key)
                 self.forwarder.observer.event_received(connection, event)
             else:
                 added.append(key)
-        lanes.told(added, message.removed)
+        told.change(added, message.removed)
 
     def _is_ours(self, name: str) -> bool:
         return is_topological(name) or self.forwarder.table.is_own_node(name)
@@ -223,8 +223,9 @@ class RoutesOfEdges:
     def _is_beyond(self, route: Route, connection: Any) -> bool:
         """Whether a route has containers that are not at the edge of a connection."""
         edge = self.told[connection].router
-        return any(way.lanes for way in route.ways) or any(
-            not isinstance(lane, UplinkLane) or lane.router != edge for lane in route.far.values()
+        return any(way.outlets for way in route.ways) or any(
+            not isinstance(outlet, UplinkOutlet) or outlet.router != edge
+            for outlet in route.far.values()
         )
 
     def finish(self) -> None:

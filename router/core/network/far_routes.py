@@ -19,7 +19,7 @@ from router.core.network.reach import (
     Reach,
 )
 from router.core.patterns import pattern_of
-from router.core.route_lanes import FarLane, UplinkLane
+from router.core.route_outlets import FarOutlet, UplinkOutlet
 
 _KINDS = {IN_PREFIX: IN, OUT_PREFIX: OUT, IN_PATTERN: IN, OUT_PATTERN: OUT}
 _PREFIXES = (IN_PREFIX, OUT_PREFIX)
@@ -72,8 +72,8 @@ class FarRoutes:
 
     def containers_changed(self, route: Route) -> None:
         """A route has got another container, or lost one; those of edges count as if here."""
-        is_here = any(way.lanes for way in route.ways) or any(
-            isinstance(lane, UplinkLane) and lane.leads_down for lane in route.far.values()
+        is_here = any(way.outlets for way in route.ways) or any(
+            isinstance(outlet, UplinkOutlet) and outlet.leads_down for outlet in route.far.values()
         )
         self._reach.want(key_of(route), Interest(ROUTED) if is_here else None)
 
@@ -88,7 +88,7 @@ class FarRoutes:
         before = self._told.get(key, set())
         now = set(self._reach.wanted.get(key, ()))
         for router in sorted(now - before):
-            self._link_routes.open_far(direction, pattern, FarLane(router, self._reach))
+            self._link_routes.open_far(direction, pattern, FarOutlet(router, self._reach))
         for router in sorted(before - now):
             self._link_routes.close_far(direction, pattern, router)
         if now:

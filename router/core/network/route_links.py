@@ -33,7 +33,7 @@ from router.core.network.travelling import (
     router_in_key,
     traveller_of,
 )
-from router.core.route_lanes import FarLane, Lane, UplinkLane
+from router.core.route_outlets import FarOutlet, Outlet, UplinkOutlet
 from router.core.route_peers import Origin
 from router.core.routed_links import RoutedLink
 from router.engine.link import IncomingLink, OutgoingLink
@@ -58,7 +58,7 @@ class FarLink(RoutedLink):
     ) -> None:
         super().__init__(peer, frame)
         self.guest = guest
-        # the places of the lanes to routers that were asked
+        # the places of the outlets to routers that were asked
         self.tried = tried
 
     def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
@@ -90,17 +90,17 @@ def _place(
     forwarder: Any, link: Any, route: Any, guest: Origin | None, tried: frozenset[Any]
 ) -> RoutedLink:
     placed = route.place(link, guest, _allows(link, guest, tried))
-    lane = placed.lane
-    if isinstance(lane, Lane):
+    outlet = placed.outlet
+    if isinstance(outlet, Outlet):
         return _attach_here(forwarder, link, placed)
     origin = guest
     if origin is None:
         key = client_key(forwarder.reach.me, link.session.connection.number)
         origin = attrs.evolve(placed.origin, key=key)
     properties = link.remote_attach.properties
-    traveller = Traveller(far_routes.key_of(route), lane.router, lane.cost, origin, properties)
-    routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {lane.place})
-    routed.leads_to = lane.router
+    traveller = Traveller(far_routes.key_of(route), outlet.router, outlet.cost, origin, properties)
+    routed = FarLink(link, _outward(forwarder, link, traveller), guest, tried | {outlet.place})
+    routed.leads_to = outlet.router
     _begin(forwarder, routed, placed.connection)
     return routed
 
@@ -112,15 +112,15 @@ def _allows(link: Any, guest: Origin | None, tried: frozenset[Any]) -> Allows:
     came_by = link.session.connection
     comes_up = _is_edges(came_by)
 
-    def allows(lane: FarLane | UplinkLane) -> bool:
-        if lane.place in tried:
+    def allows(outlet: FarOutlet | UplinkOutlet) -> bool:
+        if outlet.place in tried:
             return False
         if guest is None:
             # an edge attaches links of its addresses as well
-            return lane.place is not came_by
-        if isinstance(lane, FarLane):
+            return outlet.place is not came_by
+        if isinstance(outlet, FarOutlet):
             return comes_up
-        return lane.leads_down and lane.router != router_in_key(guest.key)
+        return outlet.leads_down and outlet.router != router_in_key(guest.key)
 
     return allows
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.route_lanes import Way
+from router.core.route_outlets import Way
 from router.management.schema import Attribute, Live
 
 
@@ -20,7 +20,7 @@ class LinkRouteState:
     @property
     def containers(self) -> list[str]:
         """The container-ids of those that are there."""
-        ids = (str(connection.remote_open.container_id) for connection in self.way.lanes)
+        ids = (str(connection.remote_open.container_id) for connection in self.way.outlets)
         return list(dict.fromkeys(ids))
 
 
@@ -53,7 +53,7 @@ LINK_ROUTE_STATE: Final = (
         "containerCount",
         "integer",
         "Connections that lead to its containers now.",
-        lambda s: len(s.way.lanes),
+        lambda s: len(s.way.outlets),
     ),
     _attribute(
         "containers",

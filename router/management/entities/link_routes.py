@@ -11,7 +11,7 @@ from router.config.link_routes import LinkRouteSettings
 from router.core.counters import Counters
 from router.core.link_routes import Route
 from router.core.network.far_routes import key_of
-from router.core.route_lanes import UplinkLane, Way
+from router.core.route_outlets import UplinkOutlet, Way
 from router.management.entities.attributes import identified
 from router.management.entities.link_route_state import LINK_ROUTE_STATE, LinkRouteState
 from router.management.schema import CONFIGURATION, OPERATIONAL, Attribute, EntityType, Given, Live
@@ -179,9 +179,11 @@ class LinkRouteAddress:
     @property
     def remote_routers(self) -> list[str]:
         """The other routers that have containers; edges of this one count as containers."""
-        lanes = self.route.far.values()
+        outlets = self.route.far.values()
         return sorted(
-            lane.router for lane in lanes if not (isinstance(lane, UplinkLane) and lane.leads_down)
+            outlet.router
+            for outlet in outlets
+            if not (isinstance(outlet, UplinkOutlet) and outlet.leads_down)
         )
 
 

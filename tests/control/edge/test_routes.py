@@ -12,15 +12,15 @@ from router.control.edge.routes import (
     FEATURE,
     LONGEST_KEY,
     MOST_TOLD,
-    Lanes,
     RoutesBeyond,
     RoutesOfEdges,
+    ToldRoutes,
 )
 from router.core.link_routes import IN
 from router.core.network.far_routes import RouteRefused, RoutesUnknown
 from router.core.network.membership import FEATURES_SPOKEN
 from router.core.network.reach import Interest
-from router.core.route_lanes import Rule
+from router.core.route_outlets import Rule
 from router.errors import AmqpError
 
 from support.edges import World, one_interior
@@ -248,10 +248,10 @@ def test_an_interior_may_tell_of_as_many_as_there_are() -> None:
     link_routes = Router().forwarder.link_routes
     connection = Router().client().connection
     connection.is_client = True
-    lanes = Lanes(link_routes, connection, "a")
-    lanes.told((f"Cq{number}" for number in range(MOST_TOLD + 1)), ())
-    assert lanes.keys is not None
-    assert len(lanes.keys) == MOST_TOLD + 1
+    told = ToldRoutes(link_routes, connection, "a")
+    told.change((f"Cq{number}" for number in range(MOST_TOLD + 1)), ())
+    assert told.keys is not None
+    assert len(told.keys) == MOST_TOLD + 1
 
 
 # Both.
@@ -308,7 +308,7 @@ def check(mesh: Mesh, brokers: dict[str, Broker]) -> None:
             # an edge with uplinks to both halves may hear of the other half's
             others = {each for each in brokers if each in members}
             route = mesh[name].forwarder.link_routes.find("q.a", is_sender=True)
-            is_open = route is not None and route.next_lane(0.0) is not None
+            is_open = route is not None and route.next_outlet(0.0) is not None
             if others:
                 assert is_open, (name, members)
             elif name in group:
@@ -357,7 +357,7 @@ def give_containers(world: World, router: str, *prefixes: str) -> None:
 
 def has(world: World, router: str, address: str) -> bool:
     route = world.host(router).forwarder.link_routes.find(address, is_sender=True)
-    return route is not None and route.next_lane(world.network.agenda.clock()) is not None
+    return route is not None and route.next_outlet(world.network.agenda.clock()) is not None
 
 
 def test_routes_are_known_everywhere_and_go_with_their_edge() -> None:

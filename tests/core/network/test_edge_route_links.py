@@ -10,7 +10,7 @@ import pytest
 from router.amqp.performatives import Coordinator, Detach, Error, Source, Transfer
 from router.amqp.types import Symbol, UInt
 from router.core.blocking import MEANINGS, Reason, Survey
-from router.core.route_lanes import REST_S
+from router.core.route_outlets import REST_S
 from router.management.entities.link_routes import LinkRouteAddress
 from router.management.explain_routed import explain_routed
 

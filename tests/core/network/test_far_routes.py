@@ -8,7 +8,7 @@ from router.core.address import BALANCED, ROUTED
 from router.core.link_routes import IN, OUT
 from router.core.network.far_routes import key_of, parse_key
 from router.core.network.reach import Interest
-from router.core.route_lanes import Rule
+from router.core.route_outlets import Rule
 
 from support.in_memory import Client, Router
 

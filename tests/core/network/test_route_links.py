@@ -21,7 +21,7 @@ from router.amqp.performatives import (
     Transfer,
 )
 from router.amqp.types import Symbol, UInt
-from router.core.route_lanes import REST_S
+from router.core.route_outlets import REST_S
 
 from support.mesh import Mesh
 from support.route_brokers import Broker, Guest, serve
@@ -374,7 +374,7 @@ def test_a_link_attached_at_another_router_is_taken_from_where_it_was(
     # which is nothing that the container would be asked last for
     assert broker.links == [after]
     route = next(iter(mesh["a"].forwarder.link_routes.routes()))
-    assert not any(lane.rests(mesh["a"].turn.now) for lane in route.far.values())
+    assert not any(outlet.rests(mesh["a"].turn.now) for outlet in route.far.values())
 
 
 @pytest.mark.parametrize(

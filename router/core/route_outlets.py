@@ -72,7 +72,7 @@ class Load:
 
 
 @attrs.define(eq=False)
-class Lane(Load):
+class Outlet(Load):
     """A connection to a container, as one link route uses it."""
 
     connection: Any
@@ -81,7 +81,7 @@ class Lane(Load):
 
     @property
     def place(self) -> Any:
-        """What is the same for all lanes that lead there."""
+        """What is the same for all outlets that lead there."""
         return self.connection
 
     @property
@@ -91,7 +91,7 @@ class Lane(Load):
 
 
 @attrs.define(eq=False)
-class FarLane(Load):
+class FarOutlet(Load):
     """Another router that has containers for the links of a route."""
 
     router: str
@@ -101,7 +101,7 @@ class FarLane(Load):
 
     @property
     def place(self) -> Any:
-        """What is the same for all lanes that lead there."""
+        """What is the same for all outlets that lead there."""
         return self.router
 
     @property
@@ -124,7 +124,7 @@ class FarLane(Load):
 
 
 @attrs.define(eq=False)
-class UplinkLane(Load):
+class UplinkOutlet(Load):
     """The router at the other end of an uplink, which has containers for the links of a route, or
     knows where they are: an edge of this router, or the interior router of this edge.
     """
@@ -138,7 +138,7 @@ class UplinkLane(Load):
 
     @property
     def place(self) -> Any:
-        """What is the same for all lanes that lead there."""
+        """What is the same for all outlets that lead there."""
         return self.connection
 
     @property
@@ -157,7 +157,7 @@ class Way:
     """A link route that there is: its rule, and its containers' connections."""
 
     rule: Rule
-    lanes: dict[Any, Lane] = attrs.Factory(dict)
+    outlets: dict[Any, Outlet] = attrs.Factory(dict)
     # links that were forwarded, and of these those that their containers refused
     placed: int = 0
     refused: int = 0
@@ -168,9 +168,9 @@ class Way:
     @property
     def links(self) -> int:
         """How many links are forwarded by it now."""
-        return sum(lane.links for lane in self.lanes.values())
+        return sum(outlet.links for outlet in self.outlets.values())
 
     @property
     def is_active(self) -> bool:
         """Whether a container of it is there."""
-        return bool(self.lanes)
+        return bool(self.outlets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.core.network.reach import Path, Reach
-from router.core.route_lanes import REST_S, FarLane, Lane, Rule, Way
+from router.core.route_outlets import REST_S, FarOutlet, Outlet, Rule, Way
 from router.engine.states import ConnectionState
 
 from support.in_memory import Router
@@ -32,30 +32,30 @@ def test_an_address_at_the_container(
 
 def test_a_lane_is_open_while_its_connection_is() -> None:
     client = Router().client(role="route-container")
-    lane = Lane(client.connection)
-    assert (lane.is_open, lane.cost, lane.place) == (True, 0, client.connection)
+    outlet = Outlet(client.connection)
+    assert (outlet.is_open, outlet.cost, outlet.place) == (True, 0, client.connection)
     client.close()
-    assert not lane.is_open
+    assert not outlet.is_open
 
 
 def test_who_refused_rests_for_a_while() -> None:
-    lane = Lane(Router().client().connection)
-    assert not lane.rests(1000.0)
-    lane.refused_at = 1000.0
-    assert lane.rests(1000.0 + REST_S - 0.1)
-    assert not lane.rests(1000.0 + REST_S)
+    outlet = Outlet(Router().client().connection)
+    assert not outlet.rests(1000.0)
+    outlet.refused_at = 1000.0
+    assert outlet.rests(1000.0 + REST_S - 0.1)
+    assert not outlet.rests(1000.0 + REST_S)
 
 
 def test_a_far_lane_is_as_far_and_as_open_as_the_way_there() -> None:
     reach = Reach("a")
-    lane = FarLane("c", reach)
-    assert (lane.place, lane.connection, lane.is_open) == ("c", None, False)
+    outlet = FarOutlet("c", reach)
+    assert (outlet.place, outlet.connection, outlet.is_open) == ("c", None, False)
     client = Router().client()
     reach.set_paths({"b": client.connection}, {"c": Path("b", 7)}, lambda _: None)
-    assert (lane.connection, lane.cost, lane.is_open) == (client.connection, 7, True)
+    assert (outlet.connection, outlet.cost, outlet.is_open) == (client.connection, 7, True)
     client.lose()
     assert client.connection.state != ConnectionState.OPENED
-    assert not lane.is_open
+    assert not outlet.is_open
 
 
 def test_a_way_has_the_links_of_its_lanes() -> None:
@@ -63,5 +63,5 @@ def test_a_way_has_the_links_of_its_lanes() -> None:
     assert (way.links, way.is_active) == (0, False)
     for count in (2, 3):
         connection = Router().client().connection
-        way.lanes[connection] = Lane(connection, links=count)
+        way.outlets[connection] = Outlet(connection, links=count)
     assert (way.links, way.is_active) == (5, True)
