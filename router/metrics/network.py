@@ -55,7 +55,7 @@ def read_network(network: Adjacency | None) -> NetworkReading:
     reach, protocol = network.reach, network.protocol
     changed = None if protocol is None else protocol.last_topology_change
     return NetworkReading(
-        connections=len(network.lines),
+        connections=len(network.peerings),
         neighbours=len(reach.neighbours),
         routers=len(reach.paths),
         addresses=len(reach.wanted),

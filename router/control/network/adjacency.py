@@ -24,7 +24,7 @@ from router.control.network.changes import (
 )
 from router.control.network.codec import decode_control, encode_control
 from router.control.network.edge_ids import EdgeIds
-from router.control.network.lines import Line
+from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
 from router.control.network.seen import Seen
 from router.control.network.timing import Timing
@@ -86,7 +86,7 @@ class Adjacency:
                 membership.router, membership.instance, timing, now, membership.features
             )
         self.edges: EdgeSide | None = None
-        self.lines: dict[int, Line] = {}
+        self.peerings: dict[int, Peering] = {}
         # who wants to know what is new of the network, for logs
         self.seen = Seen(forwarder.turn)
         self.watchers: list[Callable[[News], None]] = [self.seen.heard]
@@ -99,10 +99,10 @@ class Adjacency:
         self.refused = 0
         self._edge_ids = EdgeIds(self.reach, self._fail, self._conflict_seen, lambda: self.now)
         self._looked_at = now
-        self._by_connection: dict[Any, Line] = {}
+        self._by_connection: dict[Any, Peering] = {}
         self._numbers = count(1)
         # those for which messages wait
-        self._sending: dict[Line, None] = {}
+        self._sending: dict[Peering, None] = {}
         # there is something to be asked of the protocol at the end of the turn
         self._is_due = True
         # what is wanted elsewhere and has not been noted yet; and whether some is to be at the end
@@ -110,7 +110,7 @@ class Adjacency:
         self._news = Unnoted(self.reach)
         self._may_want = False
         # connections that are to be closed then, and why
-        self._failing: list[tuple[Line, str, str]] = []
+        self._failing: list[tuple[Peering, str, str]] = []
         # what was encoded last: it may be for several
         self._encoded: tuple[Any, bytes] = (None, b"")
         self.reach.on_here = self._note
@@ -137,10 +137,16 @@ class Adjacency:
         if protocol is None:
             return True
         # of two connections to one neighbour only one is asked by
-        synced = {line.peer.router for line in self.lines.values() if protocol.in_sync(line.number)}
-        return all(line.is_edge or line.peer.router in synced for line in self.lines.values())
+        synced = {
+            peering.peer.router
+            for peering in self.peerings.values()
+            if protocol.in_sync(peering.number)
+        }
+        return all(
+            peering.is_edge or peering.peer.router in synced for peering in self.peerings.values()
+        )
 
-    def line_of(self, connection: Any) -> Line | None:
+    def peering_of(self, connection: Any) -> Peering | None:
         """That of a connection, if it leads to another router and is open."""
         return self._by_connection.get(connection)
 
@@ -191,97 +197,97 @@ class Adjacency:
             self._refused(connection, error)
             connection.close(error)
             return
-        line = Line(next(self._numbers), connection, peer, self.now)
-        line.control = ControlLink(connection, self.membership.router, _Heard(self, line))
-        self.lines[line.number] = self._by_connection[connection] = line
+        peering = Peering(next(self._numbers), connection, peer, self.now)
+        peering.control = ControlLink(connection, self.membership.router, _Heard(self, peering))
+        self.peerings[peering.number] = self._by_connection[connection] = peering
         if peer.mode == EDGE:
-            self._edge_ids.came(line)
+            self._edge_ids.came(peering)
         try:
-            line.control.begin()
+            peering.control.begin()
         except AmqpError as error:
-            self._fail(line, error.condition, error.description)
+            self._fail(peering, error.condition, error.description)
             return
-        if line.is_edge:
+        if peering.is_edge:
             if self.edges is not None:
                 self.edges.connection_came(connection, peer.router, peer.features)
         elif self.protocol is not None:
             self.protocol.link_up(
-                line.number, peer.router, peer.instance, peer.cost, self.now, peer.version
+                peering.number, peer.router, peer.instance, peer.cost, self.now, peer.version
             )
         self._note()
 
     def _closed(self, connection: Any, event: ConnectionClosed) -> None:
-        line = self._by_connection.pop(connection, None)
-        if line is None:
+        peering = self._by_connection.pop(connection, None)
+        if peering is None:
             return
-        line.is_over = True
-        del self.lines[line.number]
-        self._edge_ids.left(line)
-        if line.is_edge:
+        peering.is_over = True
+        del self.peerings[peering.number]
+        self._edge_ids.left(peering)
+        if peering.is_edge:
             if self.edges is not None:
                 self.edges.connection_left(connection)
         elif self.protocol is not None:
-            self.protocol.link_down(line.number, self.now)
+            self.protocol.link_down(peering.number, self.now)
         self._note()
 
     def fail(self, connection: Any, error: AmqpError) -> None:
         """Have a connection to another router closed with an error, at the end of the turn."""
-        line = self._by_connection.get(connection)
-        if line is not None:
-            self._fail(line, error.condition, error.description)
+        peering = self._by_connection.get(connection)
+        if peering is not None:
+            self._fail(peering, error.condition, error.description)
 
-    def _fail(self, line: Line, condition: str, why: str) -> None:
-        self._failing.append((line, condition, why))
+    def _fail(self, peering: Peering, condition: str, why: str) -> None:
+        self._failing.append((peering, condition, why))
         self._note()
 
     # Control links.
 
     def attach_received(self, link: Any) -> None:
         """A peer attaches its half of the control link. Raises `AmqpError`."""
-        line = self._by_connection.get(link.session.connection)
-        if line is None:
+        peering = self._by_connection.get(link.session.connection)
+        if peering is None:
             control_links.refuse(link)
             return
-        line.control.attach_received(self.forwarder, link)
+        peering.control.attach_received(self.forwarder, link)
 
     def send(self, connection: Any, octets: bytes) -> None:
         """Send a message on the control link of a connection, after those before it, as soon as
         there is room.
         """
-        line = self._by_connection.get(connection)
-        if line is not None:
-            self._send(line, lambda: octets, control_links.MOST_WITH_EDGE)
+        peering = self._by_connection.get(connection)
+        if peering is not None:
+            self._send(peering, lambda: octets, control_links.MOST_WITH_EDGE)
 
     def _send(
-        self, line: Line, octets: Callable[[], bytes], most: int = control_links.MOST_WAITING
+        self, peering: Peering, octets: Callable[[], bytes], most: int = control_links.MOST_WAITING
     ) -> None:
-        if line not in self._sending:
-            self._sending[line] = None
-            line.moved_at = self.now
-        line.control.send(octets, most)
+        if peering not in self._sending:
+            self._sending[peering] = None
+            peering.moved_at = self.now
+        peering.control.send(octets, most)
 
-    def _received(self, line: Line, octets: bytes) -> None:
-        if line.is_over:
+    def _received(self, peering: Peering, octets: bytes) -> None:
+        if peering.is_over:
             return
-        if line.is_edge:
+        if peering.is_edge:
             if self.edges is not None:
-                self.edges.message_received(line.connection, octets)
+                self.edges.message_received(peering.connection, octets)
         elif self.protocol is not None:
             message = decode_control(octets)
             self._count("in", message.opcode, len(octets))
-            self.protocol.received(line.number, message, self.now)
+            self.protocol.received(peering.number, message, self.now)
         self._note()
 
-    def _lost(self, line: Line, why: str) -> None:
-        self._fail(line, NetworkCondition.CONTROL_LINK, why)
+    def _lost(self, peering: Peering, why: str) -> None:
+        self._fail(peering, NetworkCondition.CONTROL_LINK, why)
 
     def _count(self, direction: str, opcode: str, octets: int) -> None:
         self.messages[direction, opcode] += 1
         self.octets[direction, opcode] += octets
 
-    def _encoder(self, line: Line, message: Any) -> Callable[[], bytes]:
+    def _encoder(self, peering: Peering, message: Any) -> Callable[[], bytes]:
         def encode() -> bytes:
-            line.leaves(message)
+            peering.leaves(message)
             if self._encoded[0] is not message:
                 self._encoded = (message, encode_control(message))
             octets = self._encoded[1]
@@ -307,11 +313,11 @@ class Adjacency:
         if self._may_want:
             self._may_want = False
             has_changed |= self._want()
-        for line in list(self._sending):
-            if line.control.flush():
-                line.moved_at = self.now
-            if line.control.is_idle:
-                del self._sending[line]
+        for peering in list(self._sending):
+            if peering.control.flush():
+                peering.moved_at = self.now
+            if peering.control.is_idle:
+                del self._sending[peering]
         return has_changed
 
     @property
@@ -325,16 +331,16 @@ class Adjacency:
 
     def _close_failed(self) -> None:
         failing, self._failing = self._failing, []
-        for line, condition, why in failing:
-            if not line.is_over:
-                line.connection.close(AmqpError(condition, why, Scope.CONNECTION))
+        for peering, condition, why in failing:
+            if not peering.is_over:
+                peering.connection.close(AmqpError(condition, why, Scope.CONNECTION))
 
     def _act(self, change: Change) -> bool:
         """Put into effect what the protocol says; whether it concerns the core."""
         if isinstance(change, Send):
-            line = self.lines.get(change.link)
-            if line is not None and line.takes(change.message):
-                self._send(line, self._encoder(line, change.message))
+            peering = self.peerings.get(change.link)
+            if peering is not None and peering.takes(change.message):
+                self._send(peering, self._encoder(peering, change.message))
         elif isinstance(change, PathsChanged):
             self._paths_changed(change)
             return True
@@ -346,9 +352,9 @@ class Adjacency:
         elif isinstance(change, TableRefused):
             self._tell(TableTooLarge(change.router, change.count))
         elif isinstance(change, LinkFailed):
-            line = self.lines.get(change.link)
-            if line is not None:
-                self._fail(line, change.condition, change.why)
+            peering = self.peerings.get(change.link)
+            if peering is not None:
+                self._fail(peering, change.condition, change.why)
         elif isinstance(change, Conflict):
             self._conflict_seen(change.router, _conflict(change))
         return False
@@ -357,18 +363,18 @@ class Adjacency:
         self.changes += 1
         before = self.reach.paths
         were, reach = self.reach.neighbours, self.reach
-        lines = {router: self.lines[link] for router, link in change.neighbours.items()}
+        peerings = {router: self.peerings[link] for router, link in change.neighbours.items()}
         reach.set_paths(
-            {router: line.connection for router, line in lines.items()},
+            {router: peering.connection for router, peering in peerings.items()},
             change.paths,
             change.tree_of,
         )
         for router in were:
-            if router not in lines:
+            if router not in peerings:
                 self._tell(NeighbourLost(router))
-        for router, line in lines.items():
-            if were.get(router) is not line.connection:
-                self._tell(NeighbourFound(router, line.connection.number, line.peer.cost))
+        for router, peering in peerings.items():
+            if were.get(router) is not peering.connection:
+                self._tell(NeighbourFound(router, peering.connection.number, peering.peer.cost))
         came = tuple(router for router in change.paths if router not in before)
         went = tuple(router for router in before if router not in change.paths)
         if came or went:
@@ -385,30 +391,30 @@ class Adjacency:
         self._may_want = bool(self._news)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
-            for line in self._sending:
-                line.moved_at = now
+            for peering in self._sending:
+                peering.moved_at = now
         self._edge_ids.look(now)
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.look(now)
             self._note()
-        for line in self._sending:
-            if now - line.moved_at > STUCK_S:
+        for peering in self._sending:
+            if now - peering.moved_at > STUCK_S:
                 why = f"no control message was taken for {STUCK_S:g} s"
-                self._fail(line, NetworkCondition.SILENT, why)
+                self._fail(peering, NetworkCondition.SILENT, why)
 
 
 class _Heard:
     """Hears of one control link."""
 
-    def __init__(self, adjacency: Adjacency, line: Line) -> None:
+    def __init__(self, adjacency: Adjacency, peering: Peering) -> None:
         self._adjacency = adjacency
-        self._line = line
+        self._peering = peering
 
     def control_received(self, control: ControlLink, octets: bytes) -> None:
-        self._adjacency._received(self._line, octets)
+        self._adjacency._received(self._peering, octets)
 
     def control_lost(self, control: ControlLink, why: str) -> None:
-        self._adjacency._lost(self._line, why)
+        self._adjacency._lost(self._peering, why)
 
 
 def _conflict(change: Conflict) -> str:

@@ -42,34 +42,35 @@ class EdgeIds:
         self._fail = fail
         self._tell = tell
         self._now = now
-        self._lines: dict[str, dict[int, Any]] = {}
+        self._peerings: dict[str, dict[int, Any]] = {}
         # by id, the instances of which other interiors tell
         self._elsewhere: dict[str, set[int]] = {}
         # the keys of those that were turned away here, and when, the oldest first
         self._away: dict[str, float] = {}
         reach.on_wanted.append(self._wanted_changed)
 
-    def came(self, line: Any) -> None:
+    def came(self, peering: Any) -> None:
         """An edge is connected."""
-        self._lines.setdefault(line.peer.router, {})[line.number] = line
+        self._peerings.setdefault(peering.peer.router, {})[peering.number] = peering
 
-    def left(self, line: Any) -> None:
+    def left(self, peering: Any) -> None:
         """A connection is over."""
-        lines = self._lines.get(line.peer.router, {})
-        if lines.pop(line.number, None) is not None and not lines:
-            del self._lines[line.peer.router]
+        peerings = self._peerings.get(peering.peer.router, {})
+        if peerings.pop(peering.number, None) is not None and not peerings:
+            del self._peerings[peering.peer.router]
 
     def judge(self, peer: Peer) -> None:
         """Whether an edge may connect; raises `AmqpError` where another one has its id."""
-        for line in list(self._lines.get(peer.router, {}).values()):
-            if line.peer.instance == peer.instance:
+        for peering in list(self._peerings.get(peer.router, {}).values()):
+            if peering.peer.instance == peer.instance:
                 continue
-            if self._now() - line.connection.last_received < MAX_AGE_S:
+            if self._now() - peering.connection.last_received < MAX_AGE_S:
+                where = peering.connection.name
                 raise AmqpError(
                     NetworkCondition.DUPLICATE_ID,
-                    f"another edge router {peer.router} is connected, from {line.connection.name}",
+                    f"another edge router {peer.router} is connected, from {where}",
                 )
-            self._fail(line, NetworkCondition.SILENT, "it is there as another one by now")
+            self._fail(peering, NetworkCondition.SILENT, "it is there as another one by now")
         earliest = min(self._elsewhere.get(peer.router, ()), default=peer.instance)
         if earliest < peer.instance:
             words = self._turn_away(peer, earliest)
@@ -110,10 +111,10 @@ class EdgeIds:
     def _compare(self, edge: str, instance: int) -> None:
         """An edge of that instance is elsewhere: turn away those here that started later."""
         words = None
-        for line in list(self._lines.get(edge, {}).values()):
-            if line.peer.instance > instance:
-                words = self._turn_away(line.peer, instance)
-                self._fail(line, NetworkCondition.DUPLICATE_ID, words)
+        for peering in list(self._peerings.get(edge, {}).values()):
+            if peering.peer.instance > instance:
+                words = self._turn_away(peering.peer, instance)
+                self._fail(peering, NetworkCondition.DUPLICATE_ID, words)
         if words is not None:
             self._tell(edge, words)
 
@@ -129,9 +130,9 @@ class EdgeIds:
     def _is_used(self, edge: str, instance: int) -> bool:
         """Whether an edge is used here that started before that instance."""
         return any(
-            line.peer.instance < instance
-            and edge_run_key(edge, line.peer.instance) in self._reach.here
-            for line in self._lines.get(edge, {}).values()
+            peering.peer.instance < instance
+            and edge_run_key(edge, peering.peer.instance) in self._reach.here
+            for peering in self._peerings.get(edge, {}).values()
         )
 
 

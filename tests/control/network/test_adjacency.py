@@ -179,14 +179,14 @@ def test_who_stood_still_does_not_take_the_others_for_silent() -> None:
     network.run(10)
     # its clocks are looked at before anything is read
     one.exchange.look_at_clock()
-    assert len(adjacency(one).lines) == 1
+    assert len(adjacency(one).peerings) == 1
     one.resume()
     network.run(2)
     assert known(network) == {"A": "B", "B": "A"}
     # from now on it does
     network.hosts["B"].kill()
     network.run(4)
-    assert adjacency(one).lines == {}
+    assert adjacency(one).peerings == {}
 
 
 def test_a_longer_silence_is_borne_where_it_is_configured() -> None:
@@ -354,8 +354,8 @@ def test_a_control_link_that_is_lost_takes_its_connection_with_it() -> None:
             endings.append(str(event.error.condition))
 
     network.hosts["A"].exchange.listeners.append(hear)
-    [here] = adjacency(network.hosts["A"]).lines.values()
-    [there] = adjacency(network.hosts["B"]).lines.values()
+    [here] = adjacency(network.hosts["A"]).peerings.values()
+    [there] = adjacency(network.hosts["B"]).peerings.values()
     session = next(iter(there.connection.local_sessions.values()))
     link = next(iter(session.local_links.values()))
     assert link.name == "qd.router.B"
@@ -370,7 +370,7 @@ def test_a_control_link_that_is_lost_takes_its_connection_with_it() -> None:
 def test_a_neighbour_that_takes_nothing_is_given_up() -> None:
     network = line("A", "B", hello_max_age_seconds=1000.0)
     network.run(2)
-    [here] = adjacency(network.hosts["A"]).lines.values()
+    [here] = adjacency(network.hosts["A"]).peerings.values()
     network.hosts["B"].pause()
     link = here.control._sender.link
     assert link is not None

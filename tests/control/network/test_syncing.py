@@ -37,7 +37,7 @@ def test_connectors_are_waited_for_and_then_what_their_peers_know() -> None:
     assert starting.sync.lacks() == "the connector to-b has not reached its router yet"
     starting.network.hosts["B"].start()
     network = starting.network
-    assert network.run_until(lambda: bool(starting.adjacency.lines))
+    assert network.run_until(lambda: bool(starting.adjacency.peerings))
     starting.unreached.clear()
     assert starting.sync.lacks() == "the routes of the network are not known yet"
     network.run(2)

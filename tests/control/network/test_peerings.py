@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from router.control.network import lines
-from router.control.network.lines import Line
+from router.control.network import peerings
 from router.control.network.messages import Hello, MobileUpdate
+from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
 from router.core.network.reach import Interest
 
@@ -18,14 +18,14 @@ from support.routing import Network
 UPDATE = MobileUpdate("a", 1, 0, 1, 0, ("M0q",), b"\1")
 
 
-def line() -> Line:
+def peering() -> Peering:
     nobody: Any = None
-    return Line(1, nobody, nobody, 0.0)
+    return Peering(1, nobody, nobody, 0.0)
 
 
 def test_so_many_changes_wait_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_UPDATES", 3)
-    one = line()
+    monkeypatch.setattr(peerings, "MOST_UPDATES", 3)
+    one = peering()
     assert [one.takes(UPDATE) for _ in range(5)] == [True, True, True, False, False]
     assert one.takes(Hello("a", 1, 1))
     assert (one.updates, one.left_out) == (3, 2)

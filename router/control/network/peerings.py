@@ -17,14 +17,14 @@ MOST_UPDATES: Final = 1024
 """So many changes of addresses wait for one neighbour, each of about 32 KiB at most."""
 
 
-class Line:
+class Peering:
     """One open connection to another router."""
 
     def __init__(self, number: int, connection: Any, peer: Peer, now: float) -> None:
         self.number = number
         self.connection = connection
         self.peer = peer
-        # made by whoever made this, since it tells of what comes by this line
+        # made by whoever made this, since it tells of what comes by this peering
         self.control: ControlLink
         self.since = now
         # when the peer took a message last, or there was none for it
