@@ -12,7 +12,7 @@ from typing import Any
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
 from router.core.auto_links import AutoLinkChanged
-from router.core.network.far_routes import RouteRefused, RoutesUnknown
+from router.core.network.far_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
 from router.core.network.proxy_links import UplinkChanged
 from router.core.own_links import OwnLink
 from router.engine import events
@@ -45,7 +45,12 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         link_log.info(said, router=event.router, reason="the other router does not know of them")
     elif isinstance(event, RouteRefused):
         reason = "the addresses are routers' own"
-        link_log.warning("link route refused", router=event.router, key=event.key, reason=reason)
+        facts = {"router": event.router, "key": event.key, "count": event.count}
+        link_log.warning("link route refused", **facts, reason=reason)
+    elif isinstance(event, RoutesLeftOut):
+        reason = "there are more than an edge keeps"
+        facts = {"router": event.router, "count": event.count, "kept": event.kept}
+        link_log.warning("link routes left out", **facts, reason=reason)
     elif isinstance(event, events.SessionEnded):
         if _is_announced(event.session):
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Iterable
 from typing import Any, Final
 
 from router.amqp.constants import Condition
@@ -67,7 +68,7 @@ class Edges:
         self.port = port
         self.watching = Watching(forwarder)
         self.lines = Lines(forwarder, self.side_of)
-        self.routes = RoutesOfEdges(forwarder, self._tell)
+        self.routes = RoutesOfEdges(forwarder, self._tell_all)
         self.by_connection: dict[Any, Edge] = {}
         # those that are active, by the edge's id
         self.active: dict[str, dict[Edge, None]] = {}
@@ -134,6 +135,11 @@ class Edges:
 
     def _tell(self, connection: Any, message: Message) -> None:
         self.port.send(connection, encode_message(message))
+
+    def _tell_all(self, connections: Iterable[Any], message: Message) -> None:
+        octets = encode_message(message)
+        for connection in connections:
+            self.port.send(connection, octets)
 
     def _use(self, edge: Edge, *, is_active: bool) -> None:
         """An edge sends and receives by this connection from now on, or not any more."""

@@ -16,19 +16,32 @@ from typing import Any, Final
 from router.amqp.constants import Condition
 from router.control.edge.messages import Message, Routes, routes
 from router.core.link_routes import LinkRoutes, Route, is_topological
-from router.core.network.far_routes import RouteRefused, RoutesUnknown, key_of, parse_key
+from router.core.network.far_routes import (
+    RouteRefused,
+    RoutesLeftOut,
+    RoutesUnknown,
+    key_of,
+    parse_key,
+)
 from router.core.route_outlets import UplinkOutlet
 from router.core.table import address_name
 from router.errors import AmqpError
 
 # What a router says in its open that knows of link routes by way of edges.
 FEATURE: Final = "edge-routes"
-# So many keys an edge may tell of.
+# So many keys an edge may tell of, of so many octets in all. Of what an interior tells, which is
+# what all others of the network have together, an edge keeps no more than so much.
 MOST_TOLD: Final = 10_000
+MOST_TOLD_BYTES: Final = 4 << 20
+MOST_HEARD: Final = 100_000
+MOST_HEARD_BYTES: Final = 64 << 20
 # In octets, as long as a key may be between interior routers.
 LONGEST_KEY: Final = 8192
+# What is refused again and again is in the log each time that there is so many times as much of it.
+SAID_AGAIN: Final = 10
 
 Tell = Callable[[Any, Message], None]
+TellAll = Callable[[Iterable[Any], Message], None]
 
 
 class ToldRoutes:
@@ -40,34 +53,61 @@ class ToldRoutes:
         # None until it has said anything
         self.keys: dict[str, tuple[str, str]] | None = None
         self.is_open = False
+        # how many keys were refused, or left out because there are too many
+        self.refused = 0
+        self._said_at = 1
+        self._octets = 0
         self._link_routes = link_routes
 
     def change(self, added: Iterable[str], removed: Iterable[str]) -> None:
         """It says of these that they have containers, and of those that they have none any more.
 
-        Raises `AmqpError` for what is no key of a link route, and where there are too many.
+        Raises `AmqpError` for what is no key of a link route, and where an edge tells of too many;
+        an interior's are left out then: it can do nothing about it, and the edge needs its uplink.
         """
         keys = self.keys = {} if self.keys is None else self.keys
         for key in removed:
             route = keys.pop(key, None)
-            if route is not None and self.is_open:
+            if route is None:
+                continue
+            self._octets -= len(key.encode())
+            if self.is_open:
                 self._close(route)
         for key in added:
             route = parse_key(key)
-            if route is None or len(key.encode()) > LONGEST_KEY:
+            octets = len(key.encode())
+            if route is None or octets > LONGEST_KEY:
                 raise AmqpError(Condition.INVALID_FIELD, f"{key[:64]!r} is no key of a link route")
             if key in keys:
                 continue
-            if len(keys) >= MOST_TOLD and self._is_edges:
-                reason = f"more than {MOST_TOLD} link routes are told of"
-                raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+            if self._has_no_room(octets):
+                self.refused += 1
+                continue
             keys[key] = route
+            self._octets += octets
             if self.is_open:
                 self._open(route)
 
-    @property
-    def _is_edges(self) -> bool:
-        return not self.connection.is_client
+    def _has_no_room(self, octets: int) -> bool:
+        """Whether a key of so many octets is one too many; raises `AmqpError` for an edge's."""
+        assert self.keys is not None
+        if self.connection.is_client:
+            return len(self.keys) >= MOST_HEARD or self._octets + octets > MOST_HEARD_BYTES
+        if len(self.keys) < MOST_TOLD and self._octets + octets <= MOST_TOLD_BYTES:
+            return False
+        reason = (
+            f"more than {MOST_TOLD} link routes are told of"
+            if len(self.keys) >= MOST_TOLD
+            else f"the link routes that are told of have more than {MOST_TOLD_BYTES} octets"
+        )
+        raise AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, reason)
+
+    def is_news(self) -> bool:
+        """Whether so much more has been refused that it is to be said again."""
+        if self.refused < self._said_at:
+            return False
+        self._said_at = self.refused * SAID_AGAIN
+        return True
 
     def use(self, *, is_open: bool) -> None:
         """From now on links are forwarded by these, or by none of them any more."""
@@ -122,7 +162,12 @@ class RoutesBeyond:
 
     def received(self, connection: Any, message: Routes) -> None:
         """An interior says what is beyond. Raises `AmqpError`."""
-        self.told[connection].change(message.added, message.removed)
+        told = self.told[connection]
+        told.change(message.added, message.removed)
+        if told.is_news():
+            assert told.keys is not None
+            event = RoutesLeftOut(told.router, told.refused, len(told.keys))
+            self.forwarder.observer.event_received(connection, event)
         self._see_to()
 
     def use(self, connections: Iterable[Any]) -> None:
@@ -161,14 +206,21 @@ class RoutesBeyond:
 
 
 class RoutesOfEdges:
-    """The link routes of an interior's edges, and what it tells them of all others."""
+    """The link routes of an interior's edges, and what it tells them of all others.
 
-    def __init__(self, forwarder: Any, tell: Tell) -> None:
+    Nearly always all edges are told the same, so what was told is known once for all of them, and a
+    change costs no more for each edge than to send it the same octets.
+    """
+
+    def __init__(self, forwarder: Any, tell: TellAll) -> None:
         self.forwarder = forwarder
         self._tell = tell
         self.told: dict[Any, ToldRoutes] = {}
-        # by connection, of what its edge was told last that there is
-        self._heard: dict[Any, set[str]] = {}
+        # those that know what to do with what they are told
+        self._hearing: dict[Any, None] = {}
+        # the keys that these were told last that there are; with the only edge whose they are,
+        # which alone was not told, or None
+        self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
         forwarder.link_routes.watchers.append(self._changed)
 
@@ -178,16 +230,28 @@ class RoutesOfEdges:
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
             return
-        known = self.forwarder.link_routes.routes()
-        heard = self._heard[connection] = {
-            key_of(route) for route in known if self._is_beyond(route, connection)
-        }
-        for message in list(routes((key, True) for key in heard)) or [Routes()]:
-            self._tell(connection, message)
+        if self._hearing:
+            self.finish()
+        else:
+            for route in self.forwarder.link_routes.routes():
+                self._note_said(key_of(route), route)
+        self._hearing[connection] = None
+        keys = self.heard(connection)
+        for message in list(routes((key, True) for key in keys)) or [Routes()]:
+            self._tell((connection,), message)
+
+    def heard(self, connection: Any) -> list[str]:
+        """The keys that an edge has been told of, as things stand."""
+        edge = self.told[connection].router
+        return [key for key, only in self._said.items() if only != edge]
 
     def left(self, connection: Any) -> None:
         """It is over."""
-        self._heard.pop(connection, None)
+        self._hearing.pop(connection, None)
+        if not self._hearing:
+            # nobody is told what changes from now on
+            self._said.clear()
+            self._due.clear()
         self.told.pop(connection).use(is_open=False)
 
     def use(self, connection: Any, *, is_active: bool) -> None:
@@ -204,8 +268,10 @@ class RoutesOfEdges:
             route = parse_key(key)
             if route is not None and self._is_ours(address_name(route[1])):
                 # these lead where they lead, whoever says what
-                event = RouteRefused(told.router, key)
-                self.forwarder.observer.event_received(connection, event)
+                told.refused += 1
+                if told.is_news():
+                    event = RouteRefused(told.router, key, told.refused)
+                    self.forwarder.observer.event_received(connection, event)
             else:
                 added.append(key)
         told.change(added, message.removed)
@@ -216,31 +282,60 @@ class RoutesOfEdges:
     # What is beyond each edge.
 
     def _changed(self, route: Route) -> None:
-        if self._heard:
+        if self._hearing:
             self._due[key_of(route)] = route.direction, route.pattern
             self.forwarder.network.note_edges()
 
-    def _is_beyond(self, route: Route, connection: Any) -> bool:
-        """Whether a route has containers that are not at the edge of a connection."""
-        edge = self.told[connection].router
-        return any(way.outlets for way in route.ways) or any(
-            not isinstance(outlet, UplinkOutlet) or outlet.router != edge
-            for outlet in route.far.values()
-        )
+    def _note_said(self, key: str, route: Route | None) -> None:
+        """Remember as said how things stand with a key."""
+        edges = _edges_of(route)
+        if len(edges) > 1:
+            self._said[key] = None
+        elif edges:
+            (self._said[key],) = edges
+        else:
+            self._said.pop(key, None)
 
     def finish(self) -> None:
-        """At the end of a turn: tell each edge what has changed for it."""
+        """At the end of a turn: tell the edges what has changed in it."""
         if not self._due:
             return
         due, self._due = self._due, {}
-        known = {key: self.forwarder.link_routes.route_by(*route) for key, route in due.items()}
-        for connection, heard in self._heard.items():
-            changes = []
-            for key, route in known.items():
-                is_beyond = route is not None and self._is_beyond(route, connection)
-                if is_beyond != (key in heard):
-                    changes.append((key, is_beyond))
-            heard.update(key for key, is_beyond in changes if is_beyond)
-            heard.difference_update(key for key, is_beyond in changes if not is_beyond)
-            for message in routes(changes):
-                self._tell(connection, message)
+        common: list[tuple[str, bool]] = []
+        # by edge, of which keys it is to hear something else than the others, and what
+        others: dict[str, dict[str, bool | None]] = {}
+        for key, place in due.items():
+            was_said, before = key in self._said, self._said.get(key)
+            self._note_said(key, self.forwarder.link_routes.route_by(*place))
+            is_said, now = key in self._said, self._said.get(key)
+            if was_said != is_said:
+                common.append((key, is_said))
+            for edge in {each for each in (before, now) if each is not None}:
+                had, has = was_said and before != edge, is_said and now != edge
+                others.setdefault(edge, {})[key] = None if had == has else has
+        told = [each for each in self._hearing if self.told[each].router not in others]
+        for message in routes(common):
+            self._tell(told, message)
+        for connection in self._hearing:
+            own = others.get(self.told[connection].router)
+            if own is not None:
+                changes = [(key, has) for key, has in common if key not in own]
+                changes += [(key, has) for key, has in own.items() if has is not None]
+                for message in routes(changes):
+                    self._tell((connection,), message)
+
+
+def _edges_of(route: Route | None) -> set[str | None]:
+    """The edges at which a route has containers, and None for any others: two at most, for nobody
+    asks for more.
+    """
+    found: set[str | None] = set()
+    if route is None:
+        return found
+    if any(way.outlets for way in route.ways):
+        return {None, ""}
+    for outlet in route.far.values():
+        found.add(outlet.router if isinstance(outlet, UplinkOutlet) else None)
+        if len(found) > 1:
+            break
+    return found

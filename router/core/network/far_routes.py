@@ -53,10 +53,24 @@ class RoutesUnknown:
 
 @attrs.frozen
 class RouteRefused:
-    """An edge has told of a link route that none of an edge's can be."""
+    """An edge has told of a link route that none of an edge's can be; `count` is how many keys
+    were refused of those that it has told by this connection.
+    """
 
     router: str
     key: str
+    count: int = 1
+
+
+@attrs.frozen
+class RoutesLeftOut:
+    """An interior tells of more link routes than an edge keeps: `count` were left out so far, and
+    `kept` are known.
+    """
+
+    router: str
+    count: int
+    kept: int
 
 
 class FarRoutes:

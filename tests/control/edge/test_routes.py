@@ -17,7 +17,7 @@ from router.control.edge.routes import (
     ToldRoutes,
 )
 from router.core.link_routes import IN
-from router.core.network.far_routes import RouteRefused, RoutesUnknown
+from router.core.network.far_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
 from router.core.network.membership import FEATURES_SPOKEN
 from router.core.network.reach import Interest
 from router.core.route_outlets import Rule
@@ -38,13 +38,20 @@ class Side:
     def __init__(self, kind: Any) -> None:
         self.router = Router()
         self.told: list[tuple[Any, Routes]] = []
-        self.routes = kind(self.router.forwarder, self.tell)
+        tells = self.tell_all if kind is RoutesOfEdges else self.tell
+        self.routes = kind(self.router.forwarder, tells)
+        # how often anything was written down to be told
+        self.written = 0
 
     def tell(self, connection: Any, message: Any) -> None:
+        self.tell_all((connection,), message)
+
+    def tell_all(self, connections: Any, message: Any) -> None:
+        self.written += 1
         # as it would arrive
         arrived = decode_message(encode_message(message))
         assert isinstance(arrived, Routes)
-        self.told.append((connection, arrived))
+        self.told += [(connection, arrived) for connection in connections]
 
     def connect(self, name: str, features: frozenset[str] = KNOWN) -> Any:
         """A connection of another router."""
@@ -175,6 +182,57 @@ def test_names_of_routers_own_nodes_are_no_edges(key: str) -> None:
     assert RouteRefused("e", key) in side.router.events
 
 
+def test_what_is_refused_an_edge_is_in_the_log_ever_more_seldom() -> None:
+    side = Side(RoutesOfEdges)
+    connection = side.connect("e")
+    before = len(side.router.events)
+    for _ in range(30):
+        side.routes.received(connection, Routes(tuple(f"C_edge/{each}" for each in range(100))))
+    said = side.router.events[before:]
+    assert [each.count for each in said] == [1, 10, 100, 1000]
+
+
+def test_all_edges_are_told_the_same_once_but_those_whose_routes_they_are() -> None:
+    side = Side(RoutesOfEdges)
+    edges = {name: side.connect(name) for name in "efgh"}
+    side.told.clear()
+    side.written = 0
+    side.routes.use(edges["e"], is_active=True)
+    side.routes.received(edges["e"], Routes(("Ca", "Cb")))
+    side.serve("here")
+    side.routes.finish()
+    whole = Routes(("Ca", "Cb", "Chere"))
+    assert dict(side.told) == {
+        edges["e"]: Routes(("Chere",)),
+        **{edges[name]: whole for name in "fgh"},
+    }
+    assert side.written == 2
+    side.told.clear()
+    # one of them has one of these as well: both others go on as before
+    side.routes.use(edges["f"], is_active=True)
+    side.routes.received(edges["f"], Routes(("Cb",)))
+    side.routes.finish()
+    assert side.told == [(edges["e"], Routes(("Cb",)))]
+    side.told.clear()
+    # who is left alone with it has it nowhere else, and who comes hears of it
+    side.routes.left(edges["e"])
+    side.routes.finish()
+    assert dict(side.told) == {
+        edges["f"]: Routes((), ("Ca", "Cb")),
+        edges["g"]: Routes((), ("Ca",)),
+        edges["h"]: Routes((), ("Ca",)),
+    }
+    assert [set(each) for each in heard_by(side, "e")] == [{"Cb", "Chere"}]
+    assert [set(each) for each in heard_by(side, "f")] == [{"Chere"}]
+
+
+def heard_by(side: Side, name: str) -> list[tuple[str, ...]]:
+    """What another connection of an edge hears when it comes."""
+    side.told.clear()
+    side.connect(name)
+    return [each.added for _, each in side.told]
+
+
 def test_an_edge_of_an_earlier_version_is_told_nothing() -> None:
     side = Side(RoutesOfEdges)
     side.serve("here")
@@ -244,7 +302,7 @@ def test_interiors_are_told_of_what_is_here() -> None:
     assert side.heard() == [({"Cr"}, {"Cq"})] * 2
 
 
-def test_an_interior_may_tell_of_as_many_as_there_are() -> None:
+def test_an_interior_may_tell_of_more_than_an_edge() -> None:
     link_routes = Router().forwarder.link_routes
     connection = Router().client().connection
     connection.is_client = True
@@ -252,6 +310,36 @@ def test_an_interior_may_tell_of_as_many_as_there_are() -> None:
     told.change((f"Cq{number}" for number in range(MOST_TOLD + 1)), ())
     assert told.keys is not None
     assert len(told.keys) == MOST_TOLD + 1
+    assert told.refused == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("MOST_HEARD", 20), ("MOST_HEARD_BYTES", 20 * len("Cq00"))]
+)
+def test_an_edge_keeps_so_many_of_what_an_interior_tells(
+    monkeypatch: pytest.MonkeyPatch, name: str, most: int
+) -> None:
+    monkeypatch.setattr(f"router.control.edge.routes.{name}", most)
+    side = Side(RoutesBeyond)
+    connection = side.connect("a")
+    side.routes.use([connection])
+    for number in range(50):
+        side.routes.received(connection, Routes((f"Cq{number:02}",)))
+    assert (side.has("q19.a"), side.has("q20.a")) == (True, False)
+    assert side.router.events[-2:] == [RoutesLeftOut("a", 1, 20), RoutesLeftOut("a", 10, 20)]
+    # what is taken back makes room
+    side.routes.received(connection, Routes(("Cqxx",), ("Cq00", "Cq20")))
+    assert (side.has("q00.a"), side.has("qxx.a")) == (False, True)
+
+
+def test_keys_of_an_edge_have_no_more_than_so_many_octets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("router.control.edge.routes.MOST_TOLD_BYTES", 100)
+    side = Side(RoutesOfEdges)
+    connection = side.connect("e")
+    side.routes.received(connection, Routes(("C" + "x" * 99,)))
+    with pytest.raises(AmqpError, match="more than 100 octets"):
+        side.routes.received(connection, Routes(("Cy",)))
+    side.routes.received(connection, Routes(("Cy",), ("C" + "x" * 99,)))
 
 
 # Both.

@@ -101,7 +101,7 @@ def test_what_an_edge_is_told_is_what_is_not_its_own() -> None:
     mesh = network()
     broker_at(mesh, "e")
     heard = {
-        name: set(edges.routes._heard[mesh[at].ends[name].connection])
+        name: set(edges.routes.heard(mesh[at].ends[name].connection))
         for name, at in (("e", "a"), ("f", "a"), ("g", "c"))
         if (edges := mesh[at].edges) is not None
     }
