@@ -108,10 +108,13 @@ class RouterNetwork:
     # What may happen to it.
 
     def start(self, *names: str) -> None:
-        """Start these routers, all where none is named, and wait until they know each other."""
+        """Start these routers, all where none is named, and wait until they know each other and
+        use every line between them: one that dials too early comes later.
+        """
         for name in names or self._ports:
             self._routers[name] = self._start(self.configuration(name))
         self.until_whole()
+        self.until_joined()
 
     def kill(self, name: str) -> None:
         """End a router as a power cut would."""
@@ -171,6 +174,31 @@ class RouterNetwork:
                     f"{name} reaches {found}, not {wanted}:\n{self._routers[name].log_text()}"
                 )
         return time.monotonic() - began
+
+    def until_joined(self) -> None:
+        """Wait until all interior routers that run know of every line between two of them that is
+        not cut.
+        """
+        running = self.running()
+        ends = [(line.dials, line.listens) for line in self._lines]
+        there = [
+            set(pair) for pair in ends if set(pair) <= set(running) and not self._wires[pair].is_cut
+        ]
+        deadline = time.monotonic() + PATIENCE_S
+        for name in running:
+            known = self.lines(name)
+            while not all(line in known for line in there):
+                known = self.lines(name)
+                assert time.monotonic() < deadline, f"{name} knows of {known}, not of {there}"
+
+    def lines(self, name: str) -> list[set[str]]:
+        """Which routers are joined as one sees it, by pairs."""
+        tool = Tool(self._routers[name])
+        try:
+            nodes = tool.query("router.node", "id", "linkState")
+        finally:
+            tool.close()
+        return [{each["id"], other} for each in nodes for other in each["linkState"]]
 
     def until_costs(self, name: str, costs: Mapping[str, int]) -> None:
         """Wait until a router reaches exactly these others, at these costs."""

@@ -54,6 +54,11 @@ class Wire:
         self.mend()
         self._begin(self._accept)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it lets no connection come about."""
+        return self._is_cut
+
     def cut(self) -> None:
         """Drop every connection, and let none come about."""
         with self._lock:
