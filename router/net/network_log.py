@@ -44,7 +44,13 @@ def log_news(news: News) -> None:
         case TableChanged():
             ma_log.debug("addresses changed", router=news.router, count=news.addresses)
         case TableTooLarge():
-            ma_log.error("more addresses than are kept", router=news.router, count=news.addresses)
+            whose = "all routers together have" if news.of_all else "it has"
+            ma_log.error(
+                "more addresses than are kept",
+                router=news.router,
+                count=news.addresses,
+                reason=f"{whose} more than there is memory for; none of this router are known",
+            )
         case ConflictSeen():
             log.error("two routers have one id", router=news.router, reason=news.what)
 

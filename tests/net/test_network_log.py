@@ -19,6 +19,9 @@ from router.net.network_log import log_news
 
 MANY = tuple(f"r{number:02}" for number in range(13))
 
+IT_HAS = "it has more than there is memory for; none of this router are known"
+ALL_HAVE = "all routers together have more than there is memory for; none of this router are known"
+
 
 @pytest.mark.parametrize(
     ("news", "lines"),
@@ -33,7 +36,20 @@ MANY = tuple(f"r{number:02}" for number in range(13))
             ],
         ),
         (TableChanged("B", 5), [("debug", "addresses changed", {"router": "B", "count": 5})]),
-        (TableTooLarge("B", 9), [("error", "more addresses than are kept", {"router": "B"})]),
+        (
+            TableTooLarge("B", 9),
+            [
+                (
+                    "error",
+                    "more addresses than are kept",
+                    {"count": 9, "reason": IT_HAS},
+                )
+            ],
+        ),
+        (
+            TableTooLarge("B", 9, of_all=True),
+            [("error", "more addresses than are kept", {"router": "B", "reason": ALL_HAVE})],
+        ),
         (ConflictSeen("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
     ],
 )

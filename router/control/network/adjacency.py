@@ -350,7 +350,7 @@ class Adjacency:
             self._news.add(change.router, change.changes)
             self._tell(TableChanged(change.router, len(change.changes)))
         elif isinstance(change, TableRefused):
-            self._tell(TableTooLarge(change.router, change.count))
+            self._tell(TableTooLarge(change.router, change.count, change.of_all))
         elif isinstance(change, LinkFailed):
             peering = self.peerings.get(change.link)
             if peering is not None:

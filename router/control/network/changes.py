@@ -42,11 +42,12 @@ class Wanted:
 @attrs.frozen
 class TableRefused:
     """A router tells of more addresses than can be kept: none of it are, for some time. `count` is
-    how many there were by then.
+    how many there were by then; with `of_all` it is what all routers tell of that is too much.
     """
 
     router: str
     count: int
+    of_all: bool = False
 
 
 @attrs.frozen

@@ -35,7 +35,8 @@ _MOST_PATIENCE: Final = 8
 # After so many, the origin's word that there is nothing more is believed.
 _ENOUGH_TRIES: Final = 3
 # Of one router, and of all together, the addresses that are kept may take so much memory. Of one
-# that has more none are kept, and after so long it is seen whether there are fewer.
+# that has more none are kept, and after so long it is seen whether there are fewer. Where all have
+# too much, the one with the most is left out: with the others nearly all would be there.
 MOST_OF_ONE: Final = 1 << 28
 MOST_OF_ALL: Final = 1 << 30
 REFUSED_S: Final = 60.0
@@ -163,9 +164,15 @@ class Mobile:
         changes = table.apply(update)
         self.octets += table.octets - before
         self._flood(table, update, link.router)
-        if self._is_too_much(table.octets):
+        if table.octets > MOST_OF_ONE:
             self._refuse(table, now)
             return True
+        if self.octets > MOST_OF_ALL:
+            # whose place it takes comes back only where there is room for the whole of it
+            largest = max(self.tables.values(), key=lambda each: (each.octets, each is table))
+            self._refuse(largest, now, of_all=True)
+            if largest is table:
+                return True
         self._note(table.router, changes)
         self._progressed(table, now)
         return True
@@ -188,8 +195,8 @@ class Mobile:
         before = assembly.octets
         is_whole = assembly.add(part)
         self.octets += assembly.octets - before
-        if self._is_too_much(assembly.octets):
-            self._refuse(table, now)
+        if assembly.octets > MOST_OF_ONE or self.octets > MOST_OF_ALL:
+            self._refuse(table, now, of_all=assembly.octets <= MOST_OF_ONE)
             return False
         if not is_whole:
             return False
@@ -213,11 +220,8 @@ class Mobile:
         if assembly is not None:
             self.octets -= assembly.octets
 
-    def _is_too_much(self, octets: int) -> bool:
-        return octets > MOST_OF_ONE or self.octets > MOST_OF_ALL
-
-    def _refuse(self, table: Table, now: float) -> None:
-        """Keep nothing of what a router tells: it is too much."""
+    def _refuse(self, table: Table, now: float, *, of_all: bool = False) -> None:
+        """Keep nothing of what a router tells: it is too much, or all is that there is."""
         router, count = table.router, len(table.entries)
         _, assembly = self._assemblies.get(router, (0, None))
         if assembly is not None:
@@ -226,7 +230,7 @@ class Mobile:
         empty = self.tables[router] = Table(router, table.instance)
         empty.seq, empty.declared = table.seq, table.declared
         self.refused[router] = now + REFUSED_S
-        self._refusals.append(TableRefused(router, count))
+        self._refusals.append(TableRefused(router, count, of_all))
 
     def _herald(self, router: str, instance: int, seq: int, link: Link) -> None:
         """Remember what is heard of a table, until its origin's links are known."""

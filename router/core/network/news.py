@@ -51,11 +51,12 @@ class ConflictSeen:
 @attrs.frozen
 class TableTooLarge:
     """A router tells of more addresses than are kept, and so none of it are; `addresses` is how
-    many there were by then.
+    many there were by then. With `of_all` those of all routers together are too many.
     """
 
     router: str
     addresses: int
+    of_all: bool = False
 
 
 News = NeighbourFound | NeighbourLost | RoutersChanged | TableChanged | ConflictSeen | TableTooLarge

@@ -140,3 +140,23 @@ def test_all_together_take_no_more_than_may(monkeypatch: pytest.MonkeyPatch) -> 
     protocol = network.routers["r0"].protocol
     assert protocol.mobile.octets == reckoned(protocol) <= 100 * KEY_OCTETS
     assert refused(network)["r0"] == {"r3"}
+
+
+def test_the_router_with_the_most_is_left_out_where_all_have_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mobile, "MOST_OF_ALL", 100 * KEY_OCTETS)
+    network = Network(5)
+    names = ring(network, 4)
+    for name, count in zip(names[1:], (5, 80, 10), strict=True):
+        network.routers[name].want(*(f"M0{name}{number}" for number in range(count)))
+        network.run(2)
+    network.routers["r1"].want(*(f"M0more{number}" for number in range(10)))
+    network.run(2)
+    router = network.routers["r0"]
+    for _ in range(3):
+        # and it does not take the others' place when it is tried again
+        assert refused(network)["r0"] == {"r2"}
+        assert len(router.reach.wanted) == 25
+        assert router.protocol.mobile.octets == reckoned(router.protocol)
+        network.run(mobile.REFUSED_S + 5)
