@@ -58,7 +58,7 @@ def read_network(network: Adjacency | None) -> NetworkReading:
         connections=len(network.peerings),
         neighbours=len(reach.neighbours),
         routers=len(reach.paths),
-        addresses=len(reach.wanted),
+        addresses=len(reach.wanted) - reach.edges,
         is_synced=network.is_synced,
         messages={**NOTHING, **network.messages},
         octets={**NOTHING, **network.octets},

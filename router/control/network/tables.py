@@ -19,7 +19,7 @@ from router.control.network.messages import (
     MobileTable,
     MobileUpdate,
 )
-from router.core.network.reach import Interest
+from router.core.network.reach import OF_EDGES, Interest
 
 # How many keys the changes that are kept may name: this many, or this part of the whole table.
 _LEAST_KEPT: Final = 512
@@ -63,6 +63,8 @@ class Table:
         self.digest = 0
         self.declared = 0
         self.entries: dict[str, int] = {}
+        # how many of them are edge routers, and no addresses
+        self.edges = 0
         # about how much memory they take
         self.octets = 0
         self._log: deque[MobileUpdate] = deque()
@@ -117,6 +119,7 @@ class Table:
         changed = {key: GONE for key in self.entries if key not in entries}
         changed |= {key: terms for key, terms in entries.items() if self.entries.get(key) != terms}
         self.entries, self.seq = entries, seq
+        self.edges = sum(key.startswith(OF_EDGES) for key in entries)
         self.octets = sum(map(len, entries)) + KEY_OCTETS * len(entries)
         self.digest = self.declared = digest
         self._log.clear()
@@ -129,10 +132,12 @@ class Table:
         if before != GONE:
             self.digest = (self.digest - entry_digest(key, before)) & MASK
             self.octets -= KEY_OCTETS + len(key)
+            self.edges -= key.startswith(OF_EDGES)
         if terms == GONE:
             self.entries.pop(key, None)
         else:
             self.octets += KEY_OCTETS + len(key)
+            self.edges += key.startswith(OF_EDGES)
             self.entries[key] = terms
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
 

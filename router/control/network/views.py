@@ -17,8 +17,8 @@ class RouterView:
 
     `seq` counts what it has said of its links, `said_s` is how long ago it did, `links` are their
     costs. `via` and `cost` are the way there, None where there is none; this router itself is at
-    cost 0. `mobile_seq` is as of when its addresses are known, how many of them `addresses`, and
-    `is_complete` whether nothing is known to be missing.
+    cost 0. `mobile_seq` is as of when its addresses are known, how many of them `addresses`, link
+    routes among them, and `is_complete` whether nothing is known to be missing.
     """
 
     router: str
@@ -73,7 +73,7 @@ def _own_view(protocol: Protocol, now: float) -> RouterView:
         via=None,
         cost=0,
         mobile_seq=own.seq,
-        addresses=len(own.entries),
+        addresses=len(own.entries) - own.edges,
         is_complete=True,
     )
 
@@ -94,7 +94,7 @@ def _view(protocol: Protocol, router: str, now: float) -> RouterView:
         via=None if path is None else path.via,
         cost=None if path is None else path.cost,
         mobile_seq=0 if table is None else table.seq,
-        addresses=0 if table is None else len(table.entries),
+        addresses=0 if table is None else len(table.entries) - table.edges,
         is_complete=router not in protocol.mobile.wants,
     )
 

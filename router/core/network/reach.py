@@ -20,6 +20,7 @@ IN_PREFIX, OUT_PREFIX, IN_PATTERN, OUT_PATTERN = "C", "D", "E", "F"
 EDGE = "H"
 # and by its id and instance, so that two of one id are noticed; and one that was turned away
 EDGE_RUN, EDGE_AWAY = "I", "J"
+OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
 # in the place of the phase: who takes what nobody else does
 FALLBACK_PHASE = "F"
 # and for those who may change what is configured there
@@ -87,6 +88,8 @@ class Reach:
         self.paths: Mapping[str, Path] = {}
         # by key, the routers that can be reached where somebody receives
         self.wanted: dict[str, dict[str, Interest]] = {}
+        # how many of these keys are edge routers, and no addresses
+        self.edges = 0
         # what is received from here, which the others are to know
         self.here: dict[str, Interest] = {}
         # the keys of `here` that have changed since the protocol took them
@@ -121,10 +124,12 @@ class Reach:
         if interest is not None:
             if routers is None:
                 routers = self.wanted[key] = {}
+                self.edges += key.startswith(OF_EDGES)
             routers[router] = interest
         elif routers is not None and routers.pop(router, None) is not None:
             if not routers:
                 del self.wanted[key]
+                self.edges -= key.startswith(OF_EDGES)
         else:
             return
         for watcher in self.on_wanted:

@@ -183,8 +183,8 @@ NODE: Final = EntityType(
         _attribute(
             "addressCount",
             "integer",
-            "Of how many addresses it is known that they are received from there. Dispatch does "
-            "not tell it.",
+            "Of how many addresses, and link routes, it is known that they are received from, or "
+            "have containers, there. Dispatch does not tell it.",
             lambda n: n.known.addresses,
         ),
         _attribute(

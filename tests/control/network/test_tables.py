@@ -12,7 +12,7 @@ from router.core.network.reach import Interest
 
 CHANGES = st.lists(
     st.lists(
-        st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from([0, 1, 0x12, GONE])),
+        st.tuples(st.sampled_from(["a", "b", "Hc", "Id/1"]), st.sampled_from([0, 1, 0x12, GONE])),
         max_size=4,
         unique_by=lambda change: change[0],
     ),
@@ -48,6 +48,7 @@ def test_whoever_asks_gets_what_the_origin_has(
     take(follower, origin.since(follower.seq))
     assert (follower.seq, follower.entries) == (origin.seq, origin.entries)
     assert follower.digest == origin.digest == table_digest(origin.entries.items())
+    assert follower.edges == origin.edges == sum(key[0] in "HI" for key in origin.entries)
     assert follower.is_right
     assert origin.since(origin.seq) == ()
 

@@ -10,7 +10,8 @@ from support.routing import Network
 def test_routers_and_neighbours_are_shown() -> None:
     network = Network(1)
     for name in "abc":
-        network.add(name).want("M0one", f"M0{name}")
+        # an edge is no address
+        network.add(name).want("M0one", f"M0{name}", f"He{name}", f"Ie{name}/1")
     network.join("a", "b", 2)
     network.join("a", "b", 3)
     network.join("b", "c")
@@ -20,6 +21,7 @@ def test_routers_and_neighbours_are_shown() -> None:
     own, b, c = router_views(protocol, network.now)
     assert (own.router, own.cost, own.via, own.links) == ("a", 0, None, {"b": 2})
     assert (b.router, b.cost, b.via, b.addresses, b.version) == ("b", 2, "b", 2, 1)
+    assert own.addresses == 2
     assert (c.router, c.cost, c.via, c.links, c.version) == ("c", 3, "b", {"b": 1}, None)
     assert c.is_complete
     assert 0 <= c.said_s <= 2

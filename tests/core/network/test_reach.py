@@ -42,6 +42,19 @@ def test_what_is_wanted_no_more_is_forgotten() -> None:
     assert reach.wanted == {}
 
 
+def test_edges_are_no_addresses() -> None:
+    reach = reach_of("B", "C")
+    for router in "BBC":
+        for key in (ORDERS, "He", "Ie/1", "Je/2"):
+            reach.set_wanted(router, key, BALANCED_THERE)
+    assert len(reach.wanted) - reach.edges == 1
+    for router in "CCB":
+        for key in ("He", "Ie/1", "Je/2"):
+            reach.set_wanted(router, key, None)
+    assert reach.wanted.keys() == {ORDERS}
+    assert reach.edges == 0
+
+
 def test_whoever_acts_on_paths_hears_of_new_ones() -> None:
     reach = reach_of("B")
     heard: list[str] = []
