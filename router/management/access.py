@@ -82,17 +82,22 @@ def check(pumps: Mapping[int, Any], asker: Asker, operation: str) -> None:
         raise Refused(FORBIDDEN, "the connection that the request came by is not known any more")
     connection = pump.connection
     allowed = connection.settings.management
-    tally = pump.tally
-    endpoint = "its endpoint" if tally is None else tally.name
+    tally, me = pump.tally, connection.settings.container_id
+    kind = "connector" if connection.is_client else "listener"
+    endpoint = f"its {kind}" if tally is None else f"the {kind} {tally.name}"
     if of_connection(connection) == CHANGE:
-        here, there = connection.settings.container_id, connection.remote_open.container_id
+        there = connection.remote_open.container_id
         raise Refused(
             FORBIDDEN,
             f"whoever asks for {operation} may not, where the request came into the network or on "
-            f"its way: it came to {here} from the router {there}, which does not say that its "
-            "sender may change things (management of the listener there)",
+            f"its way: it came to {me} from the router {there}, which does not say that its "
+            "sender may change things (management of the listener or connector by which it came "
+            f"to {there}, or to a router before it)",
         )
-    reason = f'the connection may not ask for {operation}: {endpoint} has management = "{allowed}"'
+    reason = (
+        f"the connection may not ask for {operation}: "
+        f'at the router {me} {endpoint} has management = "{allowed}"'
+    )
     if allowed == TRUSTED and connection.settings.role in ROLES:
         reason += ", and that router neither has proved who it is nor is on this host"
     elif allowed == TRUSTED:

@@ -100,6 +100,7 @@ def test_what_another_router_says_is_bounded_by_its_endpoint(role: str) -> None:
         assert rights_of(pumps, Asker(7, may_change=True)) == most
         with pytest.raises(Refused, match=f'management = "{management}"') as refused:
             check(pumps, Asker(7, may_change=True), "CREATE")
+        assert "at the router router its listener has" in str(refused.value)
         assert ("that router neither has proved" in str(refused.value)) is (management == "trusted")
 
 
