@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.constants import Condition
 from router.amqp.performatives import Error
 from router.amqp.redirects import REDIRECTS, read_redirect
 from router.core.auto_links import AutoLinkChanged
 from router.core.network.far_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
+from router.core.network.membership import ROLES
 from router.core.network.proxy_links import UplinkChanged
 from router.core.own_links import OwnLink
 from router.engine import events
@@ -67,7 +69,8 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         if _is_announced(event.link.session):
             return
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
-        _end(link_log, "link detached", event, is_news=not event.lost, **facts)
+        is_news = not (event.lost or _is_of_gone_node(event))
+        _end(link_log, "link detached", event, is_news=is_news, **facts)
     elif isinstance(event, events.LinkSuspended):
         link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):
@@ -84,6 +87,14 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
 def _is_announced(session: Any) -> bool:
     """Whether it is a session of the router's own, of whose link `AutoLinkChanged` tells."""
     return isinstance(session.owner, OwnLink) and session.owner.is_announced
+
+
+def _is_of_gone_node(event: Any) -> bool:
+    """Whether a link between routers is over as the node is that somebody had made for answers, who
+    has gone: nothing is wrong.
+    """
+    error, role = event.error, event.link.session.connection.settings.role
+    return error is not None and error.condition == Condition.RESOURCE_DELETED and role in ROLES
 
 
 def _auto_link(log: Any, event: AutoLinkChanged) -> None:

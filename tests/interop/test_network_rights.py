@@ -56,3 +56,8 @@ def test_rights_are_carried_between_routers_and_edges(routers: StartRouter) -> N
             is_here = 'readers has management = "read"' in why
             assert is_here is (at == asked)
             assert is_here or "does not say that its sender may change things" in why
+    # the nodes for their answers have gone with them, which is nothing wrong
+    logs = [router.log_text() for router, _ in started.values()]
+    gone = [line for log in logs for line in log.splitlines() if "resource-deleted" in line]
+    assert gone
+    assert [line for line in gone if "[info" not in line] == []
