@@ -52,7 +52,18 @@ def log_news(news: News) -> None:
                 reason=f"{whose} more than there is memory for; none of this router are known",
             )
         case ConflictSeen():
-            log.error("two routers have one id", router=news.router, reason=news.what)
+            if _is_told(news.times):
+                facts = {"times": news.times} if news.times > 1 else {}
+                log.error("two routers have one id", router=news.router, reason=news.what, **facts)
+
+
+def _is_told(times: int) -> bool:
+    """Whether it is to be told again: of what is tried for ever the 1st, 10th, 100th time and so on
+    are.
+    """
+    while times % 10 == 0:
+        times //= 10
+    return times == 1
 
 
 def _named(routers: tuple[str, ...]) -> str:

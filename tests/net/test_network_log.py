@@ -51,6 +51,9 @@ ALL_HAVE = "all routers together have more than there is memory for; none of thi
             [("error", "more addresses than are kept", {"router": "B", "reason": ALL_HAVE})],
         ),
         (ConflictSeen("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
+        (ConflictSeen("B", "so", 2), []),
+        (ConflictSeen("B", "so", 99), []),
+        (ConflictSeen("B", "so", 100), [("error", "two routers have one id", {"times": 100})]),
     ],
 )
 def test_lines(news: News, lines: list[tuple[str, str, dict[str, object]]]) -> None:

@@ -75,6 +75,8 @@ class EdgeRouter:
         self.routes = RoutesBeyond(forwarder, self._tell)
         self.plan = UplinkPlan()
         self._connections: dict[int, Any] = {}
+        # those that came in this turn, and where they lead
+        self._fresh: dict[Any, str] = {}
         # what has been said of each uplink
         self._told: dict[int, UplinkChanged] = {}
         self._pulses: dict[Any, _Pulse] = {}
@@ -90,19 +92,23 @@ class EdgeRouter:
     # Uplinks come and go.
 
     def connection_came(self, connection: Any, router: str, features: frozenset[str]) -> None:
-        """A connection to an interior is open, and its control link can be used."""
-        now = self.forwarder.turn.now
+        """A connection to an interior is open, and its control link can be used.
+
+        It may be used at the end of the turn: an interior that refuses this router answers its open
+        and closes in one go.
+        """
         self.forwarder.network.edge_sides[connection] = MESH
         self._connections[connection.number] = connection
-        self._pulses[connection] = _Pulse(now)
+        self._pulses[connection] = _Pulse(self.forwarder.turn.now)
+        self._fresh[connection] = router
         self.routes.came(connection, router, features)
-        self.uplinks.came(connection.number, connection.settings.endpoint, router, now)
-        self._act()
+        self._note()
 
     def connection_left(self, connection: Any) -> None:
         """A connection to an interior is over."""
         if self._pulses.pop(connection, None) is None:
             return
+        self._fresh.pop(connection, None)
         del self._connections[connection.number]
         self._told.pop(connection.number, None)
         self.forwarder.network.edge_sides.pop(connection, None)
@@ -179,8 +185,8 @@ class EdgeRouter:
         """Whether a connection is an uplink that is used, and why it is or not."""
         if connection not in self._pulses:
             return None, None
-        uplink = self.uplinks.links[connection.number]
-        return uplink.is_active, uplink.reason
+        uplink = self.uplinks.links.get(connection.number)
+        return (None, None) if uplink is None else (uplink.is_active, uplink.reason)
 
     def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
         """Whether a peer's link may be attached to an address: an interior's only where it sends to
@@ -193,6 +199,13 @@ class EdgeRouter:
 
     def finish(self) -> None:
         """At the end of a turn: see to what has changed in it."""
+        if self._fresh:
+            fresh, self._fresh = self._fresh, {}
+            now = self.forwarder.turn.now
+            for connection, router in fresh.items():
+                endpoint = connection.settings.endpoint
+                self.uplinks.came(connection.number, endpoint, router, now)
+            self._act()
         self.proxies.finish()
         self.routes.finish()
 

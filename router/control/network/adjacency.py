@@ -26,6 +26,7 @@ from router.control.network.codec import decode_control, encode_control
 from router.control.network.edge_ids import EdgeIds
 from router.control.network.peerings import Peering
 from router.control.network.protocol import Protocol
+from router.control.network.recurring import Recurring
 from router.control.network.seen import Seen
 from router.control.network.timing import Timing
 from router.control.network.unnoted import Unnoted
@@ -98,6 +99,7 @@ class Adjacency:
         self.changes = 0
         self.refused = 0
         self._edge_ids = EdgeIds(self.reach, self._fail, self._conflict_seen, lambda: self.now)
+        self._recurring = Recurring()
         self._looked_at = now
         self._by_connection: dict[Any, Peering] = {}
         self._numbers = count(1)
@@ -183,12 +185,13 @@ class Adjacency:
     def _refused(self, connection: Any, error: AmqpError) -> None:
         self.refused += 1
         if error.condition == NetworkCondition.DUPLICATE_ID:
-            what = f"{error.description} (refused: {connection.name})"
-            self._conflict_seen(connection.remote_open.container_id, what)
+            where = f" (refused: {connection.name})"
+            self._conflict_seen(connection.remote_open.container_id, error.description, where)
 
-    def _conflict_seen(self, router: str, what: str) -> None:
+    def _conflict_seen(self, router: str, why: str, where: str = "") -> None:
         self.conflicts += 1
-        self._tell(ConflictSeen(router, what))
+        times = self._recurring.count((router, why), self.now)
+        self._tell(ConflictSeen(router, why + where, times))
 
     def _opened(self, connection: Any) -> None:
         try:
@@ -419,4 +422,5 @@ class _Heard:
 
 def _conflict(change: Conflict) -> str:
     who = "this one leaves the network, since" if change.gives_way else "beside the one known here"
-    return f"{who} there is another router of that id, of instance {change.theirs}"
+    when = "later" if change.theirs > change.ours else "earlier"
+    return f"{who} there is another router of that id, which started {when}"

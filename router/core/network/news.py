@@ -42,10 +42,11 @@ class TableChanged:
 
 @attrs.frozen
 class ConflictSeen:
-    """Two routers have one id."""
+    """Two routers have one id, which was seen so many times for the same reason by now."""
 
     router: str
     what: str
+    times: int = 1
 
 
 @attrs.frozen

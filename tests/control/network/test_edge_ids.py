@@ -12,6 +12,7 @@ from router.control.network.edge_ids import AWAY_S
 from router.core.address import BALANCED
 from router.core.network.names import edge_run_in, edge_run_key
 from router.core.network.news import ConflictSeen
+from router.core.network.proxy_links import UplinkChanged
 from router.core.network.reach import Interest
 from router.engine.events import ConnectionClosed
 from router.simulation.host import Host
@@ -28,6 +29,8 @@ class TwoEdges(World):
         super().__init__()
         # what interiors have said of ids
         self.told: list[tuple[str, str, str]] = []
+        # and at J how many times by then
+        self.times: list[int] = []
         for name in "IJ":
             self.interior(name).born.append(self._listen)
         self.between("I", "J")
@@ -46,6 +49,8 @@ class TwoEdges(World):
         def hear(news: Any) -> None:
             if isinstance(news, ConflictSeen):
                 self.told.append((host.name, news.router, news.what))
+                if host.name == "J":
+                    self.times.append(news.times)
 
         network.watchers.append(hear)
 
@@ -76,8 +81,11 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
     world = TwoEdges()
     assert world.host("J").reach.wanted.keys() == {"HE", f"IE/{instance(world, 'E')}"}
     heard: list[str] = []
+    uses: list[UplinkChanged] = []
 
     def hear(_: Any, event: Any) -> None:
+        if isinstance(event, UplinkChanged):
+            uses.append(event)
         if isinstance(event, ConnectionClosed) and event.error is not None:
             heard.append(f"{event.error.condition} {event.error.description}")
 
@@ -94,6 +102,11 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
         ("I", "E", LATER): world.conflicts("I"),
     }
     assert world.conflicts("I") == 1
+    # one reason, however often
+    assert world.times == [*range(1, world.conflicts("J") + 1)]
+    # it was refused, and has never had an uplink
+    assert world.edge_at("F").uplinks.losses == 0
+    assert uses == []
     assert set(heard) == {f"trioute:duplicate-id {EARLIER}"}
     assert world.replies("E") == ["5 accepted"]
     # once the first one has gone the other one may have it
