@@ -36,6 +36,9 @@ PRIORITIES = 10
 ORDINARY_PRIORITY = 4
 # So many lanes there are for each priority: the first is for senders of small messages.
 STRIPES = 5
+# From this number on there is one more for each priority, for senders that settle before whoever
+# receives does (rcv-settle-mode second).
+SECOND_LANES = PRIORITIES * STRIPES
 # Which lanes of the network (`network.lanes`) a consumer takes, as bits: all of them, as most do.
 EVERY_LANE = 2**64 - 1
 

@@ -15,6 +15,7 @@ cdef int CLOSEST
 cdef int ORDINARY
 cdef int LEVELS
 cdef int STRIPES
+cdef int SECOND_LANES
 cdef bytes EMPTY
 
 cdef class Spreader(Relay):
@@ -24,7 +25,7 @@ cdef class Spreader(Relay):
     cpdef Consumer choose(self, Address address, unsigned long long size)
     @cython.locals(consumers=list, count=Py_ssize_t, at=Py_ssize_t, chosen_at=Py_ssize_t, least=cython.longlong, value=cython.longlong, best=Consumer, consumer=Consumer, link=OutgoingLink, session=Session)
     cpdef Consumer choose_across(self, Address address, unsigned long long size, int side, int lane)
-    @cython.locals(priority=int, stripe=int, lane=int)
+    @cython.locals(priority=int, stripe=int, lane=int, link=IncomingLink)
     cdef int lane_for(self, Address address, Delivery delivery, Producer producer, TransferFrame frame) except -1
     @cython.locals(link=IncomingLink, each=Producer, counts=list, least=int, stripe=int)
     cdef int take_stripe(self, Address address, Producer producer) except -1

@@ -27,6 +27,7 @@ CLOSEST = 0
 ORDINARY = 4
 LEVELS = 10
 STRIPES = 5
+SECOND_LANES = 50
 EMPTY = b""
 
 
@@ -113,19 +114,25 @@ class Spreader(Relay):
     def lane_for(
         self, address: Address, delivery: Delivery, producer: Producer, frame: TransferFrame
     ) -> int:
-        """By which lane a delivery goes on to other routers: that of its priority and its sender.
+        """By which lane a delivery goes on to other routers: that of its priority and its sender,
+        which has another one where the sender settles second.
 
         It is there from now on, unless there can be none.
         """
         priority = address.priority
         if priority < 0:
             priority = ORDINARY if delivery.message_format else priority_in(frame)
-        stripe = producer.stripe
-        if stripe < 0:
-            stripe = 0
-            if not delivery.complete:
-                stripe = self.take_stripe(address, producer)
-        lane = (priority + LEVELS - ORDINARY) % LEVELS * STRIPES + stripe
+        lane = (priority + LEVELS - ORDINARY) % LEVELS
+        link = producer.link
+        if link.settles_second:
+            lane += SECOND_LANES
+        else:
+            stripe = producer.stripe
+            if stripe < 0:
+                stripe = 0
+                if not delivery.complete:
+                    stripe = self.take_stripe(address, producer)
+            lane = lane * STRIPES + stripe
         if not address.lanes >> lane & 1:
             self.opens_lane(address, lane)
         return lane

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from router.amqp.redirects import Redirect
 from router.core.address import (
@@ -131,8 +131,8 @@ class AddressTable:
         self.kept: dict[str, Counters] = {}
         # where the ends of routed links meet, each with its own
         self.routed: dict[Address, None] = {}
-        # the ways through this router to others, by destination and key: nobody finds them, either
-        self.transit: dict[tuple[str, str, int], Address] = {}
+        # the ways through this router to others, by destination, key and lane: nobody finds them
+        self.transit: dict[tuple[str, str, Any], Address] = {}
         # how a name is treated that no rule says anything of, if that is known elsewhere
         self.hint: Callable[[str], int | None] = lambda _: None
         # where messages go whose address nobody uses; it never has a consumer

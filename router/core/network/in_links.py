@@ -34,7 +34,7 @@ def attach_received(forwarder: Any, link: Link) -> None:
         raise _invalid("messages go to a destination by a link that sends")
     destination = properties.get(DESTINATION)
     said = _number(properties.get(COST), MAX_COST, "a cost")
-    lane = lane_in(properties)
+    lane = lane_in(properties, remote.rcv_settle_mode)
     phase = _number(properties.get(PHASE, 0), FALLBACK, "a phase")
     text = getattr(remote.target, "address", None)
     if not isinstance(destination, str) or not isinstance(text, str) or not address_name(text):

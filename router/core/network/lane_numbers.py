@@ -3,7 +3,8 @@
 A lane has a number, which only tells it from others of the same address and destination, and the
 priority of what takes it (section 3.2.1). Most messages take number 0: those of priority 4, from
 senders of small messages. For each priority there are some stripes besides, each of which is for
-some senders of messages of several frames.
+some senders of messages of several frames, and one for senders that settle second, whose links
+have that mode on all the way.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, ReceiverSettleMode
 from router.amqp.types import Symbol, UByte, UInt
-from router.core.address import ORDINARY_PRIORITY, PRIORITIES, STRIPES
+from router.core.address import ORDINARY_PRIORITY, PRIORITIES, SECOND_LANES, STRIPES
 from router.core.network.link_properties import LANE, PRIORITY
 from router.core.network.membership import FEATURES, LANES
 from router.errors import AmqpError, Scope
@@ -29,9 +30,11 @@ class Lane:
 
     number: int = 0
     priority: int = ORDINARY_PRIORITY
+    # what its attaches say of who settles first
+    mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
 
     def properties(self) -> dict[Symbol, Any]:
-        """What an attach says of it."""
+        """What an attach says of it, besides its mode."""
         told: dict[Symbol, Any] = {}
         if self.number:
             told[LANE] = UInt(self.number)
@@ -43,21 +46,30 @@ class Lane:
 FIRST_LANE: Final = Lane()
 
 
-def lane_of(priority: int, stripe: int) -> int:
+def lane_of(priority: int, stripe: int, *, settles_second: bool = False) -> int:
     """The number of a lane; `Spreader.lane_for` has the same."""
-    return (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES * STRIPES + stripe
+    level = (priority + PRIORITIES - ORDINARY_PRIORITY) % PRIORITIES
+    return SECOND_LANES + level if settles_second else level * STRIPES + stripe
 
 
 def lane_numbered(number: int) -> Lane:
     """The lane that this router gives a number."""
-    return Lane(number, (number // STRIPES + ORDINARY_PRIORITY) % PRIORITIES)
+    if number < SECOND_LANES:
+        return Lane(number, (number // STRIPES + ORDINARY_PRIORITY) % PRIORITIES)
+    priority = (number - SECOND_LANES + ORDINARY_PRIORITY) % PRIORITIES
+    return Lane(number, priority, ReceiverSettleMode.SECOND)
 
 
-def lane_in(properties: dict[Any, Any]) -> Lane:
-    """The lane that an attach says; raises `AmqpError` at link scope for one that is none."""
+def lane_in(
+    properties: dict[Any, Any], mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
+) -> Lane:
+    """The lane that an attach with this rcv-settle-mode says; raises `AmqpError` at link scope for
+    one that is none.
+    """
     return Lane(
         _number(properties.get(LANE, 0), HIGHEST_LANE, "a lane"),
         _number(properties.get(PRIORITY, ORDINARY_PRIORITY), PRIORITIES - 1, "a priority"),
+        mode,
     )
 
 

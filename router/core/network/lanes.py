@@ -4,7 +4,8 @@ A link carries one message after the other, so a large one holds up whatever is 
 the link that there always is (lane 0) there may be others to the same router: for each priority
 that is sent there (section 3.2.1), and for each of these a few stripes for senders of messages of
 several frames, so that these hold up neither small messages nor each other. What one link sends at
-one priority always takes the same lane, so its order is kept.
+one priority always takes the same lane, so its order is kept. What links with rcv-settle-mode
+second send takes lanes that have this mode as well, so that outcome and settlement go all the way.
 
 Only the router where a message comes in chooses. On the way each lane has a way of its own
 (`transit`), and where it ends it is a sender like any other. What a lane is for is said by its
@@ -72,9 +73,10 @@ class Lanes:
 
     def _assign(self, delivery: Any) -> None:
         """Find out the lane of a delivery that waits."""
-        producer = delivery.incoming.owner
-        stripe = 0 if producer is None else max(0, producer.stripe)
-        delivery.lane = lane_of(delivery.priority, stripe)
+        sender = delivery.incoming
+        stripe = 0 if sender.owner is None else max(0, sender.owner.stripe)
+        is_second = bool(sender.settles_second)
+        delivery.lane = lane_of(delivery.priority, stripe, settles_second=is_second)
 
     def _bases(self, address: Address) -> list[OutLink]:
         """The links of an address that may have lanes beside them."""

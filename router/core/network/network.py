@@ -315,7 +315,7 @@ class Network:
     def transit_to(self, destination: str, name: str, phase: int, lane: Lane) -> Address:
         """The address of a way through; what is made here is forgotten with its last link."""
         transit = self.forwarder.table.transit
-        key = destination, key_at(name, phase), lane.number
+        key = destination, key_at(name, phase), lane
         address: Address | None = transit.get(key)
         if address is None:
             address = transit[key] = Transit.make(self, destination, name, phase, lane)
@@ -324,7 +324,7 @@ class Network:
     def forget_transit(self, way: Transit) -> None:
         """Nothing comes by a way through any more, and nothing is under way."""
         address, table = way.address, self.forwarder.table
-        key = way.destination, key_of(address), way.lane.number
+        key = way.destination, key_of(address), way.lane
         if table.transit.get(key) is address:
             del table.transit[key]
             through.add(table.retired, address)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import Attach, Source, Target
 from router.core import linking
 from router.core.address import CHANGERS, MESH, Address, Consumer
@@ -19,11 +20,16 @@ from router.engine import attaching
 
 class NextLink(OwnLink):
     """One such link of `address`; `properties` say what it is for, and what they leave out is said
-    here. `shows`: somebody is shown where messages have been.
+    here. `shows`: somebody is shown where messages have been; `mode` is its rcv-settle-mode.
     """
 
     def __init__(
-        self, network: Any, address: Address, properties: dict[Any, Any], shows: bool
+        self,
+        network: Any,
+        address: Address,
+        properties: dict[Any, Any],
+        shows: bool,
+        mode: ReceiverSettleMode = ReceiverSettleMode.FIRST,
     ) -> None:
         if address.phase == CHANGERS:
             properties.update(rights.told(address.phase))
@@ -36,6 +42,7 @@ class NextLink(OwnLink):
                 f"trioute.{network.reach.me}.{network.next_number()}",
                 0,
                 False,
+                rcv_settle_mode=mode,
                 source=Source(address=address.name),
                 target=Target(address=address.name),
                 initial_delivery_count=0,

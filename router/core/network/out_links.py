@@ -36,7 +36,7 @@ class OutLink(NextLink):
         base: OutLink | None = None,
     ) -> None:
         properties = {DESTINATION: destination, COST: ULong(said), **lane.properties()}
-        super().__init__(network, address, properties, shows)
+        super().__init__(network, address, properties, shows, lane.mode)
         self.lane = lane
         self.base = base
         # the others to the same destination, by their numbers

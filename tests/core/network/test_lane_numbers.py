@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from router.amqp.constants import ReceiverSettleMode
 from router.amqp.types import UByte, UInt
 from router.core import address
 from router.core.network.lane_numbers import (
@@ -21,6 +22,7 @@ from router.core.network.lane_numbers import (
 from router.core.network.link_properties import LANE, PRIORITY
 from router.errors import AmqpError, Scope
 
+SECOND = ReceiverSettleMode.SECOND
 ROUTER = Path(__file__).parents[3] / "router"
 
 
@@ -30,8 +32,13 @@ def test_each_priority_and_stripe_has_a_lane_of_its_own_and_most_messages_have_0
     assert sorted(numbers) == list(range(len(pairs)))
     assert [lane_numbered(number).priority for number in numbers] == [pair[0] for pair in pairs]
     assert lane_of(4, 0) == FIRST_LANE.number
+    second = [lane_of(priority, 0, settles_second=True) for priority in range(10)]
+    assert sorted(second) == list(range(len(pairs), len(pairs) + 10))
+    assert [lane_numbered(number).priority for number in second] == list(range(10))
+    assert {lane_numbered(number).mode for number in second} == {SECOND}
+    assert SECOND not in {lane_numbered(number).mode for number in numbers}
     # a consumer has them as bits
-    assert 1 << max(numbers) <= address.EVERY_LANE
+    assert 1 << max(second) <= address.EVERY_LANE
 
 
 def test_who_chooses_has_the_same_numbers() -> None:
@@ -40,14 +47,15 @@ def test_who_chooses_has_the_same_numbers() -> None:
     assert f"LEVELS = {address.PRIORITIES}" in told
     assert f"ORDINARY = {address.ORDINARY_PRIORITY}" in told
     assert f"STRIPES = {address.STRIPES}" in told
+    assert f"SECOND_LANES = {address.SECOND_LANES}" in told
 
 
 def test_an_attach_says_what_is_not_as_usual() -> None:
     assert FIRST_LANE.properties() == {}
     assert Lane(7, 4).properties() == {LANE: UInt(7)}
     assert Lane(20, 8).properties() == {LANE: UInt(20), PRIORITY: UByte(8)}
-    for lane in (FIRST_LANE, Lane(7, 4), Lane(20, 8)):
-        assert lane_in(lane.properties()) == lane
+    for lane in (FIRST_LANE, Lane(7, 4), Lane(20, 8), Lane(51, 5, SECOND)):
+        assert lane_in(lane.properties(), lane.mode) == lane
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from router.amqp.constants import Condition
+from router.amqp.constants import Condition, ReceiverSettleMode
 from router.amqp.message import Data, Header, Message, Properties, decode_message, encode_message
 from router.core.network import in_links
 from router.core.network.lane_numbers import FIRST_LANE, Lane, lane_of, priority_of
@@ -146,7 +146,7 @@ def test_what_most_messages_need_is_one_link() -> None:
     sender.send(message("no header"))
     mesh.run()
     assert base(mesh).lanes == {}
-    assert [key[2] for key in mesh["b"].table.transit] == [0]
+    assert [key[2] for key in mesh["b"].table.transit] == [FIRST_LANE]
 
 
 def test_a_lane_has_its_priority_on_all_its_way() -> None:
@@ -261,7 +261,7 @@ def test_what_a_refused_lane_was_for_goes_by_the_first_link(
     sender = mesh["a"].client().sender("q")
     mesh.run()
 
-    def refuse(properties: dict[Any, Any]) -> Lane:
+    def refuse(properties: dict[Any, Any], mode: ReceiverSettleMode) -> Lane:
         if LANE in properties:
             raise AmqpError(Condition.NOT_IMPLEMENTED, "no lanes", Scope.LINK)
         return FIRST_LANE
