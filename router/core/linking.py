@@ -23,7 +23,7 @@ from router.core import (
     suspended,
     terms,
 )
-from router.core.address import HERE, Consumer, Producer
+from router.core.address import HERE, MESH, NO_TREE, Consumer, Producer
 from router.core.network import control_links, route_links
 from router.core.table import address_name
 from router.engine import attaching, opening
@@ -191,6 +191,9 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
     producer = Producer(link, address, capacity)
     producer.is_fallback = phases.is_fallback(target)
     producer.side = link.side = forwarder.network.side_of(connection)
+    if producer.side == MESH:
+        # an edge's interior has sent it along its trees already
+        producer.tree = NO_TREE
     hang(forwarder, producer)
     link.owner = producer
     resumed = resuming.take_up(forwarder, link, holder, address)

@@ -65,6 +65,8 @@ class Treating:
         if wanted not in (UNAVAILABLE, address.treatment):
             if MULTICAST in (wanted, address.treatment) and not _is_clear(address):
                 return False
+            if wanted == MULTICAST:
+                self._forwarder.network.outward.lanes.turn(address)
             address.treatment = wanted
             for consumer in address.consumers:
                 consumer.waiting = WaitingQueue() if wanted == MULTICAST else address.waiting

@@ -15,14 +15,14 @@ other there is heard at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count, pairwise
 from typing import Any
 
 from router.amqp.types import ULong
 from router.control.edge.edge import EdgeRouter, UplinkPlan
 from router.control.edge.edges import Edges
-from router.control.edge.routes import FEATURE
-from router.core.network.membership import INSTANCE
+from router.core.network.membership import FEATURES, FEATURES_SPOKEN, INSTANCE
 from router.core.network.reach import Path
 from router.engine.connection import Connection
 from router.engine.states import ConnectionState
@@ -39,7 +39,13 @@ class End:
     """One end of a connection between two routers."""
 
     def __init__(
-        self, router: MeshRouter, other: str, *, is_client: bool, role: str = ROLE
+        self,
+        router: MeshRouter,
+        other: str,
+        *,
+        is_client: bool,
+        role: str = ROLE,
+        features: Iterable[str] = FEATURES_SPOKEN,
     ) -> None:
         self.router = router
         self.other = other
@@ -48,7 +54,7 @@ class End:
             container_id=router.name,
             role=role,
             sasl_mechanisms=(),
-            properties={INSTANCE: ULong(1)} if role != ROLE else {},
+            properties={INSTANCE: ULong(1), FEATURES: list(features)},
         )
         self.connection = Connection(settings, router.forwarder, router.turn, other, is_client)
         self.connection.owner = self
@@ -178,11 +184,11 @@ class Mesh:
         assert dialler.connection.state == acceptor.connection.state == ConnectionState.OPENED
         self.tell()
 
-    def uplink(self, edge: str, interior: str, features: Any = (FEATURE,)) -> None:
+    def uplink(self, edge: str, interior: str, features: Iterable[str] = FEATURES_SPOKEN) -> None:
         """Connect an edge to an interior; neither knows of more than these features."""
         side = self[edge].edge or self[edge].be_edge()
-        dialler = End(self[edge], interior, is_client=True, role="edge")
-        acceptor = End(self[interior], edge, is_client=False, role="edge")
+        dialler = End(self[edge], interior, is_client=True, role="edge", features=features)
+        acceptor = End(self[interior], edge, is_client=False, role="edge", features=features)
         dialler.peer, acceptor.peer = acceptor, dialler
         self[edge].ends[interior], self[interior].ends[edge] = dialler, acceptor
         dialler.connection.start()

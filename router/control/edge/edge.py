@@ -190,9 +190,11 @@ class EdgeRouter:
 
     def takes(self, connection: Any, text: str, *, is_sender: bool) -> bool:
         """Whether a peer's link may be attached to an address: an interior's only where it sends to
-        something that is here.
+        something that is here, or that this edge receives from that very interior.
         """
-        return connection not in self._pulses or (is_sender and self.proxies.is_here(text))
+        if connection not in self._pulses:
+            return True
+        return is_sender and (self.proxies.is_here(text) or self.proxies.comes_by(connection, text))
 
     def _note(self) -> None:
         self.forwarder.network.note_edges()

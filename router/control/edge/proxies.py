@@ -147,6 +147,13 @@ class Proxies:
             return True
         return name.startswith(self._mine) and table.in_use(name) is not None
 
+    def comes_by(self, connection: Any, text: str) -> bool:
+        """Whether what is sent to an address comes by an uplink: there may be lanes for it."""
+        name = address_name(text)
+        # who says nothing of a phase is at the one that the rules say
+        enters = self.forwarder.table.phase_of(name, is_sender=True)
+        return enters == 0 and self.lines.line(connection, Proxy(name, 0, True)) is not None
+
     def _is_known_unreached(self, key: str) -> bool:
         places = [told.get(key) for told in self.told.values()]
         if not places:
@@ -194,6 +201,7 @@ class Proxies:
 
     def finish(self) -> None:
         """At the end of a turn: see to what has changed in it."""
+        self.forwarder.network.outward.lanes.finish()
         while self._due:
             due, self._due = self._due, {}
             for key in due:
@@ -216,6 +224,7 @@ class Proxies:
                 break
             self._give_up(key, now)
         self.lines.look(now)
+        self.forwarder.network.outward.look(now)
         self.holding.look(now)
         for address in self.holding.holds:
             self._due[key_of_address(address)] = None
@@ -268,10 +277,12 @@ class Proxies:
             self.idle.setdefault(key, self.forwarder.turn.now)
 
     def _unwatch(self, key: str) -> None:
-        """Nobody has sent for a while: what waits even so goes on first."""
+        """Nobody has sent for a while: what waits even so goes on first, and is settled, lest what
+        comes next overtake it by another link.
+        """
         del self.idle[key]
         address = self.forwarder.table.in_use(*split_key(key))
-        if address is not None and address.waiting.count:
+        if address is not None and (address.waiting.count or _is_under_way(address)):
             self.idle[key] = self.forwarder.turn.now
             return
         del self.watched[key]
@@ -282,10 +293,10 @@ class Proxies:
         self._due[key] = None
 
     def _give_up(self, key: str, now: float) -> None:
-        """No single message has come for a while: those that wait go on first."""
+        """No single message has come for a while: those that wait go on first, as above."""
         del self._asked[key]
         address = self.forwarder.table.in_use(*split_key(key))
-        if address is not None and address.waiting.count:
+        if address is not None and (address.waiting.count or _is_under_way(address)):
             self._asked[key] = now
         self._due[key] = None
 
@@ -308,6 +319,11 @@ class Proxies:
 
 def _has_local(ends: list[Any]) -> bool:
     return any(end.side == HERE for end in ends)
+
+
+def _is_under_way(address: Address) -> bool:
+    """Whether anything that has gone up is not settled."""
+    return any(end.side == MESH and end.link.unsettled for end in address.consumers)
 
 
 def _is_elsewhere(name: str) -> bool:

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from router.core.address import EVERY_LANE, Address
+from router.core.address import EVERY_LANE, Address, Consumer
+from router.core.network.lane_links import LaneBase, LaneLink
 from router.core.network.lane_numbers import lane_numbered, lane_of
-from router.core.network.out_links import OutLink
+from router.core.network.uplink_lanes import UplinkBase, may_have_lanes
 from router.errors import AmqpError
 
 # How long a lane is kept by which nothing comes.
@@ -37,9 +38,28 @@ class Lanes:
         self._network = network
         self._laned: dict[Address, None] = {}
         # those that ended unasked, until the end of the turn: what is meant for them takes lane 0
-        self._lost: dict[Address, list[tuple[OutLink, int]]] = {}
+        self._lost: dict[Address, list[tuple[LaneBase, int]]] = {}
+        # links between edges and their interiors, beside which there may be lanes as well
+        self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
 
-    def joined(self, base: OutLink) -> None:
+    def consumer_joined(self, consumer: Consumer) -> None:
+        """A consumer has joined its address; if it is the other end of an uplink, have lanes."""
+        if may_have_lanes(self._network, consumer):
+            consumer.takes = 1
+            base = UplinkBase(self._network, consumer)
+            self._uplinks.setdefault(consumer.address, {})[consumer] = base
+            self.joined(base)
+
+    def consumer_left(self, consumer: Consumer) -> None:
+        """A consumer has left its address."""
+        bases = self._uplinks.get(consumer.address)
+        base = None if bases is None else bases.pop(consumer, None)
+        if bases is not None and base is not None:
+            if not bases:
+                del self._uplinks[consumer.address]
+            self.take_leave(base)
+
+    def joined(self, base: LaneBase) -> None:
         """A link has been attached: have beside it what its address has, and what waits needs."""
         address = base.address
         if base.consumer is None or base.consumer.takes == EVERY_LANE:
@@ -78,30 +98,25 @@ class Lanes:
         is_second = bool(sender.settles_second)
         delivery.lane = lane_of(delivery.priority, stripe, settles_second=is_second)
 
-    def _bases(self, address: Address) -> list[OutLink]:
+    def _bases(self, address: Address) -> list[LaneBase]:
         """The links of an address that may have lanes beside them."""
         return [
             each
-            for each in self._network.outward.links(address)
+            for each in (
+                *self._network.outward.links(address),
+                *self._uplinks.get(address, {}).values(),
+            )
             if each.consumer is not None and each.consumer.takes != EVERY_LANE
         ]
 
-    def _open_beside(self, base: OutLink, lane: int) -> None:
+    def _open_beside(self, base: LaneBase, lane: int) -> None:
         consumer: Any = base.consumer
         if consumer.takes >> lane & 1 or lane in base.lanes:
             return
         if not _has_channels(base.connection):
             consumer.takes |= 1 << lane
             return
-        link = OutLink(
-            self._network,
-            base.address,
-            base.destination,
-            base.said,
-            base.shows,
-            lane_numbered(lane),
-            base,
-        )
+        link = base.beside(lane_numbered(lane))
         try:
             link.begin(base.connection)
         except AmqpError:
@@ -117,7 +132,7 @@ class Lanes:
         assert link.consumer is not None
         link.consumer.beside = consumer.beside
 
-    def take_leave(self, base: OutLink) -> None:
+    def take_leave(self, base: LaneBase) -> None:
         """A link is over, or takes nothing new: neither do the lanes beside it."""
         for link in list(base.lanes.values()):
             self._drop(link)
@@ -127,7 +142,15 @@ class Lanes:
             del self._laned[address]
             address.lanes = 0
 
-    def _drop(self, link: OutLink) -> None:
+    def turn(self, address: Address) -> None:
+        """What is sent to an address is about to go to all who receive: to each place once."""
+        for base in self._bases(address):
+            for link in list(base.lanes.values()):
+                self._drop(link)
+                link.take_leave()
+        address.lanes &= 1
+
+    def _drop(self, link: LaneLink) -> None:
         base = link.base
         if base is None or base.lanes.get(link.lane.number) is not link:
             return
@@ -139,7 +162,7 @@ class Lanes:
             if not base.lanes:
                 consumer.beside = None
 
-    def is_over(self, link: OutLink) -> None:
+    def is_over(self, link: LaneLink) -> None:
         """A lane is over, asked for or not."""
         self._drop(link)
         if not link.is_leaving and link.base is not None:
@@ -160,6 +183,11 @@ class Lanes:
             for base in bases:
                 forwarder.serve(base.consumer)
             forwarder.note_credit(address, None)
+
+    def finish(self) -> None:
+        """See to all addresses of which a lane has ended unasked."""
+        for address in list(self._lost):
+            self.see_to(address)
 
     def look(self, now: float) -> None:
         """Give up lanes that nothing takes; called now and then."""

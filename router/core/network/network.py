@@ -120,12 +120,15 @@ class Network:
         """A consumer has joined its address."""
         if self.is_on:
             self.interest.joined(consumer)
+        if self.edge_sides:
+            self.outward.lanes.consumer_joined(consumer)
         self.address_changed(consumer.address)
 
     def left(self, consumer: Consumer) -> None:
         """A consumer has left its address."""
         if self.is_on:
             self.interest.left(consumer)
+        self.outward.lanes.consumer_left(consumer)
         self.address_changed(consumer.address)
 
     def address_changed(self, address: Address) -> None:

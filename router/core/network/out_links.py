@@ -11,14 +11,13 @@ from typing import Any
 
 from router.amqp.performatives import Error
 from router.amqp.types import ULong
-from router.core import parting
 from router.core.address import HERE, Address, Consumer
+from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import FIRST_LANE, Lane, knows_lanes
 from router.core.network.link_properties import COST, DESTINATION
-from router.core.network.next_links import NextLink
 
 
-class OutLink(NextLink):
+class OutLink(LaneLink):
     """One such link of `address`, by `connection`; `said` is the cost that its attach says.
 
     Of several to one destination each is a `lane`, and all but the first are beside that one, their
@@ -35,17 +34,19 @@ class OutLink(NextLink):
         lane: Lane = FIRST_LANE,
         base: OutLink | None = None,
     ) -> None:
-        properties = {DESTINATION: destination, COST: ULong(said), **lane.properties()}
-        super().__init__(network, address, properties, shows, lane.mode)
-        self.lane = lane
+        properties = {DESTINATION: destination, COST: ULong(said)}
+        super().__init__(network, address, properties, shows, lane)
         self.base = base
         # the others to the same destination, by their numbers
-        self.lanes: dict[int, OutLink] = {}
+        self.lanes: dict[int, LaneLink] = {}
         self.destination = destination
         self.said = said
-        # how many deliveries it had carried when it was looked at last, and since when no more
-        self.carried = 0
-        self.idle_since = network.forwarder.turn.now
+
+    def beside(self, lane: Lane) -> OutLink:
+        """A further link to the same destination, for a lane."""
+        return OutLink(
+            self.network, self.address, self.destination, self.said, self.shows, lane, self
+        )
 
     def place(self, consumer: Consumer) -> None:
         """It is as far away as its destination."""
@@ -65,36 +66,15 @@ class OutLink(NextLink):
         """What the way costs by now."""
         return self.said if self.consumer is None else int(self.consumer.cost)
 
+    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
+        """Look for another way, unless this one was given up."""
+        if self.base is None:
+            self.network.outward.is_over(self, error)
+        else:
+            super().over(forwarder, error, closed)
+
     def set_cost(self, cost: int) -> None:
         """The way costs something else, and no more than was said."""
         for link in (self, *self.lanes.values()):
             if link.consumer is not None:
                 link.consumer.cost = cost
-
-    def idle_s(self, now: float) -> float:
-        """For how long nothing has been sent by it, as far as that has been asked for."""
-        link = self.link
-        if link is None or link.deliveries != self.carried or link.unsettled or link.current:
-            self.carried = 0 if link is None else link.deliveries
-            self.idle_since = now
-        return float(now - self.idle_since)
-
-    def over(self, forwarder: Any, error: Error | None, closed: bool) -> None:
-        """Look for another way, unless this one was given up."""
-        self.network.outward.is_over(self, error)
-
-    def take_leave(self) -> None:
-        """Take nothing new, and end once all that was sent is settled."""
-        if self.is_leaving or self.consumer is None:
-            return
-        self.is_leaving = True
-        parting.take_leave(self.network.forwarder, self.consumer)
-        if not self.end_if_quiet():
-            self.network.outward.leaving[self] = None
-
-    def end_if_quiet(self) -> bool:
-        """End it if nothing of it is under way; whether it is over."""
-        link = self.link
-        if not self.is_over and link is not None and link.unsettled == 0 and link.current is None:
-            self.detach()
-        return self.is_over

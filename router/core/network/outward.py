@@ -15,6 +15,7 @@ import attrs
 from router.amqp.performatives import Error
 from router.core import ties
 from router.core.address import CLOSEST, FALLBACK, MESH, MULTICAST, Address
+from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import FIRST_LANE
 from router.core.network.lanes import IDLE_S, Lanes
 from router.core.network.names import edge_key_in, key_of, router_in
@@ -50,7 +51,7 @@ class Outward:
         # those that are beside them, for what is not to be held up
         self.lanes = Lanes(network)
         # those that end once all they have sent is settled
-        self.leaving: dict[OutLink, None] = {}
+        self.leaving: dict[LaneLink, None] = {}
         # addresses that have links but nobody who sends
         self._idle: dict[Address, None] = {}
         # when links may be tried again that ended unasked, and how long that was put off
@@ -186,13 +187,15 @@ class Outward:
     def is_over(self, link: OutLink, error: Error | None) -> None:
         """A link is over, asked for or not."""
         self.leaving.pop(link, None)
-        if link.base is not None:
-            self.lanes.is_over(link)
-            return
         self._forget(link)
         if not link.is_leaving:
             self._note_retry(link)
             self._network.address_changed(link.address)
+
+    def lane_over(self, link: LaneLink) -> None:
+        """One that was beside another is over, asked for or not."""
+        self.leaving.pop(link, None)
+        self.lanes.is_over(link)
 
     def _note_retry(self, link: OutLink) -> None:
         now = self._network.forwarder.turn.now

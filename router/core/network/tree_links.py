@@ -76,6 +76,7 @@ def _turn(forwarder: Any, address: Address) -> None:
     is_own = forwarder.table.is_own_node(address.name)
     if is_own or address.is_dynamic or address.waiting.count or address.resuming:
         return
+    forwarder.network.outward.lanes.turn(address)
     address.treatment = MULTICAST
     for consumer in address.consumers:
         consumer.waiting = WaitingQueue()
