@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from router.amqp.message import Header
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.address import MULTICAST
 from router.core.table import AddressRule
@@ -311,3 +312,20 @@ def test_an_address_is_left_when_the_place_of_a_lost_link_is_given_up() -> None:
     mesh.learn()
     mesh.settle()
     assert mesh["a"].table.in_use("q") is None
+
+
+def test_what_waits_behind_a_large_message_goes_on_by_priority() -> None:
+    mesh = line("a", "b", "c")
+    (link,) = receivers(mesh, "c")
+    senders = [mesh["a"].client().sender("q") for _ in range(4)]
+    mesh.settle()
+    octets = message("large")
+    senders[0].send(octets[:-2], more=True)
+    mesh.settle()
+    for sender, priority in zip(senders[1:], (1, 4, 8), strict=True):
+        sender.send(message(str(priority), header=Header(priority=priority)))
+        mesh.settle()
+    assert texts(link) == []
+    senders[0].go_on(octets[-2:])
+    mesh.settle()
+    assert texts(link) == ["large", "8", "4", "1"]
