@@ -403,7 +403,8 @@ class AddressView:
     @property
     def subscribers(self) -> int:
         """How many receivers it has here, besides."""
-        here = sum(consumer.side != MESH for consumer in self.address.consumers)
+        # lanes to the same edge are one
+        here = sum(each.side != MESH and each.takes & 1 for each in self.address.consumers)
         return here - self.in_process
 
     @property

@@ -99,6 +99,10 @@ async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
         assert (seen["M0$management"].in_process, seen["M0$management"].subscribers) == (1, 0)
         assert (seen["M0q"].in_process, seen["M0q"].subscribers) == (0, 1)
         assert seen["M0q"].distribution == "balanced"
+        # nor is a further link to a place that has one
+        (consumer,) = seen["M0q"].address.consumers
+        consumer.takes = 1 << 20
+        assert seen["M0q"].subscribers == 0
 
 
 async def test_what_waits_is_told_with_the_link_it_came_on(

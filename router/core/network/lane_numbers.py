@@ -89,7 +89,7 @@ def knows_lanes(connection: Any) -> bool:
 
 def priority_of(link: Any) -> int:
     """The priority of a link between routers, as its attach says; that of any other is 4."""
-    if link.session.connection.settings.role != "inter-router":
+    if link.session.connection.settings.role not in ("inter-router", "edge"):
         return ORDINARY_PRIORITY
     properties: dict[Any, Any] = {}
     for frame in (link.attach, link.remote_attach):

@@ -36,6 +36,7 @@ class Lanes:
 
     def __init__(self, network: Any) -> None:
         self._network = network
+        # the addresses that have more than the one that is always there
         self._laned: dict[Address, None] = {}
         # those that ended unasked, until the end of the turn: what is meant for them takes lane 0
         self._lost: dict[Address, list[tuple[LaneBase, int]]] = {}
@@ -69,7 +70,8 @@ class Lanes:
             self._assign(delivery)
             lanes |= 1 << delivery.lane
         address.lanes = lanes
-        self._laned[address] = None
+        if lanes > 1:
+            self._laned[address] = None
         for lane in _numbers(lanes):
             for each in self._bases(address):
                 self._open_beside(each, lane)
@@ -79,6 +81,7 @@ class Lanes:
         if not address.lanes:
             return False
         address.lanes |= 1 << lane
+        self._laned[address] = None
         for base in self._bases(address):
             self._open_beside(base, lane)
         return True
@@ -138,8 +141,8 @@ class Lanes:
             self._drop(link)
             link.take_leave()
         address = base.address
-        if address in self._laned and not self._bases(address):
-            del self._laned[address]
+        if address.lanes and not self._bases(address):
+            self._laned.pop(address, None)
             address.lanes = 0
 
     def turn(self, address: Address) -> None:
@@ -191,7 +194,10 @@ class Lanes:
 
     def look(self, now: float) -> None:
         """Give up lanes that nothing takes; called now and then."""
-        for address in self._laned:
+        for address in list(self._laned):
+            if address.lanes <= 1:
+                del self._laned[address]
+                continue
             bases = self._bases(address)
             waiting: set[int] | None = None
             for lane in _numbers(address.lanes):

@@ -16,6 +16,8 @@ from router.core.network.lane_numbers import Lane, knows_lanes
 class UplinkBase:
     """A link to the other end of an uplink as that which lanes may be beside."""
 
+    __slots__ = ("_network", "address", "connection", "consumer", "lanes")
+
     def __init__(self, network: Any, consumer: Consumer) -> None:
         self._network = network
         self.consumer = consumer

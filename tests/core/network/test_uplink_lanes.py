@@ -11,7 +11,7 @@ import pytest
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.message import Header
 from router.amqp.performatives import Accepted
-from router.core.network.lane_numbers import lane_of
+from router.core.network.lane_numbers import lane_of, priority_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.uplink_lanes import UplinkLane
 from router.core.table import AddressRule
@@ -145,10 +145,14 @@ def test_what_most_messages_need_is_one_link_and_others_go_when_idle() -> None:
     senders[0].send(urgent("urgent", 8))
     mesh.settle()
     assert list(uplink_lanes(mesh)) == [("e", lane_of(8, 0)), ("b", lane_of(8, 0))]
+    address = mesh["f"].table.in_use("q")
+    assert address is not None
+    assert [priority_of(each.link) for each in address.producers] == [4, 8]
     receivers[0].settle(Accepted())
     mesh.settle()
-    wait(mesh, int(IDLE_S) + 2)
+    wait(mesh, int(IDLE_S) + 3)
     assert list(uplink_lanes(mesh)) == []
+    assert not any(each.forwarder.network.outward.lanes._laned for each in mesh.routers.values())
     senders[0].send(urgent("again", 8))
     mesh.settle()
     assert texts(receivers[0]) == ["usual", "urgent", "again"]
