@@ -316,3 +316,53 @@ def test_order_is_kept_and_everything_comes_once(seed: int) -> None:
         for level in "148":
             own = [text for who, priority, text in order if (who, priority) == (str(number), level)]
             assert own == sorted(own)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_stuck_when_uplinks_are_lost_and_come_back(seed: int) -> None:
+    """Whatever was under way then: every sender hears of each message, and all goes on."""
+    random = Random(seed)
+    mesh = network()
+    uplinks = {"e": "a", "f": "b"}
+    receivers = [mesh[name].client().receiver("q", 3) for name in random.sample(PLACES, 2)]
+    senders = [mesh[name].client().sender("q") for name in PLACES]
+    mesh.settle()
+    sent: list[Any] = []
+    for _ in range(200):
+        sender = random.choice(senders)
+        what = random.random()
+        if what < 0.6:
+            if sender.current is not None:
+                sender.go_on(b"", more=random.random() < 0.5)
+            elif sender.can_send():
+                octets = urgent(str(len(sent)), random.choice((1, 4, 8)))
+                sent.append(sender.send(octets, more=random.random() < 0.3))
+        elif what < 0.9:
+            receiver = random.choice(receivers)
+            receiver.settle(Accepted())
+            receiver.grant(receiver.credit + random.randrange(3))
+        elif what < 0.95:
+            wait(mesh, random.choice((1, 6)))
+        else:
+            edge = random.choice("ef")
+            mesh.cut(edge, uplinks[edge])
+            if random.random() < 0.5:
+                wait(mesh, 1)
+            uplinks[edge] = random.choice("ab")
+            mesh.uplink(edge, uplinks[edge])
+    for _ in range(60):
+        for sender in senders:
+            if sender.current is not None:
+                sender.go_on(b"")
+        mesh.settle()
+        for receiver in receivers:
+            receiver.settle(Accepted())
+            receiver.grant(10)
+        wait(mesh, 1)
+    assert all(each.is_over for each in sent)
+    last = [sender.send(urgent("last", 8)) for sender in senders]
+    mesh.settle()
+    for receiver in receivers:
+        receiver.settle(Accepted())
+    mesh.settle()
+    assert [each.outcome for each in last] == [Accepted()] * len(senders)
