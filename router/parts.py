@@ -16,7 +16,7 @@ from router.control.control import Control
 from router.control.network.adjacency import Adjacency
 from router.control.network.timing import timing_of
 from router.core.link_names import LinkNames
-from router.core.network.membership import FEATURES_SPOKEN, Membership, Mode
+from router.core.network.membership import FEATURES_SPOKEN, Membership, Mode, instance_from
 from router.core.table import AddressTable
 from router.core.treating import Treating
 from router.net.endpoints import (
@@ -80,7 +80,7 @@ class Parts:
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)
         if router.mode != "standalone":
-            self._join_network(router, max(1, int(wall_clock() * 1000)))
+            self._join_network(router, instance_from(wall_clock(), make_token()))
         self.treating = Treating(self.exchange.forwarder)
         network = self.exchange.forwarder.network
         network.treat = self.treating.treat

@@ -7,6 +7,7 @@ own listener or connector. The keys are symbols; those that begin with `qd.` are
 from __future__ import annotations
 
 from typing import Any, Final, Literal, TypeGuard
+from zlib import crc32
 
 import attrs
 
@@ -39,14 +40,16 @@ FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES)
 
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1
+# How many bits of an instance are random, behind those of the time.
+CHANCE_BITS: Final = 20
 # A peer's features are read as far as this.
 MOST_FEATURES: Final = 64
 
 
 @attrs.frozen
 class Membership:
-    """What this router is to others. `instance` tells its runs apart: milliseconds since 1970 when
-    it started, so that the larger one is the later one.
+    """What this router is to others. `instance` tells its runs apart, and the larger one is the
+    later one (`instance_from`).
     """
 
     router: str
@@ -128,6 +131,15 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
         _features(remote, properties.get(FEATURES)),
         max(settings.cost, int(cost)),
     )
+
+
+def instance_from(now: float, token: str) -> int:
+    """The instance of a router that starts now, in seconds since 1970; `token` is some random text.
+
+    The later one is the larger; and two that start in the same millisecond have different ones.
+    """
+    chance = crc32(token.encode()) & ((1 << CHANCE_BITS) - 1)
+    return max(1, int(now * 1000) << CHANCE_BITS | chance)
 
 
 def instance_of(remote: Open) -> int:

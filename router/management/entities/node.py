@@ -132,7 +132,8 @@ NODE: Final = EntityType(
         _attribute(
             "instance",
             "integer",
-            "Tells its runs apart: milliseconds since 1970 when it started.",
+            "Tells its runs apart: milliseconds since 1970 when it started, times 2^20, and a "
+            "random number below that.",
             lambda n: n.known.instance,
         ),
         _attribute(

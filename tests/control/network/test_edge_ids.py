@@ -10,6 +10,7 @@ import pytest
 
 from router.control.network.edge_ids import AWAY_S
 from router.core.address import BALANCED
+from router.core.network.membership import CHANCE_BITS
 from router.core.network.names import edge_run_in, edge_run_key
 from router.core.network.news import ConflictSeen
 from router.core.network.proxy_links import UplinkChanged
@@ -25,7 +26,7 @@ class TwoEdges(World):
     second: it is known here as F.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: str = "IJE") -> None:
         super().__init__()
         # what interiors have said of ids
         self.told: list[tuple[str, str, str]] = []
@@ -38,7 +39,7 @@ class TwoEdges(World):
         other = self.edge("F", "J")
         router = attrs.evolve(other.configuration.router, id="E")
         other.configuration = attrs.evolve(other.configuration, router=router)
-        for name in "IJE":
+        for name in first:
             self.host(name).start()
         self.run(2)
 
@@ -116,6 +117,17 @@ def test_the_second_one_is_refused_with_where_the_first_one_is() -> None:
     assert len(away) == 1
     world.run(AWAY_S + 1)
     assert world.host("J").reach.here.keys() == {"HE", f"IE/{instance(world, 'F')}"}
+
+
+def test_two_that_start_in_the_same_millisecond_are_two() -> None:
+    world = TwoEdges("IJEF")
+    world.run(10)
+    later, earlier = sorted("EF", key=lambda name: instance(world, name), reverse=True)
+    assert instance(world, later) >> CHANCE_BITS == instance(world, earlier) >> CHANCE_BITS
+    interiors = {"E": "I", "F": "J"}
+    assert world.connected(interiors[earlier]) == ["E"]
+    assert world.connected(interiors[later]) == []
+    assert world.conflicts(interiors[later]) > 0
 
 
 def test_when_networks_come_together_the_one_that_started_first_stays() -> None:

@@ -11,10 +11,12 @@ from router.amqp.types import Int, Symbol, UInt, ULong
 from router.core.network import membership
 from router.core.network.membership import (
     HIGHEST_VERSION,
+    LARGEST_INSTANCE,
     LOWEST_VERSION,
     Membership,
     Peer,
     agree,
+    instance_from,
 )
 from router.engine.settings import ConnectionSettings
 from router.errors import AmqpError, Scope
@@ -182,6 +184,16 @@ def test_no_two_routers_have_one_id(instance: int, words: str) -> None:
     condition, said = refused(opened(Membership("A", "interior", instance)))
     assert condition == "trioute:duplicate-id"
     assert words in said
+
+
+def test_the_later_instance_is_the_larger_and_no_two_are_one() -> None:
+    at = 1_800_000_000.25
+    alike = {instance_from(at, f"token {number}") for number in range(100)}
+    assert len(alike) == 100
+    assert instance_from(at - 0.125, "a") < min(alike)
+    assert max(alike) < instance_from(at + 0.125, "a")
+    assert instance_from(0.0, "") >= 1
+    assert instance_from(8_000_000_000.0, "a") <= LARGEST_INSTANCE
 
 
 def test_features_that_are_not_known_are_no_harm() -> None:
