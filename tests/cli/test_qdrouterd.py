@@ -22,7 +22,7 @@ from router.client import ClientConnection, LinkLost, Sender, connect
 
 from support.ports import free_port
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 CONF = """\
 router {{
     mode: standalone

@@ -23,6 +23,7 @@ mode = "interior"
 
 [[listener]]
 port = 0
+idleTimeoutSeconds = 120
 
 [[listener]]
 name = "edges"
@@ -47,6 +48,7 @@ edgeHeartbeatMaxAgeSeconds = 2
 {more}
 [[listener]]
 port = 0
+idleTimeoutSeconds = 120
 {connectors}
 """
 

@@ -34,7 +34,7 @@ from support.raw_peers import RawPeer
 from support.router_lines import interior, start_line
 from support.routers import RouterProcess, StartRouter
 
-PATIENCE_S = 40.0
+PATIENCE_S = 60.0
 CONTROL = Target(capabilities=(Symbol("qd.router"),))
 BEGIN = Begin(next_outgoing_id=0, incoming_window=1000, outgoing_window=1000)
 ROUTER = {

@@ -12,7 +12,7 @@ from proton.utils import BlockingConnection, SendException
 
 T = TypeVar("T")
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 OUTCOMES = {
     "accepted": Delivery.ACCEPTED,
     "rejected": Delivery.REJECTED,

@@ -21,7 +21,7 @@ from router.cli.main import main
 from support.proton_peers import ProtonConnection, ProtonPeers, ProtonReceiver, ProtonSender
 from support.routers import RouterProcess, trioute
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @attrs.frozen

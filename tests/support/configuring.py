@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 LISTENER = "[[listener]]\nport = 0\n\n"
+# For listeners whose clients stand still while a test that drives them waits for something else, as
+# for routers that start, which may take longer than a peer may be silent.
+PATIENT = {"idleTimeoutSeconds": 120}
 
 
 def entity(kind: str, **attributes: str | int | bool) -> str:

@@ -10,7 +10,7 @@ from proton.utils import BlockingConnection, SyncRequestResponse
 from support.routers import RouterProcess
 
 P = "org.apache.qpid.dispatch."
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Tool:

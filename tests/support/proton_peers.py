@@ -18,7 +18,7 @@ import attrs
 from proton import Condition, Delivery, Endpoint, Handler, Link, Message, symbol
 from proton.reactor import ApplicationEvent, Container, EventInjector
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """How long anything may take before a test fails: far more than it needs on a busy machine."""
 
 # How long one step waits for the network; other peers are looked at in between.

@@ -10,7 +10,7 @@ from router.amqp.framing import AMQP_HEADER, decode_frame_body, encode_frame
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target, Transfer
 
 # Longer than anything takes that a test waits for.
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 HEADER_BYTES = 8
 
 

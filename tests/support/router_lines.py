@@ -11,11 +11,11 @@ from typing import Any
 from proton import Message
 from proton.utils import BlockingConnection, SyncRequestResponse
 
-from support.configuring import entity
+from support.configuring import PATIENT, entity
 from support.management_tool import Tool
 from support.routers import RouterProcess, StartRouter
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 def interior(name: str, *joined: RouterProcess, costs: tuple[int, ...] = (), more: str = "") -> str:
@@ -23,7 +23,7 @@ def interior(name: str, *joined: RouterProcess, costs: tuple[int, ...] = (), mor
     are those of the connections, 1 where there are none.
     """
     configuration = f'[router]\nid = "{name}"\nmode = "interior"\n\n'
-    configuration += entity("listener", name="clients", host="127.0.0.1", port=0)
+    configuration += entity("listener", name="clients", host="127.0.0.1", port=0, **PATIENT)
     configuration += entity(
         "listener", name="routers", host="127.0.0.1", port=0, role="inter-router"
     )
@@ -48,7 +48,7 @@ def edge(name: str, *interiors: RouterProcess, more: str = "") -> str:
     """
     configuration = f'[router]\nid = "{name}"\nmode = "edge"\nedgeHeartbeatSeconds = 0.5\n'
     configuration += "edgeHeartbeatMaxAgeSeconds = 3\n\n"
-    configuration += entity("listener", name="clients", host="127.0.0.1", port=0)
+    configuration += entity("listener", name="clients", host="127.0.0.1", port=0, **PATIENT)
     for other in interiors:
         port = other.addresses[2][1]
         configuration += entity(

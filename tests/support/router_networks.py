@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 import attrs
 
 from support.broker_loads import Consumer, Ledger, Producer, Traffic
-from support.configuring import entity
+from support.configuring import PATIENT, entity
 from support.management_tool import Tool
 from support.ports import free_port
 from support.proton_peers import ProtonConnection, ProtonPeers
@@ -109,9 +109,10 @@ class RouterNetwork:
 
     def start(self, *names: str) -> None:
         """Start these routers, all where none is named, and wait until they know each other and
-        use every line between them: one that dials too early comes later.
+        use every line between them.
         """
-        for name in names or self._ports:
+        # whoever dials comes after whom it dials, and need not try again
+        for name in names or [*reversed(self.interiors), *self._edges]:
             self._routers[name] = self._start(self.configuration(name))
         self.until_whole()
         self.until_joined()
@@ -214,7 +215,9 @@ class RouterNetwork:
         if is_edge:
             text += "edgeHeartbeatSeconds = 0.5\nedgeHeartbeatMaxAgeSeconds = 2\n"
             text += f"activeUplinks = {self._active_uplinks}\n"
-        text += "\n" + entity("listener", name="clients", host="127.0.0.1", port=ports.clients)
+        text += "\n" + entity(
+            "listener", name="clients", host="127.0.0.1", port=ports.clients, **PATIENT
+        )
         if not is_edge:
             for role, port in (("inter-router", ports.routers), ("edge", ports.edges)):
                 text += entity("listener", name=f"{role}s", host="127.0.0.1", port=port, role=role)

@@ -41,7 +41,7 @@ _ADDRESS = re.compile(r"amqp://(\S+):(\d+)$")
 _HTTP_ADDRESS = re.compile(r"http://(\S+):(\d+)/metrics")
 # What the announcement ends with.
 _LAST_LINE = "Ctrl-C stops the router."
-STOP_S = 15.0
+STOP_S = 60.0
 
 
 def trioute(*arguments: str | Path) -> list[str]:

@@ -24,7 +24,7 @@ from router.config.model import (
 from router.config.redirects import RedirectSettings
 from router.node import Node
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 HTTP = ListenerSettings(port=0, http=True, name="http")
 
 

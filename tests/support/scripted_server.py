@@ -43,7 +43,7 @@ from router.amqp.types import Symbol
 
 from support.transcripts import On, read_frame, wire
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 WIDE = 2**31 - 1
 
 P = TypeVar("P")
