@@ -30,6 +30,7 @@ DASHBOARD = ROOT / "deploy/prometheus/trioute-dashboard.json"
 UNPACKED = ROOT / ".prometheus/usr/bin"
 SCRAPE_S = 0.4
 PATIENCE_S = 60.0
+_READY = "Server is ready to receive web requests"
 _LISTENING = re.compile(r'msg="Listening on" address=(\S+):(\d+)')
 
 
@@ -150,9 +151,14 @@ def running_prometheus(folder: Path, targets: list[str], rules: str) -> Iterator
 
 def _port_of(process: subprocess.Popen[str], said: list[str]) -> int:
     assert process.stderr is not None
+    port = 0
     for line in process.stderr:
         said.append(line)
         found = _LISTENING.search(line)
         if found:
-            return int(found[2])
+            port = int(found[2])
+        # before that it answers that it is not
+        if _READY in line:
+            assert port, "".join(said)
+            return port
     raise AssertionError(f"Prometheus ended:\n{''.join(said)}")
