@@ -122,9 +122,8 @@ class Backlog:
 
     def hand_over(self, delivery: Delivery, link: IncomingLink) -> None:
         """A delivery's sender goes on by another link: what waits of it counts there now."""
-        before = delivery.incoming
-        if before.side != link.side and delivery.outgoing is None and delivery.chunks is not None:
-            delivery.address.waiting.has_moved(before.side, link.side)
+        if delivery.outgoing is None and delivery.chunks is not None:
+            _move(delivery, link)
         if delivery.chunks is None:
             delivery.incoming = link
             return
@@ -170,3 +169,13 @@ class Backlog:
             self._release(delivery, 1, count)
         delivery.chunks = None
         return True
+
+
+def _move(delivery: Delivery, link: IncomingLink) -> None:
+    """Have what waits by sides and senders be where it is by another link."""
+    address = delivery.address
+    if not address.waiting.moves(delivery, link):
+        # a copy waits for one receiver alone
+        for consumer in address.consumers:
+            if consumer.waiting is not address.waiting and consumer.waiting.moves(delivery, link):
+                break

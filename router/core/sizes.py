@@ -11,7 +11,7 @@ from typing import Any
 
 from router.amqp.constants import Condition, Descriptor
 from router.core import parting, verdicts
-from router.core.address import MULTICAST, Address, Consumer, spreads_to
+from router.core.address import EVERY_LANE, MULTICAST, Address, Consumer, spreads_to
 from router.core.network import sides
 
 REJECTED = int(Descriptor.REJECTED)
@@ -70,26 +70,26 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     """Take the next delivery that is not too large for a consumer out of its queue, or None."""
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
+    if consumer.address.treatment != MULTICAST:
+        takes, meant = EVERY_LANE, None
+        if consumer.address.sided:
+            takes, meant = consumer.takes, sides.taken_by(consumer)
+            if not meant:
+                return None
+        delivery = waiting.take_for(takes, meant, limit)
+        consumer.link.session.connection.count_work(waiting.looked_at)
+        return delivery
     steps = 0
     found = None
-    is_across = consumer.address.sided and consumer.address.treatment != MULTICAST
-    if is_across and not sides.is_any_for(consumer):
-        return None
-    seen: dict[int, bool] = {}
-    for delivery in list(waiting) if consumer.address.treatment == MULTICAST else waiting:
+    for delivery in list(waiting):
         steps += 1
-        if is_across and not (
-            consumer.takes >> delivery.lane & 1 and sides.is_waiting_for(consumer, delivery, seen)
-        ):
-            continue
         if delivery.size <= limit:
             found = delivery
             break
-        if consumer.address.treatment == MULTICAST:
-            # it is for nobody else
-            waiting.remove(delivery)
-            forwarder.backlog.drop(delivery)
-            _leave_out(forwarder, delivery, limit)
+        # it is for nobody else
+        waiting.remove(delivery)
+        forwarder.backlog.drop(delivery)
+        _leave_out(forwarder, delivery, limit)
     consumer.link.session.connection.count_work(steps)
     if found is not None:
         waiting.remove(found)

@@ -4,19 +4,33 @@ A header's priority (section 3.2.1) is looked at only here, among what waits: wh
 once overtakes nothing. There are ten levels, 0 to 9. Nearly everything has the ordinary one, 4, and
 its queue is always there; the others are made when something of their priority waits, and gone
 when nothing does.
+
+What comes from elsewhere in a network, or goes on there by a lane of its own, waits apart: in a
+queue for each priority, lane and side, so that who takes only some of these finds the next at once,
+whatever waits before it for others. Among the heads of such queues the one that came first is the
+oldest; within a turn nobody was promised an order between senders.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from router.engine.delivery import Delivery
+from router.engine.link import IncomingLink
 
 LEVELS = 10
 ORDINARY = 4
 HERE = 0
+EVERY_LANE = 2**64 - 1
+UNLIMITED = 2**64 - 1
+# So many empty queues are kept, for what comes next.
+MOST_EMPTY = 16
+# How the number of a queue is made up: its priority, its lane and its side.
+LEVEL_BITS = 4
+LANE_BITS = 8
 
 
 class WaitingQueue:
@@ -28,22 +42,41 @@ class WaitingQueue:
         # one for each priority that something had of late, and `_ordinary` among them; None as
         # long as all that waits is ordinary
         self._levels: list[deque[Any] | None] | None = None
+        # the queues of what waits apart, by their numbers, and how much is in them
+        self._apart: dict[int, deque[Any]] | None = None
+        self._apart_count = 0
+        # at how many deliveries the last `take_for` has looked
+        self.looked_at = 0
         # how many came from each side of a network but `HERE`; None where none did
         self._elsewhere: dict[int, int] | None = None
+        # how many each link has sent, once anybody has asked
+        self._senders: dict[Any, int] | None = None
 
     def append(self, delivery: Delivery) -> None:
         """Put a delivery behind the others of its priority."""
+        self._enter(delivery, delivery.incoming)
+
+    def _enter(self, delivery: Delivery, link: Any) -> None:
         self.count += 1
-        link: Any = delivery.incoming
-        if link is not None and link.side:
-            self._count_side(link.side, 1)
-        if delivery.priority == ORDINARY:
+        side = HERE if link is None else link.side
+        if side:
+            self._count_side(side, 1)
+        if self._senders is not None:
+            self._count_sender(link, 1)
+        if side or delivery.lane:
+            self._queue_apart(_number(delivery, side)).append(delivery)
+            self._apart_count += 1
+        elif delivery.priority == ORDINARY:
             self._ordinary.append(delivery)
         else:
             self._level(delivery.priority).append(delivery)
 
     def popleft(self) -> Delivery:
         """Take the oldest of the highest priority; IndexError where nothing waits."""
+        if self._apart_count:
+            found = self.take_for(EVERY_LANE, None, UNLIMITED)
+            assert found is not None
+            return found
         levels = self._levels
         if levels is None:
             taken: Delivery = self._ordinary.popleft()
@@ -58,25 +91,93 @@ class WaitingQueue:
                 return taken
         raise IndexError("nothing waits")
 
+    def take_for(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
+        """Take the next that goes by one of some lanes, given as bits, came from one of some sides,
+        or from anywhere, and has no more than so many octets; None where nothing does.
+        """
+        best: Delivery | None = None
+        from_queue: Any = None
+        is_apart = False
+        highest = -1
+        self.looked_at = 0
+        if takes & 1 and (sides is None or HERE in sides):
+            for queue in self._queues():
+                best = self._first(queue, limit)
+                if best is not None:
+                    from_queue = queue
+                    highest = best.priority
+                    break
+        if self._apart_count:
+            for number, queue in (self._apart or {}).items():
+                level = number & ((1 << LEVEL_BITS) - 1)
+                lane = number >> LEVEL_BITS & ((1 << LANE_BITS) - 1)
+                if level < highest or not queue or not takes >> lane & 1:
+                    continue
+                if sides is not None and number >> (LEVEL_BITS + LANE_BITS) not in sides:
+                    continue
+                found = self._first(queue, limit)
+                if found is None:
+                    continue
+                if best is None or level > highest or found.arrived < best.arrived:
+                    best = found
+                    from_queue = queue
+                    is_apart = True
+                    highest = level
+        if best is not None:
+            self._take_from(from_queue, best, is_apart)
+        return best
+
+    def _first(self, queue: Any, limit: int) -> Delivery | None:
+        """The first of a queue that has no more than so many octets."""
+        for each in queue:
+            delivery: Delivery = each
+            self.looked_at += 1
+            if delivery.size <= limit:
+                return delivery
+        return None
+
     def top(self) -> int:
         """The highest priority of what waits; -1 where nothing does."""
         levels = self._levels
+        highest = -1
         if levels is None:
-            return ORDINARY if self.count else -1
-        for level in range(LEVELS - 1, -1, -1):
-            if levels[level]:
-                return level
-        return -1
+            if self.count > self._apart_count:
+                highest = ORDINARY
+        else:
+            for level in range(LEVELS - 1, -1, -1):
+                if levels[level]:
+                    highest = level
+                    break
+        if self._apart_count:
+            for number, queue in (self._apart or {}).items():
+                level = number & ((1 << LEVEL_BITS) - 1)
+                if level > highest and queue:
+                    highest = level
+        return highest
 
     def remove(self, delivery: Delivery) -> bool:
         """Take a delivery out, wherever it stands; whether it was here."""
+        if self._apart_count:
+            apart: dict[int, deque[Any]] = self._apart or {}
+            link: Any = delivery.incoming
+            likely = apart.get(_number(delivery, HERE if link is None else link.side))
+            for queue in [likely or (), *apart.values()]:
+                if delivery in queue:
+                    self._take_from(queue, delivery, True)
+                    return True
         for queue in self._queues():
             if delivery in queue:
-                queue.remove(delivery)
-                self._leaves(delivery)
-                self._forget_levels()
+                self._take_from(queue, delivery, False)
                 return True
         return False
+
+    def _take_from(self, queue: Any, delivery: Delivery, is_apart: bool) -> None:
+        """Take out of one of the queues what is in it: quick where it is the first."""
+        queue.remove(delivery)
+        if is_apart:
+            self._apart_count -= 1
+        self._leaves(delivery)
+        self._forget_levels()
 
     def take_out(self, is_meant: Callable[[Any], bool]) -> list[Any]:
         """Take out all that `is_meant` is true of, in the order in which they would be taken."""
@@ -99,7 +200,10 @@ class WaitingQueue:
         self.count = 0
         self._ordinary.clear()
         self._levels = None
+        self._apart = None
+        self._apart_count = 0
         self._elsewhere = None
+        self._senders = None
 
     def by_side(self) -> dict[int, int]:
         """How many wait of what came from each side of a network that something came from."""
@@ -109,15 +213,27 @@ class WaitingQueue:
             counts[HERE] = here
         return counts
 
-    def has_moved(self, before: int, side: int) -> None:
-        """The sender of one delivery goes on from another side than it came from."""
-        if self.by_side().get(before, 0) == 0:
-            # it waits elsewhere, for one receiver alone
-            return
-        if before:
-            self._count_side(before, -1)
-        if side:
-            self._count_side(side, 1)
+    def senders(self) -> dict[Any, int]:
+        """The links by which something of what waits has come, with how much that is."""
+        if self._senders is None:
+            self._senders = {}
+            for delivery in self:
+                self._count_sender(delivery.incoming, 1)
+        return self._senders
+
+    def moves(self, delivery: Delivery, link: IncomingLink) -> bool:
+        """The sender of a delivery goes on by another link, which is not its own yet; whether it
+        waits here.
+        """
+        before: Any = delivery.incoming
+        if before.side == link.side:
+            # it keeps its place
+            self._senders = None
+            return self.count > 0
+        if not self.remove(delivery):
+            return False
+        self._enter(delivery, link)
+        return True
 
     def _leaves(self, delivery: Delivery) -> None:
         self.count -= 1
@@ -125,6 +241,18 @@ class WaitingQueue:
             link: Any = delivery.incoming
             if link is not None and link.side:
                 self._count_side(link.side, -1)
+        if self._senders is not None:
+            self._count_sender(delivery.incoming, -1)
+
+    def _count_sender(self, link: Any, count: int) -> None:
+        senders = self._senders
+        if senders is None:
+            return
+        left = senders.get(link, 0) + count
+        if left > 0:
+            senders[link] = left
+        else:
+            senders.pop(link, None)
 
     def _count_side(self, side: int, count: int) -> None:
         counts = self._elsewhere
@@ -146,8 +274,16 @@ class WaitingQueue:
 
     def __iter__(self) -> Iterator[Delivery]:
         """All, in the order in which they would be taken."""
-        for queue in self._queues():
-            yield from queue
+        if self._apart_count == 0:
+            for queue in self._queues():
+                yield from queue
+            return
+        levels: dict[int, list[deque[Any]]] = {}
+        for queue in [*self._queues(), *(self._apart or {}).values()]:
+            if queue:
+                levels.setdefault(queue[0].priority, []).append(queue)
+        for level in sorted(levels, reverse=True):
+            yield from heapq.merge(*levels[level], key=_arrived)
 
     def _queues(self) -> list[deque[Any]]:
         if self._levels is None:
@@ -163,7 +299,28 @@ class WaitingQueue:
             queue = self._levels[priority] = deque()
         return queue
 
+    def _queue_apart(self, number: int) -> deque[Any]:
+        apart = self._apart
+        if apart is None:
+            apart = self._apart = {}
+        queue = apart.get(number)
+        if queue is None:
+            if len(apart) >= MOST_EMPTY:
+                for each in [each for each, there in apart.items() if not there]:
+                    del apart[each]
+            queue = apart[number] = deque()
+        return queue
+
     def _forget_levels(self) -> None:
         """Keep no empty queues when nothing but ordinary deliveries is left."""
-        if self._levels is not None and self.count == len(self._ordinary):
+        if self._levels is not None and self.count - self._apart_count == len(self._ordinary):
             self._levels = None
+
+
+def _number(delivery: Delivery, side: int) -> int:
+    """Which of the queues apart a delivery waits in."""
+    return (side << LANE_BITS | delivery.lane) << LEVEL_BITS | delivery.priority
+
+
+def _arrived(delivery: Delivery) -> float:
+    return float(delivery.arrived)

@@ -144,13 +144,17 @@ def test_how_many_wait_of_each_side_is_known(steps: list[tuple[str, int, int]]) 
         elif what == "remove" and at < len(there):
             queue.remove(there[at])
         elif what == "move" and at < len(there):
-            queue.has_moved(there[at].incoming.side, side)
+            assert queue.moves(there[at], links[side])
             there[at].incoming = links[side]
         elif what == "take out":
             # the lambda is called at once, and by nobody later
             queue.take_out(lambda each: each.incoming.side == side)  # noqa: B023
         assert queue.by_side() == Counter(each.incoming.side for each in queue)
+        assert queue.count == len(list(queue))
+        if at % 2:
+            assert queue.senders() == Counter(each.incoming for each in queue)
     queue.clear()
+    assert queue.senders() == {}
     assert queue.by_side() == {}
 
 
@@ -162,3 +166,87 @@ def test_how_urgent_what_waits_is() -> None:
         assert queue.top() == top
     assert [queue.popleft().priority, queue.top()] == [9, 4]
     assert [queue.popleft().priority, queue.top()] == [4, 2]
+
+
+def test_what_waits_elsewhere_does_not_move() -> None:
+    router = Router()
+    client = router.client()
+    client.sender("q")
+    client.sender("q")
+    links = list(client.connection.local_sessions[0].local_links.values())
+    links[1].side = 1
+    queue, elsewhere = WaitingQueue(), WaitingQueue()
+    deliveries = [delivery(), delivery()]
+    for each, at in zip(deliveries, (queue, elsewhere), strict=True):
+        each.incoming = links[0]
+        at.append(each)
+    assert not queue.moves(deliveries[1], links[1])
+    assert elsewhere.moves(deliveries[1], links[1])
+    deliveries[1].incoming = links[1]
+    assert (queue.by_side(), elsewhere.by_side()) == ({0: 1}, {1: 1})
+    assert elsewhere.popleft() is deliveries[1]
+    assert elsewhere.by_side() == {}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.integers(0, 2),
+            st.integers(0, 2),
+            st.integers(0, 3),
+            st.booleans(),
+        )
+    ),
+    st.lists(st.tuples(st.integers(0, 7), st.sets(st.integers(0, 2)), st.integers(0, 3))),
+)
+def test_the_next_for_somebody_is_the_oldest_of_the_most_urgent_that_is(
+    incoming: list[tuple[int, int, int, int, bool]], asked: list[tuple[int, set[int], int]]
+) -> None:
+    router = Router()
+    client = router.client()
+    links = []
+    for side in range(3):
+        client.sender("q")
+        links.append(list(client.connection.local_sessions[0].local_links.values())[-1])
+        links[-1].side = side
+    queue = WaitingQueue()
+    model: list[Any] = []
+    for number, (priority, lane, side, size, is_taken) in enumerate(incoming):
+        made = delivery(priority)
+        made.lane, made.incoming, made.size, made.arrived = lane, links[side], size, float(number)
+        queue.append(made)
+        model.append(made)
+        if is_taken:
+            expected = min(model, key=lambda each: (-each.priority, each.arrived))
+            assert queue.top() == expected.priority
+            assert queue.popleft() is expected
+            model.remove(expected)
+    for lanes, sides, limit in asked:
+        meant = [
+            each
+            for each in model
+            if lanes >> each.lane & 1 and each.incoming.side in sides and each.size <= limit
+        ]
+        found = min(meant, key=lambda each: (-each.priority, each.arrived), default=None)
+        assert queue.take_for(lanes, sides, limit) is found
+        if found is not None:
+            model.remove(found)
+    expected = sorted(model, key=lambda each: (-each.priority, each.arrived))
+    assert list(queue) == expected
+    assert taken(queue) == expected
+
+
+def test_who_takes_some_of_what_waits_looks_at_no_more_than_that() -> None:
+    queue = WaitingQueue()
+    for number in range(2000):
+        made = delivery()
+        made.lane = number % 2
+        queue.append(made)
+    for _ in range(1000):
+        found = queue.take_for(0b10, None, 2**64 - 1)
+        assert found is not None
+        assert found.lane == 1
+        assert queue.looked_at <= 2
+    assert queue.take_for(0b10, None, 2**64 - 1) is None
+    assert queue.count == 1000

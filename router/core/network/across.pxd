@@ -33,7 +33,7 @@ cpdef long long room(Address address, int side) except? -1
 
 cpdef void finish(object forwarder, Address address) except *
 
-@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong, session=Session, held_up=set)
+@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong, session=Session, held_up=dict)
 cpdef void replenish_across(Address address) except *
 
 @cython.locals(group=Group, share=cython.longlong)

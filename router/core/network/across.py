@@ -115,9 +115,9 @@ def replenish_across(address: Address) -> None:
     left = total - granted
     shares = share_out(list(groups.values()), total, len(producers))
     # what waits may wait for one lane while others have credit
-    held_up: set[Any] | None = None
+    held_up: dict[Any, int] | None = None
     if address.lanes > 1 and address.waiting.count:
-        held_up = {delivery.incoming for delivery in address.waiting}
+        held_up = address.waiting.senders()
     for producer in producers:
         group = groups[producer.side]
         if not group.is_served:

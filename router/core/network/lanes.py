@@ -66,9 +66,13 @@ class Lanes:
         if base.consumer is None or base.consumer.takes == EVERY_LANE:
             return
         lanes = address.lanes | 1
-        for delivery in address.waiting:
+        # each waits where its lane is
+        waiting = list(address.waiting)
+        address.waiting.clear()
+        for delivery in waiting:
             self._assign(delivery)
             lanes |= 1 << delivery.lane
+        address.waiting.extend(waiting)
         address.lanes = lanes
         if lanes > 1:
             self._laned[address] = None

@@ -44,17 +44,9 @@ def may_take(consumer: Consumer, side: int) -> bool:
     return all(consumer.cost <= each.cost for each in serving(address, side))
 
 
-def is_waiting_for(consumer: Consumer, delivery: Any, seen: dict[int, bool]) -> bool:
-    """Whether what waits at its address is for a consumer; `seen` is what was found of sides."""
-    side = delivery.incoming.side
-    if side not in seen:
-        seen[side] = may_take(consumer, side)
-    return seen[side]
-
-
-def is_any_for(consumer: Consumer) -> bool:
-    """Whether anything of what waits at its address is for a consumer."""
-    return any(may_take(consumer, side) for side in consumer.address.waiting.by_side())
+def taken_by(consumer: Consumer) -> set[int]:
+    """The sides from which something waits at its address that is for a consumer."""
+    return {side for side in consumer.address.waiting.by_side() if may_take(consumer, side)}
 
 
 def receiver_lost(forwarder: Any, address: Address) -> None:
