@@ -120,7 +120,7 @@ class Lanes:
         consumer: Any = base.consumer
         if consumer.takes >> lane & 1 or lane in base.lanes:
             return
-        if not _has_channels(base.connection):
+        if not has_channels(base.connection):
             consumer.takes |= 1 << lane
             return
         link = base.beside(lane_numbered(lane))
@@ -224,6 +224,6 @@ def _numbers(lanes: int) -> Iterator[int]:
     return (lane for lane in range(1, lanes.bit_length()) if lanes >> lane & 1)
 
 
-def _has_channels(connection: Any) -> bool:
+def has_channels(connection: Any) -> bool:
     """Whether so few channels are in use that a lane may take one more."""
     return bool(len(connection.local_sessions) * PART_OF_CHANNELS < connection.channel_max + 1)
