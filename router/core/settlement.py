@@ -24,6 +24,7 @@ from router.errors import AmqpError, Scope
 
 TOLD = int(Settling.TOLD)
 ROUTED = int(Settling.ROUTED)
+FIRST = int(Settling.FIRST)
 EMPTY = b""
 
 
@@ -290,8 +291,11 @@ class Settler(Handler):
                 self.outcomes.receiver_told(copy, copy.outcome)
             session = copy.outgoing.session
             session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
-        if frame.settled and delivery.incoming.credit == 0:
-            self.note_sender(delivery.incoming)
+        if frame.settled:
+            if delivery.settling == FIRST:
+                _keep_in_order(delivery.incoming.owner)
+            if delivery.incoming.credit == 0:
+                self.note_sender(delivery.incoming)
 
     # Settling lets a sender send again.
 
@@ -302,3 +306,11 @@ class Settler(Handler):
             self.credit_due.append(address)
         if producer is not None and producer.address is None and producer not in self.credit_due:
             self.credit_due.append(producer)
+
+
+def _keep_in_order(producer: Any) -> None:
+    """A sender has settled something that may still be under way: no large message of its takes a
+    lane by which it could overtake that.
+    """
+    if producer is not None and producer.stripe < 0:
+        producer.stripe = 0

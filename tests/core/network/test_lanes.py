@@ -377,6 +377,42 @@ def test_senders_take_a_stripe_only_while_nothing_can_be_overtaken() -> None:
     assert len(receiver.received) == 3
 
 
+@pytest.mark.parametrize("settled", [True, False])
+def test_who_settles_first_has_nothing_overtaken(settled: bool) -> None:
+    mesh = line("a", "b", "c")
+    receiver = mesh["c"].client(window=100_000).receiver("q", credit=10)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    # on the way where nobody hears of them any more
+    mesh.hold("b", "c")
+    for text in (b"1.", b"2."):
+        sending = sender.send(of(4, text), settled=settled)
+        if not settled:
+            sender.settle(sending)
+        mesh.run()
+    stream = Stream(sender, 4, 100_000, b"3.")
+    while stream.go_on():
+        mesh.run()
+    assert base(mesh).lanes == {}
+    mesh.hold("b", "c", held=False)
+    carry(mesh, [stream], lambda: got([receiver], b"3.") == [True])
+    order = [next(text for text in b"123" if b"%c." % text in each.payload[:32])
+             for each in receiver.received]  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_who_sends_a_large_message_first_has_a_lane_though_it_is_settled() -> None:
+    mesh = line("a", "b")
+    mesh["b"].client(window=100_000).receiver("q", credit=10)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    for _ in range(2):
+        sender.send(of(4, b"xx")[:-1], more=True, settled=True)
+        sender.go_on(b"x")
+        mesh.run()
+    assert list(base(mesh).lanes) == [lane_of(4, 1)]
+
+
 class Crowd:
     """Senders of messages of all sizes and priorities on slow lines, and receivers of little
     credit; what has come is in order, of each sender and priority.
