@@ -8,6 +8,8 @@
 #   .venv-fuzz  interpreted, with atheris
 
 SHELL := /bin/sh
+# The suite starts hundreds of routers: without cached bytecode each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
         bench simulate-large dispatch-suite fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
