@@ -24,11 +24,11 @@ cdef class Dispenser(Settler):
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
     cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
-    @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint)
+    @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint, lane=cython.ulonglong)
     cpdef int wait(self, Address address, Delivery delivery) except -1
     @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session)
     cdef int _offer_behind(self, Address address, Delivery delivery) except -1
-    @cython.locals(link=OutgoingLink, level=int)
+    @cython.locals(link=OutgoingLink, level=int, takes=cython.ulonglong)
     cdef int _level(self, Consumer consumer) except? -1
     cpdef int urge(self, OutgoingLink link, int level) except -1
     @cython.locals(consumer=Consumer)

@@ -126,7 +126,11 @@ class Dispenser(Settler):
     def wait(self, address: Address, delivery: Delivery) -> None:
         """Have a delivery wait at its address, for whoever has room first."""
         waiting = address.waiting
-        is_urgent = delivery.priority > ORDINARY and delivery.priority > waiting.top()
+        is_urgent = False
+        if delivery.priority > ORDINARY:
+            lane = 1
+            lane <<= delivery.lane
+            is_urgent = delivery.priority > waiting.top(lane)
         waiting.append(delivery)
         if is_urgent:
             for consumer in address.consumers:
@@ -147,11 +151,14 @@ class Dispenser(Settler):
                 break
 
     def _level(self, consumer: Consumer) -> int:
-        """How urgent the next is that a consumer takes: all that takes a lane is as urgent."""
-        if consumer.beside is not None:
+        """How urgent the next is that a consumer takes: all that takes a lane is as urgent, but a
+        link that stands in for other lanes takes what is for these, too.
+        """
+        takes = consumer.takes
+        if consumer.beside is not None and takes & (takes - 1) == 0:
             level: int = consumer.link.urgency
             return level
-        return consumer.waiting.top()
+        return consumer.waiting.top(takes)
 
     def urge(self, link: OutgoingLink, level: int) -> None:
         """If a link waits for room, it does so at least as urgently as this."""

@@ -11,5 +11,5 @@ from router.engine.session cimport Session
 cpdef void room_made(Dispenser forwarder, Connection connection, Session session) except *
 @cython.locals(level=int, urgency=int)
 cdef void _serve(Dispenser forwarder, HeldUp held, OutgoingLink link, Consumer consumer, int top) except *
-@cython.locals(link=OutgoingLink, level=int)
+@cython.locals(link=OutgoingLink, level=int, takes=cython.ulonglong)
 cpdef int urgency_of(Consumer consumer) except -2

@@ -67,11 +67,12 @@ def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer,
 def urgency_of(consumer: Consumer) -> int:
     """How urgent that is which waits for a receiver, or has been sent to it in part."""
     link = consumer.link
-    if consumer.beside is not None:
+    takes = consumer.takes
+    if consumer.beside is not None and takes & (takes - 1) == 0:
         # its lane's messages are all as urgent, and others wait in the same queue
         level: int = link.urgency
         return level
-    level = consumer.waiting.top()
+    level = consumer.waiting.top(takes)
     if (level < 0 or link.current is not None) and link.urgency > level:
         level = link.urgency
     return level

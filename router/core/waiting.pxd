@@ -31,8 +31,8 @@ cdef class WaitingQueue:
     cpdef Delivery take_for(self, unsigned long long takes, set sides, unsigned long long limit)
     @cython.locals(delivery=Delivery)
     cdef Delivery _first(self, object queue, unsigned long long limit)
-    @cython.locals(levels=list, level=int, highest=int, number=cython.longlong)
-    cpdef int top(self) except -2
+    @cython.locals(levels=list, level=int, highest=int, lane=int, number=cython.longlong)
+    cpdef int top(self, unsigned long long takes=*) except -2
     @cython.locals(apart=dict, link=IncomingLink)
     cpdef bint remove(self, Delivery delivery) except -1
     cdef int _take_from(self, object queue, Delivery delivery, bint is_apart) except -1

@@ -136,11 +136,15 @@ class WaitingQueue:
                 return delivery
         return None
 
-    def top(self) -> int:
-        """The highest priority of what waits; -1 where nothing does."""
+    def top(self, takes: int = EVERY_LANE) -> int:
+        """The highest priority of what waits, for some lanes, given as bits; -1 where nothing
+        does.
+        """
         levels = self._levels
         highest = -1
-        if levels is None:
+        if not takes & 1:
+            pass
+        elif levels is None:
             if self.count > self._apart_count:
                 highest = ORDINARY
         else:
@@ -152,7 +156,9 @@ class WaitingQueue:
             for number, queue in (self._apart or {}).items():
                 level = number & ((1 << LEVEL_BITS) - 1)
                 if level > highest and queue:
-                    highest = level
+                    lane = number >> LEVEL_BITS & ((1 << LANE_BITS) - 1)
+                    if takes >> lane & 1:
+                        highest = level
         return highest
 
     def remove(self, delivery: Delivery) -> bool:

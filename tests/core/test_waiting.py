@@ -250,3 +250,14 @@ def test_who_takes_some_of_what_waits_looks_at_no_more_than_that() -> None:
         assert queue.looked_at <= 2
     assert queue.take_for(0b10, None, 2**64 - 1) is None
     assert queue.count == 1000
+
+
+def test_how_urgent_is_what_waits_for_some_lanes() -> None:
+    queue = WaitingQueue()
+    for priority, lane in ((4, 0), (8, 20), (9, 25), (5, 0)):
+        made = delivery(priority)
+        made.lane = lane
+        queue.append(made)
+    tops = [queue.top(takes) for takes in (1, 1 << 20, 1 | 1 << 20, 1 << 25, 1 << 3)]
+    assert tops == [5, 8, 8, 9, -1]
+    assert queue.top() == 9

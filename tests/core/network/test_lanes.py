@@ -413,6 +413,36 @@ def test_who_sends_a_large_message_first_has_a_lane_though_it_is_settled() -> No
     assert list(base(mesh).lanes) == [lane_of(4, 1)]
 
 
+def test_what_is_urgent_is_so_on_a_link_that_stands_in_for_its_lane() -> None:
+    mesh = Mesh("a", "b")
+    mesh.settings = {"channel_max": 6}
+    mesh.join("a", "b")
+    mesh.learn()
+    receivers = {name: mesh["b"].client(window=100_000).receiver(name, credit=50) for name in "qrs"}
+    senders = {name: mesh["a"].client().sender(name) for name in "qrs"}
+    mesh.run()
+    # there is a channel for this one, and none for those that are more urgent
+    senders["q"].send(of(3))
+    mesh.run()
+    senders["q"].send(of(8))
+    senders["r"].send(of(5))
+    mesh.run()
+    assert list(base(mesh).lanes) == [lane_of(3, 0)]
+    for receiver in receivers.values():
+        receiver.settle()
+    mesh.slow("a", "b", 20_000)
+    stream = Stream(senders["s"], 4, 10_000_000)
+    carry(mesh, [stream], lambda: got([receivers["s"]], b"big") == [False])
+    for _ in range(50):
+        stream.go_on()
+        mesh.step()
+    for _ in range(8):
+        senders["r"].send(of(5, b"rather urgent", 16_000))
+    senders["q"].send(of(8, b"urgent"))
+    carry(mesh, [stream], lambda: len(receivers["q"].received) == 3)
+    assert got([receivers["r"]], b"rather") in ([], [False], [True])
+
+
 class Crowd:
     """Senders of messages of all sizes and priorities on slow lines, and receivers of little
     credit; what has come is in order, of each sender and priority.
