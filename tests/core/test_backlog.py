@@ -176,3 +176,27 @@ def test_a_slow_receiver_slows_nobody_else(size: int) -> None:
     for _ in range(200):
         other.send(b"y" * size)
     assert len(fast.received) == 200
+
+
+def test_a_copy_whose_sender_goes_on_from_elsewhere_counts_where_it_waits() -> None:
+    router = Router(default="multicast")
+    sender = router.client().sender("q")
+    for each in "ab":
+        client = router.client()
+        client.receiver("q", 1000, name=each)
+        client.open_window(1)
+    for _ in range(3):
+        sender.send(b"x")
+    elsewhere = router.client()
+    elsewhere.sender("q")
+    (link,) = elsewhere.connection.local_sessions[0].local_links.values()
+    link.side = 2
+    address = router.table.in_use("q")
+    assert address is not None
+    first, second = address.consumers
+    for copy in list(first.waiting):
+        router.forwarder.backlog.hand_over(copy, link)
+    assert (first.waiting.by_side(), second.waiting.by_side()) == ({2: 2}, {0: 2})
+    assert address.waiting.by_side() == {}
+    assert first.waiting.popleft().incoming is link
+    assert first.waiting.by_side() == {2: 1}
