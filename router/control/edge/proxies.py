@@ -322,8 +322,10 @@ def _has_local(ends: list[Any]) -> bool:
 
 
 def _is_under_way(address: Address) -> bool:
-    """Whether anything that has gone up is not settled."""
-    return any(end.side == MESH and end.link.unsettled for end in address.consumers)
+    """Whether anything that has gone up is not settled, or a copy of a multicast is yet to go."""
+    return any(
+        end.side == MESH and (end.link.unsettled or end.waiting.count) for end in address.consumers
+    )
 
 
 def _is_elsewhere(name: str) -> bool:

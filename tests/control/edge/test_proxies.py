@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from router.client.receiver import Received
 from router.config.model import AddressSettings
 from router.core.network.proxy_links import Proxy
+from router.simulation.links import ReceiverPlan
 
 from support.edges import World, one_interior
 
@@ -142,6 +144,39 @@ def test_single_messages_to_all_get_to_those_beyond_who_receives_here_as_well() 
         # once nobody has sent for a while, the link goes
         world.run(15)
         assert [line.proxy for line in lines.every()] == [Proxy("m", 0, True)]
+
+
+def test_copies_for_those_beyond_wait_as_long_as_it_takes() -> None:
+    rule = AddressSettings(prefix="m", distribution="multicast")
+    world = World()
+    world.interior("I", addresses=(rule,))
+    for edge in ("E1", "E2"):
+        world.edge(edge, "I", addresses=(rule,))
+    world.start()
+    inbox = world.receiver("E1", "m")
+    late: list[bytes] = []
+
+    def take(received: Received) -> None:
+        late.append(received.payload)
+        received.accept()
+
+    plan = ReceiverPlan("m", take, credit=0)
+    container = world.network.container("late", "E2")
+    container.add_receiver(plan)
+    container.start()
+    sender = world.sender("E1", None, to="m")
+    world.run(1)
+    world.offer(sender, 3)
+    assert len(world.received[inbox]) == 3
+    # far longer than a link is kept by which nothing goes
+    world.run(25)
+    assert sender.count() == {}
+    assert plan.live is not None
+    plan.live.session.grant(plan.live.link, 10, False)
+    plan.live.client.note()
+    world.run(1)
+    assert len(late) == 3
+    assert sender.count() == {"accepted": 3}
 
 
 @pytest.mark.parametrize("sender_at", ["I", "J", "E2", "E"])
