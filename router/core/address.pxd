@@ -52,8 +52,6 @@ cdef class Producer:
     cdef public int side
     cdef public int tree
     cdef public int stripe
-    cdef public long long seen
-    cdef public bint is_unused
 
 @cython.final
 cdef class Consumer:

@@ -155,10 +155,6 @@ class Producer:
         self.tree = OWN_TREE
         # which of several lanes of a network it has for itself, once it sends what is large
         self.stripe = -1
-        # its delivery-count when others were short of credit, or -1; and whether it has used none
-        # of what it had from then on, so that it is to keep little
-        self.seen = -1
-        self.is_unused = False
 
 
 class Consumer:

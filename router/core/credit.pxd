@@ -36,9 +36,6 @@ cpdef int take_back(Producer producer) except -1
 @cython.locals(session=Session)
 cpdef int stop(IncomingLink link) except -1
 
-@cython.locals(session=Session)
-cpdef int lower(IncomingLink link, long long credit) except -1
-
 @cython.locals(link=IncomingLink, session=Session, target=cython.longlong)
 cpdef void replenish_anonymous(Producer producer) except *
 

@@ -87,8 +87,6 @@ def replenish(address: Address) -> None:
     share = max(1, room // count)
     for producer in producers:
         granted += offer(producer, share, room, room - granted)
-    if granted > room and address.transit is not None:
-        address.transit.lower()
 
 
 def replenish_spread(address: Address) -> None:
@@ -187,16 +185,11 @@ def take_back(producer: Producer) -> None:
 
 def stop(link: IncomingLink) -> None:
     """Have a sender send nothing any more; what it has sent until it hears of it may come."""
-    lower(link, 0)
-
-
-def lower(link: IncomingLink, credit: int) -> None:
-    """Have a sender send no more than this; what it has sent until it hears of it may come."""
-    if link.credit > credit:
+    if link.credit:
         # what was taken back before may be under way as well, but is no more than this allowed
-        link.overdraft = max(link.overdraft, link.credit - credit)
+        link.overdraft = max(link.overdraft, link.credit)
         session = link.session
-        session.grant(link, credit, False)
+        session.grant(link, 0, False)
 
 
 def replenish_anonymous(producer: Producer) -> None:

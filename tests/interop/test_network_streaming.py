@@ -115,7 +115,8 @@ def test_a_slow_receiver_far_away_slows_who_sends(
         send()
         return len(slow.received) == taken + 10
 
-    # one ahead at each of the four routers: a lane that nothing takes keeps nothing from another
+    # what the receiver has room for may be shared with a lane that nothing takes any more; besides,
+    # one ahead at each of the four routers
     most = 0
     for _ in range(5):
         proton.until(is_stuck, "it has had as much as it wants")
@@ -124,8 +125,8 @@ def test_a_slow_receiver_far_away_slows_who_sends(
             assert to_quick.outcome(Message(number)).outcome == "accepted"
         assert len(slow.received) == taken + 10
         most = max(most, len(to_slow.sent) - len(slow.received))
-        assert most <= 4
-        assert sum(during(proton, partial(waiting, network)).values()) <= 4 * 110_000
+        assert most <= 14
+        assert sum(during(proton, partial(waiting, network)).values()) <= 14 * 110_000
         for each in slow.received[taken:]:
             each.accept()
         taken = len(slow.received)

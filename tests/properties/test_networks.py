@@ -10,7 +10,8 @@ from support.examples import seeds
 from support.random_networks import RandomNetwork
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+# in these last ones credit that was lowered beside lanes that were not used did not come back
+@pytest.mark.parametrize("seed", [*seeds(8), 40023])
 def test_whatever_happens_the_ledger_is_exact_and_nothing_is_left(seed: int) -> None:
     world = RandomNetwork(seed)
     world.start()
@@ -30,7 +31,7 @@ def test_whatever_happens_the_ledger_is_exact_and_nothing_is_left(seed: int) -> 
     assert world.left_over() == [], happened
 
 
-@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("seed", [*seeds(4), 41022])
 def test_in_calm_all_is_accepted_and_in_order(seed: int) -> None:
     world = RandomNetwork(seed)
     world.start()

@@ -1,13 +1,12 @@
 cimport cython
 from router.core.address cimport Address, Consumer, Producer
-from router.core.credit cimport has_too_much_unsettled, lower, offer, replenish, stop, take_back, taken_by
+from router.core.credit cimport has_too_much_unsettled, offer, replenish, stop, take_back, taken_by
 from router.engine.link cimport IncomingLink
 from router.engine.session cimport Session
 
 cdef int CLOSEST
 cdef int MULTICAST
 cdef int HERE
-cdef long long KEPT_PART
 
 @cython.final
 cdef class Backing:
@@ -34,13 +33,8 @@ cpdef long long room(Address address, int side) except? -1
 
 cpdef void finish(object forwarder, Address address) except *
 
-@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong, session=Session, held_up=dict, unused=cython.longlong, free=cython.longlong, is_short=cython.bint)
+@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong, session=Session, held_up=dict)
 cpdef void replenish_across(Address address) except *
-
-cpdef long long kept_of(long long share) except -1
-
-@cython.locals(producer=Producer, link=IncomingLink, kept=cython.longlong, is_any=cython.bint)
-cpdef bint take_unused(Address address, dict shares) except -1
 
 @cython.locals(group=Group, share=cython.longlong)
 cpdef dict share_out(list groups, long long total, long long count)

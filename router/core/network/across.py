@@ -14,7 +14,6 @@ from typing import Any
 from router.core.address import Address, Producer
 from router.core.credit import (
     has_too_much_unsettled,
-    lower,
     offer,
     replenish,
     stop,
@@ -25,8 +24,6 @@ from router.core.credit import (
 CLOSEST = 0
 MULTICAST = 2
 HERE = 0
-# Who uses none of its credit while others are short of it keeps this part of a share.
-KEPT_PART = 8
 
 
 class Backing:
@@ -98,7 +95,6 @@ def replenish_across(address: Address) -> None:
     farther = nearest
     groups: dict[int, Group] = {}
     granted = 0
-    unused = 0
     waiting = address.waiting.by_side()
     for producer in producers:
         link = producer.link
@@ -111,37 +107,24 @@ def replenish_across(address: Address) -> None:
                 # with closest, it is the next ones for whom the nearest are on its own side
                 backing = farther = backing_at(address, side)
             group = groups[side] = Group(side, backing, waiting.get(side, 0))
+        group.count += 1
         group.granted += link.credit
-        if producer.is_unused and link.delivery_count == producer.seen:
-            unused += 1
-        else:
-            producer.is_unused = False
-            group.count += 1
     total = nearest.total - address.waiting.count
     if farther is not nearest:
         total += farther.total
     left = total - granted
-    shares = share_out(list(groups.values()), total, len(producers) - unused)
+    shares = share_out(list(groups.values()), total, len(producers))
     # what waits may wait for one lane while others have credit
     held_up: dict[Any, int] | None = None
     if address.lanes > 1 and address.waiting.count:
         held_up = address.waiting.senders()
-    is_short = False
     for producer in producers:
         group = groups[producer.side]
         if not group.is_served:
             _take_back(producer)
             continue
         share: int = shares[producer.side]
-        if producer.is_unused:
-            share = kept_of(share)
-        free = min(left, group.room - group.granted)
-        given = offer(producer, share, group.room, free)
-        if given > 0:
-            if free <= 0:
-                is_short = True
-            if not producer.is_unused:
-                producer.seen = -1
+        given = offer(producer, share, group.room, min(left, group.room - group.granted))
         if held_up is not None and given == 0 and group.has_credit:
             link = producer.link
             if link.credit == 0 and link not in held_up and not has_too_much_unsettled(link):
@@ -151,34 +134,6 @@ def replenish_across(address: Address) -> None:
                 given = 1
         group.granted += given
         left -= given
-    if is_short and len(producers) > 1 and take_unused(address, shares):
-        replenish_across(address)
-
-
-def kept_of(share: int) -> int:
-    """How much of a share one keeps that uses none of it."""
-    return max(1, share // KEPT_PART)
-
-
-def take_unused(address: Address, shares: dict[int, int]) -> bool:
-    """Take credit back from links of routers that have used none since others were short of it
-    before; whether there was any.
-
-    A router cannot give back what it has no use for, such as on a lane beside the one in use. What
-    it has sent meanwhile may come.
-    """
-    is_any = False
-    for producer in address.producers:
-        link = producer.link
-        kept = kept_of(shares[producer.side])
-        if producer.side == HERE or link.credit <= kept:
-            continue
-        if producer.seen != link.delivery_count:
-            producer.seen = link.delivery_count
-            continue
-        producer.is_unused = is_any = True
-        lower(link, kept)
-    return is_any
 
 
 class Group:
@@ -198,7 +153,7 @@ def share_out(groups: list[Group], total: int, count: int) -> dict[int, int]:
     shares = {}
     groups.sort(key=_room_each)
     for group in groups:
-        share = max(1, min(_room_each(group), total // max(1, count)))
+        share = max(1, min(group.room // group.count, total // max(1, count)))
         shares[group.side] = share
         total -= share * group.count
         count -= group.count
@@ -206,7 +161,7 @@ def share_out(groups: list[Group], total: int, count: int) -> dict[int, int]:
 
 
 def _room_each(group: Group) -> int:
-    return group.room // max(1, group.count)
+    return group.room // group.count
 
 
 def _take_back(producer: Producer) -> None:

@@ -89,18 +89,6 @@ class Transit:
                 producer.capacity = capacity
                 network.forwarder.note_credit(address, producer)
 
-    def lower(self) -> None:
-        """Those before hold more than there is: take back what was taken back beyond."""
-        address = self.address
-        taken = sum(each.link.credit for each in address.consumers) - address.waiting.count
-        held = sum(each.link.credit for each in address.producers)
-        # while nothing is taken there, who comes next may have more to take
-        if taken <= 0 or held <= taken + len(address.producers):
-            return
-        share = max(1, taken // len(address.producers))
-        for producer in address.producers:
-            credit.lower(producer.link, share)
-
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
         """Whether nothing more comes, and what waits may go on by the link that there is."""
         is_open = link is not None and path is not None and not self._is_stale(link, path)

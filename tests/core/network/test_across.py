@@ -14,15 +14,7 @@ from router.core.address import (
     Consumer,
     Producer,
 )
-from router.core.network.across import (
-    Group,
-    backing_at,
-    kept_of,
-    replenish_across,
-    room,
-    share_out,
-    take_unused,
-)
+from router.core.network.across import Group, backing_at, replenish_across, room, share_out
 from router.core.network.sides import may_take
 
 from support.in_memory import Router
@@ -138,64 +130,3 @@ def test_shares_are_filled_from_the_smallest() -> None:
     for group in groups:
         group.count = 1
     assert share_out(groups, 100, 2) == {1: 4, 0: 96}
-
-
-def test_who_uses_none_of_its_credit_keeps_little_while_others_are_short_of_it() -> None:
-    address = made(BALANCED, [(HERE, 10, 0)], [(MESH, 10), (MESH, 0)])
-    unused, busy = address.producers
-    replenish_across(address)
-    # what it has may be under way
-    assert (unused.link.credit, busy.link.credit) == (10, 1)
-    busy.link.credit, busy.link.delivery_count = 0, 1
-    replenish_across(address)
-    assert (unused.link.credit, busy.link.credit) == (1, 9)
-    assert unused.is_unused
-    # and if it was, it is taken
-    assert unused.link.overdraft == 9
-
-
-def test_who_has_used_some_of_its_credit_keeps_it() -> None:
-    address = made(BALANCED, [(HERE, 10, 0)], [(MESH, 10), (MESH, 0)])
-    other, busy = address.producers
-    replenish_across(address)
-    other.link.credit, other.link.delivery_count = 9, 1
-    busy.link.credit = 0
-    replenish_across(address)
-    assert (other.link.credit, busy.link.credit) == (9, 1)
-    assert not other.is_unused
-
-
-def test_who_begins_to_send_again_has_its_share_again() -> None:
-    address = made(BALANCED, [(HERE, 10, 0)], [(MESH, 10), (MESH, 0)])
-    unused, busy = address.producers
-    for _ in range(2):
-        busy.link.credit = 0
-        replenish_across(address)
-    unused.link.credit = busy.link.credit = 0
-    unused.link.delivery_count += 1
-    replenish_across(address)
-    assert not unused.is_unused
-    assert (unused.link.credit, busy.link.credit) == (5, 5)
-
-
-def test_what_clients_have_they_keep() -> None:
-    address = made(BALANCED, [(HERE, 10, 0)], [(HERE, 10), (MESH, 0)])
-    client, busy = address.producers
-    for _ in range(3):
-        busy.link.credit = 0
-        replenish_across(address)
-    assert client.link.credit == 10
-    assert not client.is_unused
-
-
-def test_nobody_is_looked_at_for_nothing() -> None:
-    address = made(BALANCED, [(HERE, 10, 0)], [(MESH, 4), (MESH, 4)])
-    for _ in range(3):
-        replenish_across(address)
-    assert {each.seen for each in address.producers} == {-1}
-    assert not take_unused(address, {MESH: 5})
-    assert [each.seen for each in address.producers] == [0, 0]
-
-
-def test_of_much_credit_more_than_one_message_is_kept() -> None:
-    assert [kept_of(share) for share in (1, 5, 16, 800)] == [1, 1, 2, 100]

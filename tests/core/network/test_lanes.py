@@ -563,34 +563,3 @@ def test_the_order_of_each_sender_and_priority_is_kept(seed: int) -> None:
         assert len(router.table) == 0
         assert router.forwarder.backlog.held_bytes == 0
     assert not any(wire.connection.local_sessions for wire in crowd.mesh.wires)
-
-
-@pytest.mark.parametrize("large", [False, True])
-def test_a_lane_that_nothing_takes_keeps_no_credit_from_another(large: bool) -> None:
-    mesh = line("a", "b", "c", "d")
-    receiver = mesh["d"].client(window=100_000).receiver("q", credit=10)
-    sender = mesh["a"].client().sender("q")
-    mesh.run()
-    text = of(4 if large else 8)
-    sent = 0
-    for taken in range(10, 60, 10):
-        steps = 0
-        while sender.can_send() or mesh.step():
-            steps += 1
-            while sender.can_send():
-                sender.send(text, more=large)
-                if large:
-                    sender.go_on(b"")
-                sent += 1
-        assert len(receiver.received) == taken
-        # one message waits where it came in, and nothing at all on the way
-        assert sent - taken <= 1
-        for name in "bcd":
-            assert mesh[name].forwarder.backlog.held_bytes == 0
-        # most of it comes at once: to and fro the way is six steps, and one message is kept back
-        assert steps <= 24
-        address = mesh["d"].table.in_use("q")
-        assert address is not None
-        assert len(address.producers) == 2
-        assert [each.link.credit for each in address.producers] == [1, 0]
-        receiver.grant(10)
