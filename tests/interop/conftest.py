@@ -47,11 +47,11 @@ def pytest_runtest_makereport(
 
 def check(router: RouterProcess) -> None:
     """Stop a router if it runs, and fail if it did anything but its duty."""
-    was_running = router.process.poll() is None
+    is_asked = router.begin_stop()
     code = router.stop()
     text = router.log_text()
     assert "Traceback" not in text, text
-    if was_running:
+    if is_asked:
         assert code == 0, text
 
 
@@ -85,6 +85,9 @@ def routers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartRou
             return router
 
         yield start
+        # all at once: each waits a while for clients that do not answer any more
+        for router in started:
+            router.begin_stop()
         for router in started:
             check(router)
 

@@ -59,6 +59,7 @@ class RouterProcess:
     addresses: list[tuple[str, int]]
     log: Path
     http_addresses: list[tuple[str, int]] = attrs.Factory(list)
+    _sent: set[int] = attrs.field(factory=set, init=False)
 
     @property
     def host(self) -> str:
@@ -84,10 +85,16 @@ class RouterProcess:
         """What it has logged so far."""
         return self.log.read_text(encoding="utf-8")
 
+    def begin_stop(self, number: int = signal.SIGTERM) -> bool:
+        """Send it a signal to end by and do not wait; whether it runs, or has had that before."""
+        if self.process.poll() is None and number not in self._sent:
+            self.process.send_signal(number)
+            self._sent.add(number)
+        return number in self._sent
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End it with a signal and return its exit code; does nothing more the second time."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
+        self.begin_stop(number)
         try:
             code = self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
