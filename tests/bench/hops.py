@@ -22,6 +22,8 @@ LENGTHS = (1, 2, 4)
 TARGET_S = 2.0
 PILOT_S = 0.1
 PINGS = 5_000
+# How often a load is tried.
+TRIES = 3
 HEADS = (
     "",
     "routers",
@@ -103,22 +105,38 @@ def _run(program: Path, routers: Line, scale: float) -> dict[str, Any]:
     for stream in STREAMS:
         options = [*ports, "--body", str(stream.body_bytes), "--credit", str(stream.credit)]
         count = max(100, int(stream.pilot_count * scale))
-        pilot = generator.run(program, [*options, "--count", str(count)])
+        pilot, _ = _loaded(program, routers, [*options, "--count", str(count)])
         rate = pilot["messages"] / max(pilot["seconds"], PILOT_S)
         count = max(count, int(rate * TARGET_S * scale))
-        before = [machine.cpu_ns(pid) for pid in routers.pids]
-        found = generator.run(program, [*options, "--count", str(count)])
-        after = [machine.cpu_ns(pid) for pid in routers.pids]
-        spent = [now - was for now, was in zip(after, before, strict=True)]
+        found, spent = _loaded(program, routers, [*options, "--count", str(count)])
         streams[stream.name] = {
             "rate": found["messages"] / found["seconds"],
             # the sender's first
             "cpu_us": [ns / 1000 / count for ns in reversed(spent)],
         }
     pings = ["--count", str(max(100, int(PINGS * scale))), "--credit", "1", "--inflight", "1"]
-    alone = generator.run(program, [*ports, *pings])
+    alone, _ = _loaded(program, routers, [*ports, *pings])
     names = ("p50_us", "p90_us", "p99_us", "settled_p50_us", "settled_p99_us")
     return {"streams": streams, **{name: alone[name] for name in names}}
+
+
+def _loaded(program: Path, routers: Line, options: list[str]) -> tuple[dict[str, Any], list[int]]:
+    """What the load tells, and the nanoseconds of processor time that each router took.
+
+    Routers of another make may release what is sent before all of them know of the receiver: then
+    it is done again, and said.
+    """
+    for _ in range(TRIES):
+        before = [machine.cpu_ns(pid) for pid in routers.pids]
+        try:
+            found = generator.run(program, options)
+        except generator.LoadError as error:
+            say(f"once more: {error}")
+            failed = error
+            continue
+        after = [machine.cpu_ns(pid) for pid in routers.pids]
+        return found, [now - was for now, was in zip(after, before, strict=True)]
+    raise failed
 
 
 def _us(value: float) -> str:
