@@ -7,6 +7,8 @@ from router.engine.session cimport Session
 
 cdef int MAPPED
 cdef int ROUTED
+cdef int SMALL_ULONG
+cdef int HEADER
 
 @cython.final
 cdef class Backlog:
@@ -28,3 +30,6 @@ cdef class Backlog:
     cpdef int drop(self, Delivery delivery) except -1
     @cython.locals(count=Py_ssize_t, sent=Py_ssize_t, address=Address)
     cpdef bint send(self, Session session, Delivery delivery) except -1
+
+@cython.locals(form=int, descriptor=int)
+cdef bint begins_without_header(const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1

@@ -24,6 +24,9 @@ from router.engine.states import SessionState, Settling
 MAPPED = int(SessionState.MAPPED)
 LONG_AGO = 1e-9
 ROUTED = int(Settling.ROUTED)
+# How nearly every section's descriptor is written, in three octets (section 1.2), and a header's.
+SMALL_ULONG = 0x53
+HEADER = 0x70
 
 
 class Backlog:
@@ -47,7 +50,9 @@ class Backlog:
             if not delivery.started:
                 delivery.priority = PRIORITY
                 if delivery.message_format == 0 and delivery.settling != ROUTED:
-                    header = find_header(view, start, end)
+                    header = None
+                    if not begins_without_header(view, start, end):
+                        header = find_header(view, start, end)
                     if header is not None:
                         delivery.priority = header.priority
                         if header.ttl_at:
@@ -169,6 +174,15 @@ class Backlog:
             self._release(delivery, 1, count)
         delivery.chunks = None
         return True
+
+
+def begins_without_header(view: Any, start: int, end: int) -> bool:
+    """Whether what `view[start:end]` begins with is told at a glance to be another section."""
+    if end - start < 3:
+        return False
+    form: int = view[start + 1]
+    descriptor: int = view[start + 2]
+    return form == SMALL_ULONG and descriptor != HEADER
 
 
 def _move(delivery: Delivery, link: IncomingLink) -> None:

@@ -20,7 +20,7 @@ cdef class Dispenser(Settler):
     cdef public int floor
     cdef public bint is_cut_short
 
-    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint, floor=int)
+    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint, floor=int, sides_meant=set)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
     cdef int _waited(self, Consumer consumer, Delivery delivery) except -1

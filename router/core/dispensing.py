@@ -10,6 +10,7 @@ from router.amqp import codes
 from router.core import dead_letters, draining, passage, sizes
 from router.core.address import Address, Consumer
 from router.core.backlog import Backlog
+from router.core.network import sides
 from router.core.redelivery import Redelivery
 from router.core.settlement import Settler
 from router.engine import rare_transfers
@@ -60,6 +61,7 @@ class Dispenser(Settler):
             link.current = None
         waiting = consumer.waiting
         has_any = True
+        sides_meant: set[int] | None = None
         while waiting.count and session.can_send(link):
             if floor and self._level(consumer) < floor:
                 # another link has something more urgent
@@ -68,10 +70,18 @@ class Dispenser(Settler):
             if link.max_message_size == UNLIMITED and consumer.address.sided == 0:
                 delivery = waiting.popleft()
             else:
-                delivery = sizes.take(self, consumer)
+                delivery = None
+                if sides_meant is not None:
+                    delivery = waiting.take_for(consumer.takes, sides_meant, link.max_message_size)
+                    session.connection.count_work(waiting.looked_at)
+                if delivery is None:
+                    delivery = sizes.take(self, consumer)
                 if delivery is None:
                     has_any = False
                     break
+                if sides_meant is None and sizes.is_spread_by_sides(consumer.address):
+                    # nobody joins or leaves, and nothing comes to wait, while this goes on
+                    sides_meant = sides.taken_by(consumer)
             if delivery.discarded:
                 # by its sender, towards a receiver that is to know of it all the same
                 session.begin_outgoing(link, delivery)

@@ -174,7 +174,7 @@ class Forwarder(Spreader):
             if not self.has_receiver(address, producer.side):
                 self.no_destination(address, delivery)
                 return
-            if sizes.is_too_large(address, delivery):
+            if not self.has_taker(address, delivery.size, producer.side):
                 sizes.refuse(self, address, delivery)
                 return
             if address.lanes and delivery.lane == 0:

@@ -66,13 +66,18 @@ def _verdict(size: int, limit: int) -> bytes:
     return verdicts.rejected(Condition.MESSAGE_SIZE_EXCEEDED, problem)
 
 
+def is_spread_by_sides(address: Address) -> bool:
+    """Whether what waits at an address is for some of its consumers, by where it comes from."""
+    return bool(address.sided) and address.treatment != MULTICAST
+
+
 def take(forwarder: Any, consumer: Consumer) -> Any:
     """Take the next delivery that is not too large for a consumer out of its queue, or None."""
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
     if consumer.address.treatment != MULTICAST:
         takes, meant = EVERY_LANE, None
-        if consumer.address.sided:
+        if is_spread_by_sides(consumer.address):
             takes, meant = consumer.takes, sides.taken_by(consumer)
             if not meant:
                 return None

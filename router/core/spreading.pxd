@@ -31,6 +31,8 @@ cdef class Spreader(Relay):
     cdef int take_stripe(self, Address address, Producer producer) except -1
     cpdef bint opens_lane(self, Address address, int lane) except -1
     cpdef bint has_receiver(self, Address address, int side) except -1
+    @cython.locals(consumer=Consumer, link=OutgoingLink)
+    cdef bint has_taker(self, Address address, unsigned long long size, int side) except -1
     cpdef bint opens_way(self, Address address, int side) except -1
     @cython.locals(link=IncomingLink, producer=Producer)
     cdef void fan_out(self, Address address, Delivery delivery, TransferFrame frame) except *

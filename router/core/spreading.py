@@ -15,7 +15,6 @@ from router.amqp.section_scan import priority_in
 from router.core import exchanges, sizes, ties
 from router.core.address import Address, Consumer, Producer, spreads_to
 from router.core.backlog import Backlog
-from router.core.network import sides
 from router.core.redelivery import Redelivery
 from router.core.relaying import Relay
 from router.engine.delivery import Delivery
@@ -167,10 +166,22 @@ class Spreader(Relay):
         """
         if address.sided == 0 and address.consumers:
             return True
-        if address.sided and sides.has_receiver(address, side):
+        if address.sided and self.has_taker(address, 0, side):
             return True
         is_open: bool = self.opens_way(address, side)
         return is_open
+
+    def has_taker(self, address: Address, size: int, side: int) -> bool:
+        """Whether a consumer that may have what comes from a side (`network.sides`) takes so many
+        octets.
+        """
+        for consumer in address.consumers:
+            link = consumer.link
+            if consumer.side == side != HERE:
+                continue
+            if size <= link.max_message_size:
+                return True
+        return False
 
     def opens_way(self, address: Address, side: int) -> bool:
         """Whether somebody receives at another router; overridden by who knows of them."""
