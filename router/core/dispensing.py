@@ -79,7 +79,11 @@ class Dispenser(Settler):
                 if delivery is None:
                     has_any = False
                     break
-                if sides_meant is None and sizes.is_spread_by_sides(consumer.address):
+                if (
+                    sides_meant is None
+                    and waiting.count
+                    and sizes.is_spread_by_sides(consumer.address)
+                ):
                     # nobody joins or leaves, and nothing comes to wait, while this goes on
                     sides_meant = sides.taken_by(consumer)
             if delivery.discarded:
