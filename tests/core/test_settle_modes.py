@@ -14,7 +14,6 @@ from router.amqp.constants import ReceiverSettleMode, SenderSettleMode
 from router.amqp.performatives import (
     Accepted,
     Disposition,
-    Error,
     Modified,
     Received,
     Rejected,
@@ -25,18 +24,13 @@ from router.amqp.performatives import (
 from router.amqp.types import Described, Symbol
 
 from support.in_memory import ReceivingLink, Router, SendingLink
+from support.outcomes import OUTCOMES
 from support.pairs import rejected
 from support.schedules import TTL_100_MS, to_section
 
 FIRST = ReceiverSettleMode.FIRST
 SECOND = ReceiverSettleMode.SECOND
 FAILED = Modified(delivery_failed=True)
-OUTCOMES = [
-    Accepted(),
-    Rejected(Error(Symbol("x:y"), description="why")),
-    Released(),
-    Modified(True, True, {Symbol("k"): "v"}),
-]
 # what `core.credit` has, which keeps it in C when compiled
 UNSETTLED_LIMIT = 65536
 MINE = Described(Symbol("x:mine:list"), ["whatever", 1])

@@ -23,6 +23,17 @@ def delivery(priority: int = ORDINARY) -> Delivery:
     return made
 
 
+def links_of_sides(count: int) -> list[Any]:
+    """Links that messages come by, each from a side of its own: 0, which is here, and so on."""
+    client = Router().client()
+    links = []
+    for side in range(count):
+        client.sender("q")
+        links.append(list(client.connection.local_sessions[0].local_links.values())[-1])
+        links[-1].side = side
+    return links
+
+
 def filled(*priorities: int) -> tuple[WaitingQueue, list[Delivery]]:
     queue = WaitingQueue()
     deliveries = [delivery(each) for each in priorities]
@@ -125,13 +136,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_how_many_wait_of_each_side_is_known(steps: list[tuple[str, int, int]]) -> None:
-    router = Router()
-    client = router.client()
-    links = []
-    for side in range(4):
-        client.sender("q")
-        links.append(list(client.connection.local_sessions[0].local_links.values())[-1])
-        links[-1].side = side
+    links = links_of_sides(4)
     queue = WaitingQueue()
     for what, at, side in steps:
         there = list(queue)
@@ -203,13 +208,7 @@ def test_what_waits_elsewhere_does_not_move() -> None:
 def test_the_next_for_somebody_is_the_oldest_of_the_most_urgent_that_is(
     incoming: list[tuple[int, int, int, int, bool]], asked: list[tuple[int, set[int], int]]
 ) -> None:
-    router = Router()
-    client = router.client()
-    links = []
-    for side in range(3):
-        client.sender("q")
-        links.append(list(client.connection.local_sessions[0].local_links.values())[-1])
-        links[-1].side = side
+    links = links_of_sides(3)
     queue = WaitingQueue()
     model: list[Any] = []
     for number, (priority, lane, side, size, is_taken) in enumerate(incoming):

@@ -125,13 +125,19 @@ def test_edges_that_only_receive_hold_no_credit() -> None:
     world.check()
 
 
-def test_single_messages_to_all_get_to_those_beyond_who_receives_here_as_well() -> None:
+def two_edges_of_multicasts() -> World:
+    """An interior router and two edges, where what begins with m goes to all who receive."""
     rule = AddressSettings(prefix="m", distribution="multicast")
     world = World()
     world.interior("I", addresses=(rule,))
     for edge in ("E1", "E2"):
         world.edge(edge, "I", addresses=(rule,))
     world.start()
+    return world
+
+
+def test_single_messages_to_all_get_to_those_beyond_who_receives_here_as_well() -> None:
+    world = two_edges_of_multicasts()
     inboxes = [world.receiver(edge, "m", credit=10) for edge in ("E1", "E2")]
     sender = world.sender("E1", None, to="m")
     world.run(1)
@@ -147,12 +153,7 @@ def test_single_messages_to_all_get_to_those_beyond_who_receives_here_as_well() 
 
 
 def test_copies_for_those_beyond_wait_as_long_as_it_takes() -> None:
-    rule = AddressSettings(prefix="m", distribution="multicast")
-    world = World()
-    world.interior("I", addresses=(rule,))
-    for edge in ("E1", "E2"):
-        world.edge(edge, "I", addresses=(rule,))
-    world.start()
+    world = two_edges_of_multicasts()
     inbox = world.receiver("E1", "m")
     late: list[bytes] = []
 

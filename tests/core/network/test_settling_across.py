@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import ReceiverSettleMode
-from router.amqp.performatives import Accepted, Disposition, Error, Modified, Rejected, Released
-from router.amqp.types import Symbol
+from router.amqp.performatives import Accepted, Disposition, Modified
 from router.core.network.lane_numbers import Lane, lane_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.out_links import OutLink
@@ -21,17 +20,12 @@ from router.engine.link import IncomingLink, OutgoingLink
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, SendingLink
+from support.outcomes import OUTCOMES
 from support.waypoints import message, texts
 
 FIRST = ReceiverSettleMode.FIRST
 SECOND = ReceiverSettleMode.SECOND
 FAILED = Modified(delivery_failed=True)
-OUTCOMES = [
-    Accepted(),
-    Rejected(Error(Symbol("x:y"), description="why")),
-    Released(),
-    Modified(True, True, {Symbol("k"): "v"}),
-]
 
 
 def three(
