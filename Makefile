@@ -12,12 +12,13 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench simulate-large dispatch-suite fuzz fuzz-atheris sanitize model docs clean env env-test env-dev env-asan env-fuzz interop prometheus brokers
+        bench costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs clean env fe2o3 env-test env-dev env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
 PYTEST_ARGS ?=
-JOBS ?= 2
+# More than the two processors that CI has: tests that start processes mostly wait.
+JOBS ?= 4
 PYTHONS ?= 3.11 3.12 3.13
 FUZZ_TESTS ?= $(wildcard tests/amqp tests/engine tests/core tests/fuzz tests/properties)
 SECONDS ?= 60
@@ -52,8 +53,24 @@ env-asan:
 env-fuzz:
 	@$(ENVIRONMENT) .venv-fuzz --build editable --extra fuzz
 
-# The peers written in JavaScript that interop tests talk to.
-interop: tests/interop/node_modules/.package-lock.json
+# The peers written in JavaScript, Java and Go that interop tests talk to.
+interop: tests/interop/node_modules/.package-lock.json jms .peers/go-amqp
+
+# It builds for minutes, so the suite does without. Start a router first.
+FE2O3_URL ?= amqp://127.0.0.1:5672
+fe2o3: ## what messages take that a client in Rust (fe2o3-amqp) sends through the router at FE2O3_URL
+	@command -v cargo >/dev/null || { echo "not installed: cargo"; exit 2; }
+	@cd tests/interop/fe2o3 && nice cargo build --release --locked
+	@for load in "200 100" "200 100 1" "200 100000" "1 1000000" "1 5000000" "1 20000000" "1 50000000"; do \
+	    echo "$$load:"; tests/interop/fe2o3/target/release/fe2o3-peer $(FE2O3_URL) $$load; done
+
+# Qpid JMS and all that it needs.
+jms:
+	@sh deploy/build/jms.sh
+
+.peers/go-amqp: tests/interop/go/main.go tests/interop/go/go.mod tests/interop/go/go.sum
+	@sh deploy/build/require.sh go=golang-go
+	@if command -v go >/dev/null; then cd tests/interop/go && go build -o ../../../$@ .; fi
 
 tests/interop/node_modules/.package-lock.json: tests/interop/package.json tests/interop/package-lock.json
 	@sh deploy/build/require.sh node=nodejs npm=npm openssl=openssl
@@ -116,6 +133,9 @@ bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passe
 	@.venv-test/bin/python tests/bench/run.py \
 	    --trioute compiled=.venv-test/bin --trioute interpreted=.venv-dev/bin $(ARGS)
 
+costs: env-test ## what rare operations cost, and their longest turn, up to 100,000 of everything; ARGS are passed on
+	@.venv-test/bin/python -P tests/bench/costs/__main__.py $(ARGS)
+
 # It takes long: routers tell each other some millions of things.
 simulate-large: env-test ## simulate a network of a thousand routers, on the compiled build; ARGS are passed on
 	@.venv-test/bin/trioute simulate deploy/simulations/thousand.toml $(ARGS)
@@ -132,6 +152,9 @@ dispatch-suite: ## Dispatch's own system tests, from the checkout DISPATCH (FILE
 ASAN = ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
        PYTHONMALLOC=malloc TRIOUTE_EXPECT_BUILD=compiled \
        LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
+
+hoard: env-asan ## random hostile peers on the sanitizer build, for SECONDS
+	@$(ASAN) .venv-asan/bin/python -P tests/fuzz/hoard.py --seconds $(SECONDS) $(ARGS)
 
 sanitize: env-asan ## the data plane's tests under the address and undefined-behaviour sanitizers
 	@$(ASAN) .venv-asan/bin/pytest -p no:cacheprovider --timeout 900 $(FUZZ_TESTS) $(PYTEST_ARGS)
@@ -150,5 +173,5 @@ docs: env-dev ## write the generated reference pages again
 
 clean: ## remove every environment and cache
 	@rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* \
-	    htmlcov tests/interop/node_modules .prometheus .brokers
+	    htmlcov tests/interop/node_modules .prometheus .brokers .jms .peers
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

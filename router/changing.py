@@ -11,6 +11,7 @@ import time
 import structlog
 import trio
 
+from router.changes import Changes, enter, give_up, pieces, prepare
 from router.config.mistakes import InvalidConfiguration
 from router.config.model import Configuration
 from router.config.reload import (
@@ -31,7 +32,7 @@ from router.logs.journal import Journal
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
 from router.metrics.readiness import STARTING
-from router.net.exchange import Exchange
+from router.net.exchange import SLICE_S, Exchange
 from router.net.first_frames import find_too_long
 from router.settings import take_up
 
@@ -94,7 +95,9 @@ class Changing:
             if self.configuration is not before:
                 raise Overtaken
             self._check_phase()
-            wanted, differences = await trio.to_thread.run_sync(_readied, before, wanted)
+            given = wanted
+            changes = await trio.to_thread.run_sync(_readied, self, before, given)
+            wanted, differences = changes.wanted, changes.differences
             try:
                 with trio.fail_after(LONGEST_BIND_S):
                     prepared = await self.endpoints.prepare(wanted)
@@ -104,6 +107,7 @@ class Changing:
                 reason = f"a listener's host was not found out within {LONGEST_BIND_S:g} s"
                 raise NotApplied([reason]) from None
             try:
+                await self._enter(changes)
                 if differences or base is not None:
                     await self._save(wanted, base or self.base)
                 if self.refuses is not None:
@@ -113,14 +117,21 @@ class Changing:
                     self._check_phase()
             except BaseException:
                 prepared.discard()
+                self._give_up(changes)
                 raise
             # from here on nothing fails, and nothing waits
             self.exchange.begin_turn()
-            take_up(self, differences, wanted)
+            take_up(self, changes)
+            forget = self.exchange.turn.deferred.forget
+            forget(pieces(given))
+            if base is not None:
+                forget(pieces(self.base.configuration))
+                self.base = base
+            revision, oldest = self._note(wanted, differences, cause)
+            if oldest is not None:
+                forget(pieces(oldest.configuration, oldest.differences))
             self.exchange.finish_turn()
             self.endpoints.commit(prepared)
-            self.base = base or self.base
-            revision = self._note(wanted, differences, cause)
         return Applied(differences, revision.number, self.kept_in)
 
     async def examine(self, wanted: Configuration) -> tuple[Difference, ...]:
@@ -134,6 +145,20 @@ class Changing:
     def _check_phase(self) -> None:
         if self.refuses is not None:
             raise NotApplied([self.refuses])
+
+    async def _enter(self, changes: Changes) -> None:
+        """Do a little at a time what can be done ahead; everybody else has turns in between."""
+        clock = self.exchange.clock
+        end = clock() + SLICE_S
+        for _ in enter(self, changes):
+            if clock() >= end:
+                await trio.lowlevel.checkpoint()
+                end = clock() + SLICE_S
+
+    def _give_up(self, changes: Changes) -> None:
+        self.exchange.begin_turn()
+        give_up(self, changes)
+        self.exchange.finish_turn()
 
     async def _save(self, wanted: Configuration, base: Base) -> None:
         """Keep what is about to be run; a crash before it is run does no harm."""
@@ -149,17 +174,19 @@ class Changing:
 
     def _note(
         self, wanted: Configuration, differences: tuple[Difference, ...], cause: str
-    ) -> Revision:
-        """Remember, log and show what is run from now on."""
+    ) -> tuple[Revision, Revision | None]:
+        """Remember, log and show what is run from now on; also returns what is not remembered any
+        more.
+        """
         if not differences:
-            return self.history.current
-        revision = self.history.add(wanted, differences, cause, time.time())
+            return self.history.current, None
+        revision, oldest = self.history.add(wanted, differences, cause, time.time())
         if self.view is not None:
             self.view.configuration = revision.configuration
         log.info("configuration changed", revision=revision.number, cause=cause)
         for difference in differences[:MOST_LOGGED]:
             log.info("changed", what=difference.what, place=difference.place)
-        return revision
+        return revision, oldest
 
     def treat_addresses(self) -> None:
         """Look again at addresses that could not be treated as they should be."""
@@ -169,12 +196,10 @@ class Changing:
             self.exchange.finish_turn()
 
 
-def _readied(
-    old: Configuration, wanted: Configuration
-) -> tuple[Configuration, tuple[Difference, ...]]:
-    """What takes long with a large configuration, and needs nothing of the router."""
+def _readied(running: Changing, old: Configuration, wanted: Configuration) -> Changes:
+    """What takes long with a large configuration, and does not change the router."""
     wanted = share(old, wanted)
-    return wanted, _examined(old, wanted)
+    return prepare(running, old, wanted, _examined(old, wanted))
 
 
 def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:

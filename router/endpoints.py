@@ -14,16 +14,22 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import attrs
+import structlog
 import trio
 
+from router.amqp.redirects import Redirect
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
 from router.config.users import Users
+from router.engine.connection import Connection
 from router.metrics.http import App, HttpListener
 from router.net.accepting import accept_connections
 from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
 from router.net.exchange import Exchange
+from router.net.following import objection, place_of
 from router.net.listeners import AmqpListener, close_sockets, open_listeners, read_users
+
+log = structlog.get_logger("router.connector")
 
 # What of a connector needs another connection: where it leads to, and who the router is there.
 _OF_CONNECTION = ("host", "port", "role", "cost", "sasl_username", "sasl_mechanisms")
@@ -99,8 +105,11 @@ class Endpoints:
         self._make_app = make_app
         self.listeners: dict[str, Standing] = {}
         self.connectors: dict[str, AmqpConnector] = {}
+        # connections for single links that a container has redirected, by their names
+        self.aside: dict[str, AmqpConnector] = {}
         # where they run: what accepts and connects, what serves HTTP, and the connections
         self._nurseries: tuple[trio.Nursery, trio.Nursery, trio.Nursery] | None = None
+        self._is_stopping = False
 
     def start(
         self, accepting: trio.Nursery, serving: trio.Nursery, connections: trio.Nursery
@@ -206,10 +215,70 @@ class Endpoints:
         for connector in self.connectors.values():
             connector.tally.is_over = False
 
+    # Links that are redirected (`router.control.redirected`).
+
+    def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
+        """Keep a connection of this name to where a link redirect leads that came by another one.
+
+        Returns why it may not be followed, for people, or nothing.
+        """
+        reason = self._follow(connection, redirect, name)
+        facts = {"connection": connection.number, "to": str(redirect)}
+        if reason:
+            log.warning("link redirect not followed", **facts, reason=reason)
+        else:
+            log.info("following a link redirect", **facts, by=name)
+        return reason
+
+    def _follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
+        for home in self.connectors.values():
+            if home.pump is not None and home.pump.connection is connection:
+                break
+        else:
+            return "its container has connected by itself"
+        if self._is_stopping:
+            return "the router is shutting down"
+        settings = home.connector
+        place = place_of(redirect)
+        reason = objection(settings, home.places.here, redirect)
+        if reason or place is None:
+            return reason
+        there = attrs.evolve(
+            settings,
+            name=name,
+            host=place.host,
+            port=place.port,
+            backup_urls=(),
+            failover_hosts=(),
+            allow_redirect=False,
+            redirect_hosts=(),
+            needed_for="nothing",
+        )
+        connector = AmqpConnector(there, self._exchange, self._container_id, place)
+        self.aside[name] = connector
+        assert self._nurseries is not None
+        accepting, _, connections = self._nurseries
+        accepting.start_soon(connector.serve, connections)
+        return ""
+
+    def leave(self, name: str) -> None:
+        """Close the connection of this name after this turn, and make no other."""
+        connector = self.aside.pop(name, None)
+        if connector is not None and not self._is_stopping and self._nurseries is not None:
+            self._nurseries[0].start_soon(_stop, connector)
+
+    def stop(self) -> None:
+        """Begin no connection any more; those that are there are closed by somebody else."""
+        self._is_stopping = True
+
     def close_http(self) -> None:
         """Let answers under way be finished, and serve no others."""
         for standing in self.listeners.values():
             standing.stop.set()
+
+
+async def _stop(connector: AmqpConnector) -> None:
+    connector.stop("its link has left")
 
 
 async def _serve(

@@ -75,6 +75,7 @@ class Node(Changing):
         self.exposition.collector.accounts["log"] = self.journal.recent.characters
         self.exchange.chores.append(lambda _: self.treat_addresses())
         self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
+        self.control.auto_links.redirected.port = self.endpoints
         self.readiness.watch(self._needed_connector)
         network = self.control.network
         if network is not None:
@@ -110,6 +111,8 @@ class Node(Changing):
     ) -> None:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as own:
+                # what connections leave behind is resolved until the last of them is closed
+                own.start_soon(self.exchange.work_off)
                 await self._start_agent(own, connections)
                 async with trio.open_nursery() as accepting:
                     accepting.start_soon(self.exchange.watch_clock)
@@ -120,6 +123,7 @@ class Node(Changing):
                     started([each.listening for each in self.endpoints.listeners.values()])
                     await stop.wait()
                     self.refuses = STOPPING
+                    self.endpoints.stop()
                     self.readiness.lacks("router", STOPPING)
                     log.info("shutting down", connections=len(self.exchange.pumps))
                     accepting.cancel_scope.cancel()

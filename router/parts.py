@@ -14,6 +14,7 @@ from router.config.model import Configuration
 from router.config.router_settings import RouterSettings
 from router.control.control import Control
 from router.control.network.adjacency import Adjacency
+from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
 from router.core.link_names import LinkNames
 from router.core.network.membership import FEATURES_SPOKEN, Membership, Mode, instance_from
@@ -69,14 +70,25 @@ class Parts:
             self.container_id,
             clock=clock,
         )
+        self.exchange.turn.ledger.limit(
+            router.memory_limit_bytes, router.state_limit_bytes, router.connection_state_limit_bytes
+        )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()
         self.exchange.forwarder.exchanges.configure(*configured_exchanges(configuration))
         self.control = Control(self.exchange.forwarder)
         self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
+        self.exchange.forwarder.sources.configure(
+            refuses_filters=router.unsupported_filters == "refuse",
+            refuses_durable=router.durable_subscriptions == "refuse",
+            rejects_unconfirmed=router.reject_unconfirmed_durable,
+        )
         self.control.link_routes.configure(configured_link_routes(configuration.link_routes))
         self.exchange.auto_links = self.control.auto_links
         self.control.auto_links.configure(configured_auto_links(configuration.auto_links))
+        # nobody waits yet
+        while self.exchange.turn.deferred.step():
+            pass
         self.exchange.listeners.append(self.control.event_received)
         self.exchange.clocks.append(self.control.look)
         if router.mode != "standalone":
@@ -94,10 +106,17 @@ class Parts:
         mode: Mode = "edge" if router.mode == "edge" else "interior"
         exchange = self.exchange
         membership = Membership(self.container_id, mode, instance, FEATURES_SPOKEN)
-        network = Adjacency(exchange.forwarder, membership, timing_of(router), exchange.turn.now)
+        network = Adjacency(
+            exchange.forwarder,
+            membership,
+            timing_of(router),
+            exchange.turn.now,
+            limits_of(router),
+        )
         exchange.membership = membership
         exchange.ending = network.finish
         exchange.network = network
+        network.hurry = exchange.hurry
         exchange.forwarder.on_control = network.attach_received
         self.control.network = network
         if mode == "edge":

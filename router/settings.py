@@ -7,26 +7,22 @@ that there is no such attribute.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from router.config.model import Configuration, MetricsSettings
-from router.config.reload import Difference
+from router.changes import Changes, RuleChange
+from router.config.model import MetricsSettings
 from router.config.router_settings import RouterSettings
 from router.config.setting import file_name
 from router.control.control import Control
+from router.control.network.limits import limits_of
 from router.control.network.timing import timing_of
+from router.core.redirects import Redirects
+from router.core.rules import Rules
 from router.core.shedding import set_limit
 from router.core.treating import Treating
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
-from router.net.endpoints import (
-    configured_auto_links,
-    configured_exchanges,
-    configured_link_routes,
-    configured_redirects,
-    configured_rules,
-)
 from router.net.exchange import Exchange
 
 
@@ -39,64 +35,49 @@ class Running(Protocol):
     treating: Treating
     journal: Journal
 
-    @property
-    def configuration(self) -> Configuration:
-        """What it runs until now."""
 
+def take_up(running: Running, changes: Changes) -> None:
+    """Have a router's settings as they are wanted, in the turn that there is; never fails.
 
-def take_up(running: Running, differences: Iterable[Difference], wanted: Configuration) -> None:
-    """Have a router's settings as they are wanted, in the turn that there is; never fails."""
-    changed = {
-        (difference.entity, field.name) for difference in differences for field in difference.fields
-    }
-    entities = {entity for entity, _ in changed}
-    if "address" in entities or ("router", "defaultDistribution") in changed:
-        _change_rules(running, wanted)
+    What had to be entered for it is entered (`router.changes`).
+    """
+    wanted = changes.wanted
+    if changes.rules is not None:
+        _change_rules(running, changes.rules, wanted.router)
+    if changes.exchanges is not None:
+        running.exchange.forwarder.exchanges.take_up(changes.exchanges)
+    if changes.rules is not None:
         running.exchange.forwarder.exchanges.resolve()
-    if entities & {"exchange", "binding"}:
-        running.exchange.forwarder.exchanges.configure(*configured_exchanges(wanted))
-    if "redirect" in entities:
-        _set_redirects(running, wanted)
-    if "linkRoute" in entities:
-        _change_link_routes(running, wanted)
-    if "autoLink" in entities:
-        running.control.auto_links.configure(configured_auto_links(wanted.auto_links))
+    if changes.redirects is not None:
+        _set_redirects(running, changes.redirects)
+    if changes.link_routes is not None:
+        running.control.link_routes.take_up(changes.link_routes)
+    if changes.auto_links is not None:
+        running.control.auto_links.change(*changes.auto_links)
+    entities = {entity for entity, _ in changes.fields}
     if entities & {"router", "connector"}:
         running.control.configure_uplinks(wanted)
     if "log" in entities:
         running.journal.change(wanted.log)
     for (entity, name), change in LIVE.items():
-        if (entity, file_name(name)) in changed:
+        if (entity, file_name(name)) in changes.fields:
             change(running, getattr(wanted, entity))
 
 
-def _change_rules(running: Running, wanted: Configuration) -> None:
-    # there may be very many, of which few are others: most stay the very same objects
-    old, new = running.configuration.addresses, wanted.addresses
-    before, after = set(map(id, old)), set(map(id, new))
-    running.treating.change_rules(
-        configured_rules(each for each in old if id(each) not in after),
-        configured_rules(each for each in new if id(each) not in before),
-        wanted.router.default_distribution,
-    )
+def _change_rules(running: Running, rules: Rules | RuleChange, router: RouterSettings) -> None:
+    if isinstance(rules, Rules):
+        running.treating.replace_rules(rules)
+    else:
+        running.treating.change_rules(rules.removed, rules.added, router.default_distribution)
     running.control.auto_links.phases_changed()
 
 
-def _change_link_routes(running: Running, wanted: Configuration) -> None:
-    # as with addresses
-    old, new = running.configuration.link_routes, wanted.link_routes
-    before, after = set(map(id, old)), set(map(id, new))
-    running.control.link_routes.change(
-        [each.name for each in old if id(each) not in after],
-        configured_link_routes(each for each in new if id(each) not in before),
-    )
-
-
-def _set_redirects(running: Running, wanted: Configuration) -> None:
-    redirects = configured_redirects(wanted.redirects)
+def _set_redirects(running: Running, redirects: Redirects) -> None:
+    table = running.exchange.table
+    before, table.redirects = table.redirects, redirects
     # counts only grow
-    redirects.issued = running.exchange.table.redirects.issued
-    running.exchange.table.redirects = redirects
+    redirects.issued = before.issued
+    running.exchange.turn.deferred.forget(before.pieces())
 
 
 def _set_stealing(running: Running, router: RouterSettings) -> None:
@@ -113,6 +94,14 @@ def _set_stealing(running: Running, router: RouterSettings) -> None:
 
 def _set_memory_limit(running: Running, router: RouterSettings) -> None:
     set_limit(running.exchange.forwarder, router.memory_limit_bytes)
+    # it stands for what is not said of state
+    _set_state_limits(running, router)
+
+
+def _set_state_limits(running: Running, router: RouterSettings) -> None:
+    running.exchange.turn.ledger.limit(
+        router.memory_limit_bytes, router.state_limit_bytes, router.connection_state_limit_bytes
+    )
 
 
 def _set_absolute_expiry(running: Running, router: RouterSettings) -> None:
@@ -128,10 +117,19 @@ def _set_resumable_routes(running: Running, router: RouterSettings) -> None:
     running.exchange.forwarder.link_routes.allows_resumable = allowed
 
 
-def _set_timing(running: Running, router: RouterSettings) -> None:
+def _set_sources(running: Running, router: RouterSettings) -> None:
+    running.exchange.forwarder.sources.configure(
+        refuses_filters=router.unsupported_filters == "refuse",
+        refuses_durable=router.durable_subscriptions == "refuse",
+        rejects_unconfirmed=router.reject_unconfirmed_durable,
+    )
+
+
+def _set_network(running: Running, router: RouterSettings) -> None:
     network = running.control.network
     if network is not None:
         network.set_timing(timing_of(router))
+        network.set_limits(limits_of(router))
 
 
 def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
@@ -146,17 +144,25 @@ LIVE: Final[dict[tuple[str, str], Callable[[Running, Any], None]]] = {
     # it is read where it is told
     ("router", "metadata"): _elsewhere,
     ("router", "default_distribution"): _elsewhere,
-    ("router", "hello_interval_seconds"): _set_timing,
-    ("router", "hello_max_age_seconds"): _set_timing,
-    ("router", "ra_interval_seconds"): _set_timing,
+    ("router", "hello_interval_seconds"): _set_network,
+    ("router", "hello_max_age_seconds"): _set_network,
+    ("router", "ra_interval_seconds"): _set_network,
+    ("router", "max_routers_per_neighbour"): _set_network,
+    ("router", "max_addresses_per_router"): _set_network,
+    ("router", "max_address_bytes_per_neighbour"): _set_network,
     ("router", "active_uplinks"): _elsewhere,
     ("router", "edge_heartbeat_seconds"): _elsewhere,
     ("router", "edge_heartbeat_max_age_seconds"): _elsewhere,
     ("router", "memory_limit_bytes"): _set_memory_limit,
+    ("router", "state_limit_bytes"): _set_state_limits,
+    ("router", "connection_state_limit_bytes"): _set_state_limits,
     ("router", "honour_absolute_expiry_time"): _set_absolute_expiry,
     ("router", "link_stealing"): _set_stealing,
     ("router", "terminus_timeout_limit_seconds"): _set_terminus_limit,
     ("router", "allow_resumable_link_route"): _set_resumable_routes,
+    ("router", "unsupported_filters"): _set_sources,
+    ("router", "durable_subscriptions"): _set_sources,
+    ("router", "reject_unconfirmed_durable"): _set_sources,
     ("log", "level"): _elsewhere,
     ("log", "levels"): _elsewhere,
     ("log", "format"): _elsewhere,

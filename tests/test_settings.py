@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from router.amqp.performatives import Attach
+from router.amqp.constants import Condition
+from router.amqp.performatives import Attach, Detach, Flow
 from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
@@ -26,7 +27,7 @@ from router.core.address import BALANCED, MULTICAST, UNAVAILABLE
 from router.settings import LIVE
 
 from support.loopback import Running, dialled, listening, running_node
-from support.transcripts import attach_receiver
+from support.transcripts import attach_receiver, attach_sender
 
 SINGLE = [entity for entity in ENTITIES if not entity.repeated]
 
@@ -65,6 +66,26 @@ async def test_addresses_in_use_are_treated_otherwise() -> None:
         assert (await peer.message())[1] == b"one"
 
 
+async def test_a_stuck_receiver_is_dropped_once_that_is_wanted() -> None:
+    waits = AddressSettings(prefix="q", distribution="multicast")
+    drops = attrs.evolve(waits, stuck_receiver="drop", stuck_receiver_timeout_seconds=0.1)
+    configuration = Configuration(listeners=(ListenerSettings(port=0),), addresses=(waits,))
+    async with (
+        running_node(configuration) as running,
+        dialled(running.address) as stuck,
+        dialled(running.address) as other,
+    ):
+        for peer, credit in ((stuck, 0), (other, 10)):
+            await peer.begin()
+            await peer.attach_receiver("q", credit=credit)
+        await other.say(attach_sender(0, "q"))
+        await change(running, addresses=(drops,))
+        detach = await stuck.hear_until(Detach)
+        assert detach.error is not None
+        assert detach.error.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+        await other.hear_until(Flow)
+
+
 async def test_an_address_that_has_to_wait_turns_when_its_queue_is_empty() -> None:
     async with running_node() as running, dialled(running.address) as peer:
         await peer.begin()
@@ -80,7 +101,7 @@ async def test_an_address_that_has_to_wait_turns_when_its_queue_is_empty() -> No
         await peer.grant(5, handle=1)
         assert (await peer.message())[1] == b"one"
         await running.until(lambda: address.treatment == MULTICAST)
-        assert running.node.treating.pending == []
+        assert running.node.treating.pending == {}
 
 
 async def test_redirects_come_and_go_and_their_counts_stay() -> None:
@@ -132,12 +153,25 @@ async def test_numbers_change_where_they_are_kept() -> None:
             link_stealing="any",
             honour_absolute_expiry_time=True,
             allow_resumable_link_route=False,
+            unsupported_filters="ignore",
+            durable_subscriptions="ignore",
+            reject_unconfirmed_durable=True,
         )
         await change(running, router=router)
         assert forwarder.backlog.limit_bytes == 2**21
+        ledger = running.node.exchange.turn.ledger
+        assert (ledger.limit_bytes, ledger.connection_limit_bytes) == (2**26, 2**25)
+        router = attrs.evolve(
+            router, state_limit_bytes=5_000_000, connection_state_limit_bytes=1_000_000
+        )
+        await change(running, router=router)
+        assert (ledger.limit_bytes, ledger.connection_limit_bytes) == (5_000_000, 1_000_000)
         assert forwarder.redelivery.limit_bytes == forwarder.intake.limit_bytes == 2**18
         assert forwarder.suspended.limit_s == 5
         assert not forwarder.link_routes.allows_resumable
+        assert not forwarder.sources.refuses_filters
+        assert not forwarder.sources.refuses_durable
+        assert forwarder.sources.rejects_unconfirmed
         assert forwarder.link_names.stealing == "any"
         assert forwarder.backlog.wall_ahead_s > 0
         await change(running, router=RouterSettings())

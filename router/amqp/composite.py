@@ -18,9 +18,10 @@ from typing import Any, ClassVar, TypeVar, cast
 import attrs
 
 from router.amqp.constants import DESCRIBED, Condition, Descriptor, FormatCode
-from router.amqp.decode import DEFAULT_LIMITS, Buffer, Limits, decode_value, malformed
+from router.amqp.decode import DEFAULT_LIMITS, Buffer, Limits, decode_value
 from router.amqp.encode import WRITERS, encode_value, write_list
 from router.amqp.types import Array, Described, Symbol, ULong
+from router.amqp.walking import malformed
 from router.errors import AmqpError
 
 Read = Callable[[Any, str], Any]

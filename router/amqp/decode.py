@@ -23,7 +23,7 @@ from typing import Any
 
 import attrs
 
-from router.amqp.constants import DESCRIBED, Condition, FormatCode
+from router.amqp.constants import DESCRIBED, FormatCode
 from router.amqp.encode import encode_value
 from router.amqp.types import (
     Array,
@@ -45,9 +45,11 @@ from router.amqp.types import (
     ULong,
     UShort,
 )
-from router.errors import AmqpError
+from router.amqp.walking import Walk, malformed, too_large
 
 Buffer = bytes | bytearray | memoryview
+Keep = Callable[[bytes], Any]
+"""Makes of a map's octets what stands for it."""
 
 
 @attrs.frozen
@@ -69,14 +71,20 @@ DEFAULT_LIMITS = Limits()
 
 
 def decode_value(
-    data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
+    data: Buffer,
+    at: int = 0,
+    end: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    keep: Keep | None = None,
 ) -> tuple[Any, int]:
     """Return the value that begins at `data[at]` and the place behind it.
 
-    Reads nothing at or beyond `end`. Raises AmqpError with amqp:decode-error where the octets are
-    no value, and with amqp:resource-limit-exceeded where it is larger than `limits`.
+    Reads nothing at or beyond `end`. With `keep` maps are not built, but checked, and are what it
+    makes of their octets; these do not count against `limits`. Raises AmqpError with
+    amqp:decode-error where the octets are no value, and with amqp:resource-limit-exceeded where it
+    is larger than `limits`.
     """
-    reader = _Reader(data, at, len(data) if end is None else end, limits)
+    reader = _Reader(data, at, len(data) if end is None else end, limits, keep)
     value = _read_value(reader)
     return value, reader.at
 
@@ -128,21 +136,14 @@ def _skip_value(reader: _Reader) -> None:
         reader.take(size.unpack_from(reader.data, reader.take(size.size))[0])
 
 
-def malformed(what: str) -> AmqpError:
-    """Return the error of octets that are no value."""
-    return AmqpError(Condition.DECODE_ERROR, what)
-
-
-def _too_large(what: str) -> AmqpError:
-    return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, what)
-
-
 class _Reader:
     """A place in the octets, and what is left of the limits."""
 
-    __slots__ = ("at", "data", "depth_left", "end", "items_left")
+    __slots__ = ("at", "data", "depth_left", "end", "items_left", "keep")
 
-    def __init__(self, data: Buffer, at: int, end: int, limits: Limits) -> None:
+    def __init__(
+        self, data: Buffer, at: int, end: int, limits: Limits, keep: Keep | None = None
+    ) -> None:
         if not 0 <= at <= end <= len(data):
             raise malformed(f"octets {at} to {end} of {len(data)}")
         self.data = data
@@ -150,6 +151,7 @@ class _Reader:
         self.end = end
         self.depth_left = limits.max_depth
         self.items_left = limits.max_items
+        self.keep = keep
 
     def take(self, count: int) -> int:
         """Step over `count` octets and return where they begin."""
@@ -163,13 +165,13 @@ class _Reader:
         """Go one level deeper; whoever does so adds one to `depth_left` when it is back."""
         self.depth_left -= 1
         if self.depth_left < 0:
-            raise _too_large("values are nested too deeply")
+            raise too_large("values are nested too deeply")
 
     def spend(self, count: int) -> None:
         """Account for `count` values."""
         self.items_left -= count
         if self.items_left < 0:
-            raise _too_large("too many values in one")
+            raise too_large("too many values in one")
 
 
 _ReadValue = Callable[[_Reader], Any]
@@ -181,7 +183,7 @@ def _read_value(reader: _Reader) -> Any:
         raise malformed("the octets end where a value should begin")
     reader.items_left -= 1
     if reader.items_left < 0:
-        raise _too_large("too many values in one")
+        raise too_large("too many values in one")
     reader.at = at + 1
     code = reader.data[at]
     read = _READERS.get(code)
@@ -291,6 +293,23 @@ def _compound(width: int, read_items: Callable[[_Reader, int], Any]) -> _ReadVal
     return read
 
 
+def _map(width: int) -> _ReadValue:
+    """Return a reader of maps, which are built, or kept as they are."""
+    build = _compound(width, _read_map_items)
+
+    def read(reader: _Reader) -> Any:
+        if reader.keep is None:
+            return build(reader)
+        start = reader.at - 1
+        limits = DEFAULT_LIMITS
+        walk = Walk(reader.data, start, reader.end, reader.depth_left, limits.max_items)
+        walk.step()
+        reader.at = walk.at
+        return reader.keep(bytes(reader.data[start : walk.at]))
+
+    return read
+
+
 def _read_list_items(reader: _Reader, count: int) -> list[Any]:
     if count > reader.end - reader.at:
         raise malformed(f"{count} items in {reader.end - reader.at} octets")
@@ -390,9 +409,9 @@ _TABLE: dict[FormatCode, tuple[type, _ReadValue]] = {
     FormatCode.STR32: (str, _variable(4, _string)),
     FormatCode.SYM32: (Symbol, _variable(4, _symbol)),
     FormatCode.LIST8: (list, _compound(1, _read_list_items)),
-    FormatCode.MAP8: (dict, _compound(1, _read_map_items)),
+    FormatCode.MAP8: (dict, _map(1)),
     FormatCode.LIST32: (list, _compound(4, _read_list_items)),
-    FormatCode.MAP32: (dict, _compound(4, _read_map_items)),
+    FormatCode.MAP32: (dict, _map(4)),
     FormatCode.ARRAY8: (Array, _compound(1, _read_array_items)),
     FormatCode.ARRAY32: (Array, _compound(4, _read_array_items)),
 }

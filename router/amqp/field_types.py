@@ -29,9 +29,10 @@ from router.amqp.constants import (
     TerminusDurability,
     TerminusExpiryPolicy,
 )
-from router.amqp.decode import malformed
 from router.amqp.encode import encode_value_into
+from router.amqp.encoded import AnyMap, EncodedMap
 from router.amqp.types import Array, Described, Map, Symbol, Timestamp, UByte, UInt, ULong, UShort
+from router.amqp.walking import malformed
 from router.errors import AmqpError
 
 
@@ -160,20 +161,31 @@ MESSAGE_ID = FieldType("message-id", _read_message_id, _write_message_id)
 
 def _keyed_map(
     name: str,
+    key_codes: bytes,
     read_key: Callable[[Any, str], Any],
     write_key: Callable[[Any], Any],
-    read_value: Callable[[Any, str], Any] = lambda value, _where: value,
+    read_value: Read | None = None,
 ) -> FieldType:
-    """A restriction of map to some types of keys, and perhaps of values."""
+    """A restriction of map to keys of some types, with these format codes, and perhaps of values.
 
-    def read(value: Any, where: str) -> dict[Any, Any]:
+    One that is kept encoded stays so.
+    """
+
+    def read(value: Any, where: str) -> AnyMap:
+        if type(value) is EncodedMap:
+            return value.checked(key_codes, lambda key: read_key(key, where), read_value)
         if type(value) is not dict:
             raise _wrong_type(value, where, name)
+        if read_value is None:
+            return {read_key(key, where): item for key, item in value.items()}
         return {read_key(key, where): read_value(item, where) for key, item in value.items()}
 
     def write(buffer: bytearray, value: Any) -> None:
         if not isinstance(value, dict):
-            raise TypeError(f"{value!r} is not a dict")
+            if type(value) is not EncodedMap:
+                raise TypeError(f"{value!r} is not a dict")
+            encode_value_into(buffer, value)
+            return
         encode_value_into(buffer, {write_key(key): item for key, item in value.items()})
 
     return FieldType(name, read, write, dict)
@@ -262,12 +274,22 @@ def _read_unsettled(value: Any, where: str) -> Any:
     return None if value is None else DELIVERY_STATE.read(value, where)
 
 
-FIELDS = _keyed_map("fields", _read_symbol_key, Symbol)
+# The format codes of the keys that there are.
+_SYMBOLS = b"\xa3\xb3"
+_STRINGS = b"\xa1\xb1"
+_BINARIES = b"\xa0\xb0"
+_ULONGS = b"\x80\x53\x44"
+
+FIELDS = _keyed_map("fields", _SYMBOLS, _read_symbol_key, Symbol)
 FILTER_SET = FIELDS
-NODE_PROPERTIES = _keyed_map("node-properties", _read_symbol_key, Symbol, _read_node_property)
-ANNOTATIONS = _keyed_map("annotations", _read_annotation_key, _write_annotation_key)
+NODE_PROPERTIES = _keyed_map(
+    "node-properties", _SYMBOLS, _read_symbol_key, Symbol, _read_node_property
+)
+ANNOTATIONS = _keyed_map(
+    "annotations", _SYMBOLS + _ULONGS, _read_annotation_key, _write_annotation_key
+)
 APPLICATION_PROPERTIES = _keyed_map(
-    "application-properties", _read_string_key, _write_string_key, _read_simple
+    "application-properties", _STRINGS, _read_string_key, _write_string_key, _read_simple
 )
 # Delivery states by delivery-tag (section 2.7.3).
-UNSETTLED_MAP = _keyed_map("map", _read_binary_key, bytes, _read_unsettled)
+UNSETTLED_MAP = _keyed_map("map", _BINARIES, _read_binary_key, bytes, _read_unsettled)

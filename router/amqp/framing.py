@@ -20,8 +20,9 @@ from router.amqp.constants import (
     SASL_FRAME,
     Condition,
 )
-from router.amqp.decode import DEFAULT_LIMITS, Buffer, Limits, decode_value, malformed
+from router.amqp.decode import DEFAULT_LIMITS, Buffer, Keep, Limits, decode_value
 from router.amqp.performatives import Composite, encode_composite_into
+from router.amqp.walking import malformed
 from router.errors import AmqpError
 
 
@@ -94,17 +95,21 @@ def decode_frame_header(data: Buffer, at: int = 0) -> FrameHeader:
 
 
 def decode_frame_body(
-    data: Buffer, at: int = 0, end: int | None = None, limits: Limits = DEFAULT_LIMITS
+    data: Buffer,
+    at: int = 0,
+    end: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    keep: Keep | None = None,
 ) -> tuple[Composite | None, int]:
     """Return the performative of the frame body `data[at:end]`, and where its payload begins.
 
     None stands for an empty body, which keeps a connection alive (and is an error in a SASL
-    frame, section 5.3.1). Raises AmqpError as `decode_composite` does, and where the composite
-    is not one that frames carry.
+    frame, section 5.3.1). With `keep` maps are kept encoded, as in `decode_value`. Raises
+    AmqpError as `decode_composite` does, and where the composite is not one that frames carry.
     """
     if at == (len(data) if end is None else end):
         return None, at
-    value, after = decode_value(data, at, end, limits)
+    value, after = decode_value(data, at, end, limits, keep)
     performative = composite_from(value, "a frame's performative")
     if performative.PROVIDES.isdisjoint(("frame", "sasl-frame")):
         raise malformed(f"{performative.NAME} is not for a frame")

@@ -22,7 +22,6 @@ from router.amqp.decode import (
     Limits,
     decode_value,
     decode_values,
-    malformed,
     skip_value,
 )
 from router.amqp.encode import encode_value_into
@@ -30,6 +29,7 @@ from router.amqp.field_types import ANNOTATIONS, APPLICATION_PROPERTIES
 from router.amqp.performatives import Header, Properties
 from router.amqp.sections import SECTION_NAMES, AmqpSequence, AmqpValue, Data
 from router.amqp.types import Described, Symbol, ULong
+from router.amqp.walking import malformed
 
 __all__ = [
     "AmqpSequence",

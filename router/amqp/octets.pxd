@@ -28,6 +28,12 @@ cdef inline unsigned long long read_u64(const unsigned char[::1] source, Py_ssiz
     return (<unsigned long long>read_u32(source, at) << 32) | read_u32(source, at + 4)
 
 
+cdef inline unsigned long long mirror_u64(unsigned long long value) noexcept:
+    value = (value & 0x00FF00FF00FF00FFULL) << 8 | (value >> 8 & 0x00FF00FF00FF00FFULL)
+    value = (value & 0x0000FFFF0000FFFFULL) << 16 | (value >> 16 & 0x0000FFFF0000FFFFULL)
+    return value << 32 | value >> 32
+
+
 cdef inline int write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value) except -1:
     outside(target.shape[0], at, 2)
     cdef unsigned char* p = &target[at]

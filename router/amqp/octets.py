@@ -44,6 +44,11 @@ def read_u64(source: View, at: int) -> int:
     return value
 
 
+def mirror_u64(value: int) -> int:
+    """The eight octets of a value in the opposite order."""
+    return int.from_bytes(value.to_bytes(8, "little"), "big")
+
+
 def write_u16(target: View, at: int, value: int) -> None:
     """Write two octets in network order at `at`."""
     _check(target, at, 2)

@@ -9,7 +9,8 @@ import attrs
 from router.amqp import field_types as t
 from router.amqp.composite import Composite, Field, composite
 from router.amqp.constants import Descriptor
-from router.amqp.decode import decode_value, malformed
+from router.amqp.decode import decode_value
+from router.amqp.walking import malformed
 
 
 @composite(

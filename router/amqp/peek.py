@@ -1,8 +1,9 @@
 """What the router looks at inside a message.
 
-That is the header's ttl and priority, and the properties' `to` and absolute-expiry-time (sections
-3.2.1 and 3.2.4). Nothing is decoded that is not asked for; sections before the one wanted are
-stepped over by size. A message whose first frame ends before the field is treated as not having it.
+That is the header's durable, ttl and priority, and the properties' `to` and absolute-expiry-time
+(sections 3.2.1 and 3.2.4). Nothing is decoded that is not asked for; sections before the one wanted
+are stepped over by size. A message whose first frame ends before the field is treated as not having
+it.
 """
 
 from __future__ import annotations
@@ -81,6 +82,21 @@ def find_header(view: Any, start: int, end: int) -> HeaderPeek | None:
     except AmqpError:
         pass
     return found
+
+
+def is_durable(view: Any, start: int, end: int) -> bool:
+    """Whether the header in `view[start:end]` says that the message is durable."""
+    cursor = Cursor()
+    try:
+        cursor.move(view, start, end)
+        if take_section(cursor) != HEADER:
+            return False
+        count = cursor.enter_list()
+        # what the count promises may be more than the list holds
+        cursor.end = cursor.value_end
+        return count > 0 and bool(cursor.take_boolean(False))
+    except AmqpError:
+        return False
 
 
 def find_absolute_expiry(view: Any, start: int, end: int) -> int | None:

@@ -7,8 +7,6 @@ a changed one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.amqp import field_types as t
@@ -27,6 +25,7 @@ from router.amqp.constants import (
     ReceiverSettleMode,
     SenderSettleMode,
 )
+from router.amqp.encoded import AnyMap
 from router.amqp.outcomes import Accepted, Error, Modified, Received, Rejected, Released
 from router.amqp.sasl_frames import (
     SaslChallenge,
@@ -122,7 +121,7 @@ class Open(Composite):
     incoming_locales: tuple[str, ...] = ()
     offered_capabilities: tuple[str, ...] = ()
     desired_capabilities: tuple[str, ...] = ()
-    properties: dict[Any, Any] | None = None
+    properties: AnyMap | None = None
 
 
 @composite(
@@ -149,7 +148,7 @@ class Begin(Composite):
     handle_max: int = MAX_UINT
     offered_capabilities: tuple[str, ...] = ()
     desired_capabilities: tuple[str, ...] = ()
-    properties: dict[Any, Any] | None = None
+    properties: AnyMap | None = None
 
 
 @composite(
@@ -182,13 +181,13 @@ class Attach(Composite):
     rcv_settle_mode: ReceiverSettleMode = ReceiverSettleMode.FIRST
     source: Source | None = None
     target: Target | Coordinator | None = None
-    unsettled: dict[bytes, Any] | None = None
+    unsettled: AnyMap | None = None
     incomplete_unsettled: bool = False
     initial_delivery_count: int | None = None
     max_message_size: int | None = None
     offered_capabilities: tuple[str, ...] = ()
     desired_capabilities: tuple[str, ...] = ()
-    properties: dict[Any, Any] | None = None
+    properties: AnyMap | None = None
 
 
 @composite(
@@ -221,7 +220,7 @@ class Flow(Composite):
     available: int | None = None
     drain: bool = False
     echo: bool = False
-    properties: dict[Any, Any] | None = None
+    properties: AnyMap | None = None
 
 
 @composite(

@@ -66,6 +66,8 @@ cdef class TransferFrame:
 
     @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
+    @cython.locals(at=Py_ssize_t, word=cython.ulonglong)
+    cpdef unsigned long long tag_word(self) except? 18446744073709551615ULL
     @cython.locals(other=TransferFrame)
     cpdef TransferFrame with_payload(self, bytes payload)
 
@@ -84,5 +86,7 @@ cdef class DispositionFrame:
 
     @cython.locals(count=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
+    @cython.locals(copy=DispositionFrame)
+    cpdef DispositionFrame copy(self)
     @cython.locals(start=Py_ssize_t, code=cython.ulonglong, left=Py_ssize_t, is_outcome=bint)
     cdef void _read_state(self, Cursor cursor) except *

@@ -336,6 +336,13 @@ class TransferFrame:
         self.end = frame_end
         cursor.end = frame_end
 
+    def tag_word(self) -> int:
+        """The octets of a delivery-tag of up to eight as a number, in network order."""
+        word = 0
+        for at in range(self.tag_at, self.tag_end):
+            word = word << 8 | self.octets[at]
+        return word
+
     def with_payload(self, payload: bytes) -> TransferFrame:
         """Return the same frame with another payload; its tag and state are left behind."""
         other = TransferFrame()
@@ -401,6 +408,20 @@ class DispositionFrame:
             self.batchable = cursor.take_boolean(False)
         if cursor.at != cursor.end:
             raise malformed("a disposition's list is longer than its fields")
+
+    def copy(self) -> DispositionFrame:
+        """Return one that keeps what it says whatever is read next; its octets are its state's."""
+        copy = DispositionFrame()
+        copy.octets = bytes(memoryview(self.octets)[self.state_at : self.state_end])
+        copy.from_receiver = self.from_receiver
+        copy.first = self.first
+        copy.last = self.last
+        copy.settled = self.settled
+        copy.state_code = self.state_code
+        copy.state_end = self.state_end - self.state_at
+        copy.plain = self.plain
+        copy.batchable = self.batchable
+        return copy
 
     def _read_state(self, cursor: Cursor) -> None:
         start = cursor.at

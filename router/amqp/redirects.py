@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from router.amqp.constants import Condition
+from router.amqp.encoded import AnyMap, EncodedMap
 from router.amqp.performatives import Error
 from router.amqp.types import Int, Symbol
 
@@ -72,7 +73,7 @@ def read_redirect(condition: str, info: Any) -> Redirect | None:
     """
     if condition not in REDIRECTS:
         return None
-    values = info if isinstance(info, dict) else {}
+    values: AnyMap = info if isinstance(info, dict | EncodedMap) else {}
     return Redirect(
         hostname=read_host(values.get("hostname")),
         network_host=read_host(values.get("network-host")),

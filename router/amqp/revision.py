@@ -13,13 +13,14 @@ import attrs
 
 from router.amqp.composite import composite_from, encode_composite
 from router.amqp.constants import Descriptor, FormatCode
-from router.amqp.decode import decode_value, malformed, skip_value
+from router.amqp.decode import decode_value, skip_value
 from router.amqp.encode import encode_value
 from router.amqp.message import SectionSpan, section_of
 from router.amqp.peek import find_header, take_section
 from router.amqp.reading import Cursor
 from router.amqp.sections import Header
 from router.amqp.types import Described, Symbol, ULong
+from router.amqp.walking import malformed
 from router.errors import AmqpError
 
 MAX_DELIVERY_COUNT = 0xFFFFFFFF

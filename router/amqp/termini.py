@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from router.amqp import field_types as t
 from router.amqp.composite import Composite, Field, composite
 from router.amqp.constants import Descriptor, TerminusDurability, TerminusExpiryPolicy
+from router.amqp.encoded import AnyMap
 from router.amqp.types import Described
 
 
@@ -37,9 +36,9 @@ class Source(Composite):
     expiry_policy: TerminusExpiryPolicy = TerminusExpiryPolicy.SESSION_END
     timeout: int = 0
     dynamic: bool = False
-    dynamic_node_properties: dict[Any, Any] | None = None
+    dynamic_node_properties: AnyMap | None = None
     distribution_mode: str | None = None
-    filter: dict[Any, Any] | None = None
+    filter: AnyMap | None = None
     default_outcome: Composite | Described | None = None
     outcomes: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
@@ -66,7 +65,7 @@ class Target(Composite):
     expiry_policy: TerminusExpiryPolicy = TerminusExpiryPolicy.SESSION_END
     timeout: int = 0
     dynamic: bool = False
-    dynamic_node_properties: dict[Any, Any] | None = None
+    dynamic_node_properties: AnyMap | None = None
     capabilities: tuple[str, ...] = ()
 
 

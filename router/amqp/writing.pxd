@@ -31,7 +31,7 @@ cdef Py_ssize_t _put_uint(Output output, Py_ssize_t at, unsigned int value) exce
 @cython.locals(begin=Py_ssize_t, at=Py_ssize_t, head=cython.ulonglong, flags=cython.ulonglong)
 cpdef int write_transfer(
     Output output, unsigned int channel, unsigned int handle, bint first, unsigned int delivery_id,
-    bytes tag, unsigned int message_format, bint settled, bint more, bint aborted,
+    bytes tag, int tag_size, unsigned long long tag_word, unsigned int message_format, bint settled, bint more, bint aborted,
     const unsigned char[::1] payload, Py_ssize_t start, Py_ssize_t count, bint batchable=*,
 ) except -1
 

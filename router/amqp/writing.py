@@ -118,6 +118,8 @@ def write_transfer(
     first: bool,
     delivery_id: int,
     tag: bytes | None,
+    tag_size: int,
+    tag_word: int,
     message_format: int,
     settled: bool,
     more: bool,
@@ -129,8 +131,9 @@ def write_transfer(
 ) -> None:
     """Write one transfer frame with `payload[start:start + count]` behind it.
 
-    Only a delivery's first frame carries id, tag and format. Without a `tag` the delivery-id's
-    four octets are the tag: unique on its link, as section 2.6.7 asks, and nothing to allocate.
+    Only a delivery's first frame carries id, tag and format. Without a `tag` it is a number of one
+    to eight octets; where it has none either, it is 0xFE and the delivery-id, which needs no object
+    and is unique on its link.
     """
     output.reserve(TRANSFER_OVERHEAD + count)
     begin = output.end
@@ -141,10 +144,16 @@ def write_transfer(
     at = _put_uint(output, begin + 14, handle)
     if first:
         at = _put_uint(output, at, delivery_id)
-        if tag is None:
-            octets.write_u16(output.octets, at, 0xA004)
-            octets.write_u32(output.octets, at + 2, delivery_id)
-            at += 6
+        if tag is None and tag_size == 0:
+            octets.write_u16(output.octets, at, 0xA005)
+            output.octets[at + 2] = 0xFE
+            octets.write_u32(output.octets, at + 3, delivery_id)
+            at += 7
+        elif tag is None:
+            octets.write_u16(output.octets, at, 0xA000 | tag_size)
+            # what is too much of it is written over
+            octets.write_u64(output.octets, at + 2, tag_word << (64 - 8 * tag_size))
+            at += 2 + tag_size
         else:
             octets.write_u16(output.octets, at, 0xA000 | len(tag))
             octets.put_bytes(output.octets, at + 2, tag)

@@ -15,6 +15,7 @@ import click
 from router.cli.asking import Place, ask, place_options
 from router.cli.ending import NotAll
 from router.cli.explain_network import format_network
+from router.cli.explain_stuck import format_stuck
 from router.cli.figures import number, text
 from router.cli.render import as_json
 from router.cli.tables import Cell, Head, lay_out
@@ -155,6 +156,7 @@ def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "waiting",
         f"{waiting} deliveries; receivers can take {room} more, senders may send {held}",
     )
+    yield from format_stuck(told.get("stuckReceivers"))
     counters = told["counters"]
     counted = [
         f"{number(counters[name])} {word}"

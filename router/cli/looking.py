@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
+from router.cli.columns import View
 from router.cli.rates import LINK_ATTRIBUTES, Look, rates_between, rates_of_connections
-from router.cli.views import View
 from router.client import ManagementClient, RequestRefused
 from router.management.entity_types import ENTITY_TYPES
 from router.management.requests import BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED

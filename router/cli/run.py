@@ -28,8 +28,12 @@ from router.node import Node
 EXIT_CONFIGURATION = 1
 EXIT_RUNTIME = 3
 # Deliveries live for milliseconds and leave no cycles behind: with the usual threshold of 700 the
-# collector would walk each batch of them for nothing.
-COLLECT_EVERY = 20_000
+# collector would walk each batch of them for nothing. What links are made of lives long, and is
+# walked twice; a walk over all that lives would stop everybody for as long as that takes, so it is
+# left to `net.memory`, and to hands that break cycles (docs/decisions/0008-collector.md).
+COLLECT_EVERY = 10_000
+COLLECT_AGAIN_AFTER = 1
+NEVER = 1_000_000
 # How often the log says how many lines were left out of it.
 REPORT_EVERY_S = 5.0
 STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -115,7 +119,7 @@ def run_until_stopped(
     journal = Journal()
     journal.begin(beginning.start.configuration.log)
     tell_beginning(beginning)
-    gc.set_threshold(COLLECT_EVERY, 10, 10)
+    gc.set_threshold(COLLECT_EVERY, COLLECT_AGAIN_AFTER, NEVER)
     # What there is by now stays to the end, and no collection needs to walk over it again. But the
     # sources of generated code need not stay: where they were is room among what does.
     linecache.clearcache()

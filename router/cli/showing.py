@@ -12,10 +12,10 @@ from typing import Any, Final
 import click
 
 from router.cli import figures
+from router.cli.columns import Column
 from router.cli.looking import Seen
 from router.cli.render import as_json
 from router.cli.tables import Cell, Head, Style, lay_out, plain
-from router.cli.views import Column
 
 _BOLD: Final[Style] = functools.partial(click.style, bold=True)
 _DIM: Final[Style] = functools.partial(click.style, dim=True)

@@ -66,6 +66,7 @@ _SPELLINGS: Final = {
     "edges": ("-e", "--edge", "--edges"),
     "addresses": ("-a", "--address", "--addresses"),
     "memory": ("-m", "--memory"),
+    "holders": ("--holders",),
     "auto-links": ("--autolinks", "--auto-links"),
     "link-routes": ("--linkroutes", "--link-routes"),
     "exchanges": ("--exchanges",),
@@ -81,7 +82,8 @@ _WHAT: Final = {
     "nodes": "other routers",
     "edges": "connections with edge routers",
     "addresses": "addresses in use",
-    "memory": "what memory is used for",
+    "memory": "what memory is used for, and by whom",
+    "holders": "what each connection's peer makes the router keep, most first",
     "auto-links": "auto-links",
     "link-routes": "link routes",
     "exchanges": "exchanges",
@@ -143,7 +145,7 @@ def stat(
     """Show a running router: its general state, or the VIEWs that are named.
 
     A view is named by word or by option: general, connections, connectors, links, nodes, edges,
-    addresses, memory, auto-links, link-routes, exchanges, vhosts, policy, logs.
+    addresses, memory, holders, auto-links, link-routes, exchanges, vhosts, policy, logs.
 
     Exits with 0 when it was shown, 1 when the router said no, and 3 when there was no connection
     or no answer.
@@ -152,6 +154,8 @@ def stat(
     if all_entities:
         chosen = list(VIEWS)
     chosen = list(dict.fromkeys(chosen)) or ["general"]
+    if "memory" in chosen and "holders" not in chosen and not (as_csv or is_json):
+        chosen.insert(chosen.index("memory") + 1, "holders")
     if as_csv and (is_json or len(chosen) > 1):
         raise click.UsageError("--csv shows one view, and goes without --json")
     if LOGS in chosen and (as_csv or (is_json and len(chosen) > 1)):

@@ -249,7 +249,7 @@ class ClientConnection:
         """
         with self._living:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._hub.watch_clock)
+                nursery.start_soon(self._hub.run)
                 nursery.start_soon(self._flush)
                 await self._pump.run()
                 nursery.cancel_scope.cancel()

@@ -70,5 +70,17 @@ def _holds(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
             )
 
 
-ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks, _holds)
+def _stuck_receivers(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, address in enumerate(configuration.addresses):
+        if address.stuck_receiver == "drop" and address.distribution != "multicast":
+            yield Finding(
+                ("address", index, "stuckReceiver"),
+                f"has no effect with the distribution {address.distribution}",
+                "take it out or have the distribution be multicast",
+                shown=True,
+                concerns=(("address", index, "distribution"),),
+            )
+
+
+ADDRESS_CHECKS: Final[tuple[Check, ...]] = (_dead_letters, _fallbacks, _holds, _stuck_receivers)
 """In the order in which they find."""

@@ -42,6 +42,11 @@ from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSett
 from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
 from router.config.secret import Secret
 from router.config.setting import checked, setting
+from router.config.stuck_receivers import (
+    STUCK_RECEIVER,
+    STUCK_RECEIVER_TIMEOUT_SECONDS,
+    StuckReceiver,
+)
 
 Mechanism = Literal["ANONYMOUS", "PLAIN"]
 AddressFamily = Literal["IPv4", "IPv6"]
@@ -339,6 +344,8 @@ class AddressSettings:
             "is released within a moment.",
         ),
     )
+    stuck_receiver: StuckReceiver = STUCK_RECEIVER
+    stuck_receiver_timeout_seconds: float = STUCK_RECEIVER_TIMEOUT_SECONDS
     dead_letter_address: str | None = attrs.field(
         default=None,
         metadata=setting(

@@ -91,8 +91,9 @@ ALLOW_REDIRECT: Final[bool] = attrs.field(
     default=False,
     metadata=setting(
         kinds.flag(),
-        "Whether to go where the peer sends the connector with amqp:connection:redirect. If not, "
-        "it stays with its host, and tries there again.",
+        "Whether to go where the peer sends the connector with amqp:connection:redirect, or an "
+        "auto-link of its with amqp:link:redirect. If not, it stays with its host, and tries there "
+        "again.",
     ),
 )
 REDIRECT_HOSTS: Final[tuple[str, ...]] = attrs.field(

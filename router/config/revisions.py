@@ -54,12 +54,15 @@ class History:
         differences: tuple[Difference, ...],
         cause: str,
         at_s: float,
-    ) -> Revision:
-        """Another one runs; see `share`."""
+    ) -> tuple[Revision, Revision | None]:
+        """Another one runs; see `share`. Also returns the one that is not remembered any more, if
+        there were as many as there may be.
+        """
         number = self.current.number + 1
         revision = Revision(number, at_s, cause, differences, configuration)
+        oldest = self._revisions.popleft() if len(self._revisions) == MOST else None
         self._revisions.append(revision)
-        return revision
+        return revision, oldest
 
 
 def share(old: Configuration, new: Configuration) -> Configuration:

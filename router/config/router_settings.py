@@ -12,6 +12,7 @@ from router.config.setting import checked, setting
 Mode = Literal["standalone", "interior", "edge"]
 Distribution = Literal["closest", "balanced", "multicast", "unavailable"]
 LinkStealing = Literal["same-user", "any", "never", "off"]
+Unsupported = Literal["refuse", "ignore"]
 
 MIB: Final = 2**20
 MOST_UPLINKS: Final = 64
@@ -67,6 +68,31 @@ class RouterSettings:
             "nothing changes, so that they ask for what they have missed.",
         ),
     )
+    max_routers_per_neighbour: int = attrs.field(
+        default=2000,
+        metadata=setting(
+            kinds.whole_number(1, 16_384, "routers"),
+            "How many routers an interior router knows by what one neighbour has told of them, the "
+            "neighbour among them. Those beyond are ignored; those that are known already stay.",
+        ),
+    )
+    max_addresses_per_router: int = attrs.field(
+        default=200_000,
+        metadata=setting(
+            kinds.whole_number(1, 2**31, "addresses"),
+            "How many addresses of another router an interior router keeps. Those beyond are "
+            "ignored, as if nobody received from them there; those that are known already stay.",
+        ),
+    )
+    max_address_bytes_per_neighbour: int = attrs.field(
+        default=256 * MIB,
+        metadata=setting(
+            kinds.whole_number(MIB, 2**40, "bytes"),
+            "How much memory the addresses may take of all routers that an interior router knows "
+            "by what one neighbour has told of them, reckoned as 300 bytes for each and those of "
+            "its name. Those beyond are ignored.",
+        ),
+    )
     active_uplinks: int = attrs.field(
         default=1,
         metadata=setting(
@@ -117,6 +143,26 @@ class RouterSettings:
             "get back what they sent last.",
         ),
     )
+    state_limit_bytes: int = attrs.field(
+        default=0,
+        metadata=setting(
+            kinds.whole_number(0, 2**50, "bytes"),
+            "How many bytes the whole router may keep for its peers besides messages: their "
+            "connections, sessions, links, names and properties, dynamic nodes, and sources and "
+            "targets without a link. Beyond it a connection that has more than an equal share is "
+            "refused further ones with amqp:resource-limit-exceeded. 0 stands for eight times "
+            "memoryLimitBytes, and 64 MiB at least.",
+        ),
+    )
+    connection_state_limit_bytes: int = attrs.field(
+        default=0,
+        metadata=setting(
+            kinds.whole_number(0, 2**50, "bytes"),
+            "How many bytes of that one connection may have. Beyond it further links are refused "
+            "with amqp:resource-limit-exceeded; a peer that goes on loses its session, and then "
+            "the connection. 0 stands for half of stateLimitBytes.",
+        ),
+    )
     honour_absolute_expiry_time: bool = attrs.field(
         default=False,
         metadata=setting(
@@ -150,5 +196,36 @@ class RouterSettings:
             "Whether links that are forwarded to containers may ask for a source or target that "
             "outlives them, by a timeout or an expiry-policy; otherwise they are refused with "
             "qd:link-expiration.",
+        ),
+    )
+    unsupported_filters: Unsupported = attrs.field(
+        default="refuse",
+        metadata=setting(
+            kinds.choice(get_args(Unsupported)),
+            "What to do with a receiver that asks for source filters, such as a selector, or for "
+            "another distribution mode than its address has, as browsers do: refuse it with "
+            "amqp:not-implemented, or ignore the request, which the answer shows; most clients do "
+            "not look there. Links that are forwarded to containers are not concerned.",
+        ),
+    )
+    durable_subscriptions: Unsupported = attrs.field(
+        default="refuse",
+        metadata=setting(
+            kinds.choice(get_args(Unsupported)),
+            "What to do with a receiver that asks for a durable source that never expires, as "
+            "durable subscriptions of JMS do: refuse it with amqp:not-implemented, or ignore the "
+            "request and keep no messages for it while it is away, which the answer shows. Links "
+            "that are forwarded to containers are not concerned.",
+        ),
+    )
+    reject_unconfirmed_durable: bool = attrs.field(
+        default=False,
+        metadata=setting(
+            kinds.flag(),
+            "Whether durable messages are rejected with amqp:precondition-failed where the "
+            "receiver whose turn it is takes everything settled, and so confirms nothing; of a "
+            "multicast the other receivers get it. It counts for receivers that are attached from "
+            "then on. Otherwise such a message is accepted once it is written to the receiver's "
+            "socket, and lost with that.",
         ),
     )

@@ -8,13 +8,17 @@ are there, `router.control.keeping` sees to. All of it can be said again at any 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from router.amqp.performatives import Error
 from router.control.containers import Containers
 from router.control.keeping import Attempt, Keeping, KeptLine, Status
+from router.control.redirected import Redirected
 from router.core.auto_links import AutoLink, AutoLinkChanged, Plan
+from router.core.table import address_name
+from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 
 # Dispatch's times until what failed is tried again, the first time and then.
 FIRST_RETRY_S: Final = 2.0
@@ -45,6 +49,36 @@ class Line(KeptLine[AutoLink]):
         return self.own.link if is_there and self.own is not None else None
 
 
+class Wanted:
+    """The auto-links that are wanted, and by what they are found; made anew for each change, beside
+    those that are wanted until then.
+    """
+
+    def __init__(self, plans: Iterable[Plan] = ()) -> None:
+        # by name, in the order of the configuration
+        self.plans = {plan.name: plan for plan in plans}
+        # the names of those for a container, or for a listener or connector
+        self.by_container: dict[tuple[str | None, str | None], dict[str, None]] = {}
+        # how many are at each address
+        self.claims: Counter[str] = Counter()
+        for plan in self.plans.values():
+            self.by_container.setdefault(_key(plan), {})[plan.name] = None
+            self.claims[address_name(plan.address)] += 1
+
+    def on(self, connection: Any) -> Iterator[str]:
+        """The names of those that are wanted on a connection."""
+        for key in _keys_of(connection):
+            yield from self.by_container.get(key, ())
+
+    def pieces(self) -> Iterator[object]:
+        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        yield from emptied(self.plans)
+        yield from emptied(self.claims)
+        for names in self.by_container.values():
+            yield from emptied(names)
+        yield from emptied(self.by_container)
+
+
 class AutoLinks(Keeping[Line]):
     """All auto-links of a router; a watcher of its `containers`."""
 
@@ -54,59 +88,90 @@ class AutoLinks(Keeping[Line]):
     def __init__(self, forwarder: Any, containers: Containers) -> None:
         super().__init__(forwarder)
         self.containers = containers
+        self.redirected = Redirected(self, containers)
         containers.watchers.append(self)
-        # by name, in the order of the configuration
-        self.plans: dict[str, Plan] = {}
-        # the names of those for a container, or for a listener or connector
-        self._by_container: dict[tuple[str | None, str | None], dict[str, None]] = {}
+        self._wanted = Wanted()
+        # what was wanted before, as long as there may be lines of it
+        self._outdated: list[Wanted] = []
         self._lines: dict[str, dict[Any, Line]] = {}
         # those that have failed since clocks were looked at last
         self._fresh: list[Line] = []
 
     # What is wanted.
 
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """What is wanted, by name, in the order of the configuration."""
+        return self._wanted.plans
+
     def configure(self, plans: Iterable[Plan]) -> None:
-        """From now on these are wanted, and no others; what is wanted as before is left alone."""
-        wanted = {plan.name: plan for plan in plans}
-        before, self.plans = self.plans, wanted
-        for name, plan in before.items():
-            if wanted.get(name) != plan:
-                self._withdraw(plan)
-        for name, plan in wanted.items():
-            if before.get(name) != plan:
-                self._by_container.setdefault(_key(plan), {})[name] = None
-                self.forwarder.table.claim(plan.address)
-                for connection in self.containers.find(plan.container_id, plan.connection):
-                    self._want(plan, connection)
+        """From now on these are wanted, and no others; otherwise as `change`."""
+        wanted, before = Wanted(plans), self.plans
+        names = [*before, *(name for name in wanted.plans if name not in before)]
+        others = [name for name in names if before.get(name) != wanted.plans.get(name)]
+        self.change(wanted, others[::-1])
+
+    def change(self, wanted: Wanted, names: list[str]) -> None:
+        """From now on something else is wanted; what is wanted as before is left alone. The `names`
+        are those of all others, and are taken off their list: of very many the last are begun, or
+        given up, in later turns.
+        """
+        before, self._wanted = self._wanted, wanted
+        self._outdated.append(before)
+        self.forwarder.table.claim(wanted.claims)
+
+        def over() -> None:
+            self._outdated.remove(before)
+            self.forwarder.turn.deferred.forget(before.pieces())
+
+        see_to = partial(self._is_changed, before)
+        self.forwarder.turn.deferred.go_through(drained(names), see_to, over, CHANGES_AT_ONCE)
+
+    def _is_changed(self, before: Wanted, name: str) -> None:
+        """Another auto-link of this name is wanted, or the first, or none any more."""
+        old, new = before.plans.get(name), self.plans.get(name)
+        for plan in (old, new):
+            if plan is not None:
+                self.forwarder.table.claims_changed(address_name(plan.address))
+        for line in list(self._lines.get(name, {}).values()):
+            # one that was redirected goes with the line where it belongs
+            if line.plan != new and not self.redirected.owns(line):
+                self.retire(line)
+        if new is not None:
+            for connection in self.containers.find(new.container_id, new.connection):
+                self._want(new, connection)
 
     def phases_changed(self) -> None:
         """What is configured for addresses has changed: a link may belong to another phase."""
-        for name, lines in list(self._lines.items()):
-            plan = self.plans[name]
-            for connection, line in list(lines.items()):
-                own = line.own
-                if own is not None and not own.is_in_place(self.forwarder.table):
-                    self.retire(line)
-                    self._want(plan, connection)
+        every = (
+            line for name in list(self._lines) for line in list(self._lines.get(name, {}).values())
+        )
+        self.forwarder.turn.deferred.go_through(every, self._phase_changed, at_once=CHANGES_AT_ONCE)
 
-    def _withdraw(self, plan: Plan) -> None:
-        names = self._by_container[_key(plan)]
-        del names[plan.name]
-        if not names:
-            del self._by_container[_key(plan)]
-        self.forwarder.table.disclaim(plan.address)
-        for line in list(self._lines.get(plan.name, {}).values()):
+    def _phase_changed(self, line: Line) -> None:
+        if self._lines.get(line.name, {}).get(line.connection) is not line:
+            return
+        own = line.own
+        if self.redirected.owns(line):
+            self.redirected.left(line)
+        elif own is not None and not own.is_in_place(self.forwarder.table):
             self.retire(line)
+            plan = self.plans.get(line.name)
+            if plan is not None:
+                self._want(plan, line.connection)
 
     def container_came(self, connection: Any) -> None:
         """A connection is open: attach what is wanted there."""
-        for key in _keys_of(connection):
-            for name in self._by_container.get(key, ()):
-                self._want(self.plans[name], connection)
+        for name in self._wanted.on(connection):
+            self._want(self.plans[name], connection)
 
     def container_left(self, connection: Any) -> None:
         """A connection is over, and its links with it."""
-        names = (name for key in _keys_of(connection) for name in self._by_container.get(key, ()))
+        names = {
+            name: None
+            for wanted in (*self._outdated, self._wanted)
+            for name in wanted.on(connection)
+        }
         lines = [self._lines.get(name, {}).get(connection) for name in names]
         self.lose(connection, [line for line in lines if line is not None])
 
@@ -114,8 +179,17 @@ class AutoLinks(Keeping[Line]):
         lines = self._lines.setdefault(plan.name, {})
         if connection in lines:
             return
-        line = lines[connection] = Line(self, plan, connection, self.now)
-        self.keep(line)
+        self.keep(self.enter(plan, connection))
+
+    def enter(self, plan: Plan, connection: Any) -> Line:
+        """Make a line of an auto-link, and enter it in the books."""
+        line = Line(self, plan, connection, self.now)
+        self._lines.setdefault(plan.name, {})[connection] = line
+        return line
+
+    def try_again(self, line: Line) -> None:
+        """Attempt a line that has failed after the usual while."""
+        self._at(line, self.now + self.retry_s(line))
 
     def take_out(self, line: Line) -> None:
         """It is not wanted any more; another one of its name may be."""
@@ -124,6 +198,7 @@ class AutoLinks(Keeping[Line]):
             del lines[line.connection]
             if not lines:
                 del self._lines[line.name]
+        self.redirected.forget(line)
 
     # Attaching.
 
@@ -143,6 +218,7 @@ class AutoLinks(Keeping[Line]):
     def failed(self, line: Line) -> None:
         """Count and announce it later: it may be that the connection is lost."""
         self._fresh.append(line)
+        self.redirected.failed(line)
 
     def see_to(self, line: Line, own: Attempt, now: float) -> None:
         """One that leaves is idle for a while before it is detached."""
@@ -156,6 +232,7 @@ class AutoLinks(Keeping[Line]):
     def look(self, now: float) -> None:
         """Do what is due."""
         super().look(now)
+        self.redirected.look(now)
         if self._fresh:
             self._tell_failures()
 

@@ -31,6 +31,8 @@ class Containers:
         self._by_id: dict[str, dict[Any, None]] = {}
         self._by_name: dict[str, dict[Any, None]] = {}
         self.watchers: list[Watcher] = []
+        # by the names of connections that are there for one purpose alone: who is told of them
+        self.aside: dict[str, Watcher] = {}
 
     def find(self, container_id: str | None, connection: str | None) -> list[Any]:
         """The open connections to the container of this id, or else those of the listener or
@@ -49,6 +51,13 @@ class Containers:
     def event_received(self, connection: Any, event: object) -> None:
         """Note what has come, or has gone."""
         if connection.settings.role != ROLE:
+            return
+        aside = self.aside.get(connection.settings.endpoint)
+        if aside is not None:
+            if isinstance(event, ConnectionOpened):
+                aside.container_came(connection)
+            elif isinstance(event, ConnectionClosed):
+                aside.container_left(connection)
             return
         if isinstance(event, ConnectionOpened):
             for known, key in self._keys(connection):

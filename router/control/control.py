@@ -12,6 +12,7 @@ from router.control.edge.edges import Edges
 from router.control.edge.messages import Port
 from router.control.link_routes import LinkRouting
 from router.control.network.adjacency import Adjacency
+from router.control.network.charges import charge_routes
 
 
 class Control:
@@ -20,7 +21,7 @@ class Control:
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
         self.containers = Containers()
-        self.link_routes = LinkRouting(forwarder.link_routes, self.containers)
+        self.link_routes = LinkRouting(forwarder.link_routes, forwarder.turn, self.containers)
         self.auto_links = AutoLinks(forwarder, self.containers)
         # the other routers, if there are any for this one
         self.network: Adjacency | None = None
@@ -57,6 +58,7 @@ class Control:
         self.auto_links.look(now)
         if self.network is not None:
             self.network.look(now)
+            charge_routes(self.network)
         for part in (self.edge, self.edges):
             if part is not None:
                 part.look(now)

@@ -4,13 +4,28 @@ are because a container has asked for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import attrs
 
 from router.control.containers import Containers
 from router.core.link_routes import LinkRoutes
-from router.core.route_outlets import Rule, Way
+from router.core.route_outlets import NEVER, Rule, Way
+from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
+
+
+@attrs.frozen(eq=False)
+class RouteChange:
+    """Which configured link routes go, by name, and which come."""
+
+    removed: list[str]
+    added: list[Rule]
+    # once it is entered: those that go and come, and all that are configured then
+    left: list[Way] = attrs.Factory(list)
+    came: list[Way] = attrs.Factory(list)
+    configured: dict[str, Way] = attrs.Factory(dict)
 
 
 class LinkRouting:
@@ -20,8 +35,9 @@ class LinkRouting:
     is their only container, however it came, and they go with it.
     """
 
-    def __init__(self, link_routes: LinkRoutes, containers: Containers) -> None:
+    def __init__(self, link_routes: LinkRoutes, turn: Any, containers: Containers) -> None:
         self._routes = link_routes
+        self._turn = turn
         self._containers = containers
         self._configured: dict[str, Way] = {}
         # for a container that comes or goes: the link routes by what they know it by
@@ -42,33 +58,69 @@ class LinkRouting:
 
     def change(self, removed: Iterable[str], added: Iterable[Rule]) -> None:
         """From now on some are not configured any more, by name, and others are; what stays costs
-        nothing.
+        nothing. To be called in a turn.
 
         Those that stay keep what they have, and no link ends because its route does.
         """
-        for name in removed:
-            self._forget(self._configured.pop(name))
-        for rule in added:
-            self._configured[rule.name] = self._make(rule)
+        change = RouteChange(list(removed), list(added))
+        for _ in self.enter(change):
+            pass
+        self.take_up(change)
+
+    def enter(self, change: RouteChange) -> Iterator[None]:
+        """Enter a change, step by step, of which nobody notices anything before `take_up`."""
+        change.configured.update(self._configured)
+        yield
+        for name in drained(change.removed):
+            way = change.configured.pop(name)
+            way.until = self._routes.edition + 1
+            change.left.append(way)
+            yield
+        for rule in change.added:
+            # each of these may be the moment at which a large table has to grow
+            way = self._routes.add(rule, is_next=True)
+            change.came.append(way)
+            yield
+            self._learn(way)
+            yield
+            change.configured[rule.name] = way
+            yield
+
+    def take_up(self, change: RouteChange) -> None:
+        """Have all of a change that is entered count; to be called in a turn."""
+        before, self._configured = self._configured, change.configured
+        self._routes.begin_edition()
+        deferred = self._turn.deferred
+        deferred.go_through(change.came, self._routes.tell, at_once=CHANGES_AT_ONCE)
+        deferred.go_through(drained(change.left), self._forget, at_once=CHANGES_AT_ONCE)
+        deferred.forget(emptied(before))
+
+    def give_up(self, change: RouteChange) -> None:
+        """Leave what is entered of a change that is not taken up after all."""
+        for way in change.left:
+            way.until = NEVER
+        self._turn.deferred.go_through(change.came, self._forget)
+        self._turn.deferred.forget(emptied(change.configured))
 
     def configured(self, name: str) -> Way | None:
         """The configured link route of this name, if there is one."""
         return self._configured.get(name)
 
-    def _make(self, rule: Rule) -> Way:
-        way = self._routes.add(rule)
+    def _learn(self, way: Way) -> None:
+        rule = way.rule
         for known, key in self._keys(rule):
             known.setdefault(key, {})[way] = None
             for connection in self._containers.find(rule.container_id, rule.connection):
                 self._routes.open(way, connection)
-        return way
 
     def _forget(self, way: Way) -> None:
         self._routes.remove(way)
         for known, key in self._keys(way.rule):
-            del known[key][way]
-            if not known[key]:
-                del known[key]
+            ways = known.get(key, {})
+            # where the change was given up half entered, it was never there
+            ways.pop(way, None)
+            if not ways:
+                known.pop(key, None)
 
     def _keys(self, rule: Rule) -> list[tuple[dict[str, dict[Way, None]], str]]:
         if rule.container_id is not None:

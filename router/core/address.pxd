@@ -4,6 +4,8 @@ from router.core.waiting cimport WaitingQueue
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 cdef class Ties
+cdef class Producer
+cdef class Consumer
 
 @cython.final
 cdef class Address:
@@ -14,6 +16,7 @@ cdef class Address:
     cdef public Counters counters
     cdef public list producers
     cdef public list consumers
+    cdef public Py_ssize_t resumable
     cdef public list resuming
     cdef public WaitingQueue waiting
     cdef public bint redelivers
@@ -24,6 +27,8 @@ cdef class Address:
     cdef public Py_ssize_t sided
     cdef public unsigned long long lanes
     cdef public int priority
+    cdef public double drop_after_s
+    cdef public object last_dropped
     cdef public Ties ties
     cdef public Counters heir
     cdef public object transit
@@ -32,12 +37,19 @@ cdef class Address:
     cdef public object creator
     cdef public object lifetime
 
+    cpdef int add_producer(self, Producer producer) except -1
+    @cython.locals(last=Producer)
+    cpdef bint remove_producer(self, Producer producer) except -1
+    cpdef int add_consumer(self, Consumer consumer) except -1
+    @cython.locals(last=Consumer)
+    cpdef bint remove_consumer(self, Consumer consumer) except -1
+
 @cython.final
 cdef class Ties:
     cdef public Address fallback
     cdef public Address primary
     cdef public object exchange
-    cdef public list fed_by
+    cdef public dict fed_by
     cpdef bint is_needed(self)
     cpdef bint is_none(self)
 
@@ -45,6 +57,7 @@ cdef class Ties:
 cdef class Producer:
     cdef public IncomingLink link
     cdef public Address address
+    cdef public Py_ssize_t place
     cdef public long long capacity
     cdef public long long low_mark
     cdef public long long waiting
@@ -58,12 +71,17 @@ cdef class Consumer:
     cdef public OutgoingLink link
     cdef public Address address
     cdef public WaitingQueue waiting
+    cdef public Py_ssize_t place
+    cdef public bint is_resumable
     cdef public bint shows_passage
+    cdef public bint browses
+    cdef public bint rejects_durable
     cdef public int side
     cdef public int tree
     cdef public long long cost
     cdef public unsigned long long takes
     cdef public list beside
+    cdef public object progress
     cdef public object resuming
 
 cpdef bint spreads_to(Consumer consumer, Producer producer) except -1

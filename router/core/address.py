@@ -50,6 +50,8 @@ FALLBACK = 22
 # Not a phase, but apart like one: what those send to the management of another router who may
 # change things (`network.rights`); as far behind 0 as the letter C is.
 CHANGERS = 19
+# All of them: at most so many addresses have one name.
+PHASES = (*range(LAST_PHASE + 1), FALLBACK, CHANGERS)
 
 
 def key_of(name: str, phase: int) -> str:
@@ -78,6 +80,8 @@ class Address:
         self.counters = Counters()
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
+        # how many of these have links that may be resumed once they are lost
+        self.resumable = 0
         # those that are to get nothing yet but what their links resume
         self.resuming: list[Consumer] = []
         # deliveries that no consumer could take yet
@@ -98,6 +102,10 @@ class Address:
         self.lanes = 0
         # of whatever is sent here, and not -1: what its messages' headers say is not asked
         self.priority = -1
+        # after how many seconds a stuck receiver is dropped (`stuck_receivers`); 0 for never
+        self.drop_after_s = 0.0
+        # the last one that was, None where none was
+        self.last_dropped: Any = None
         # the other addresses that have to do with it; None for nearly all
         self.ties: Ties | None = None
         # what has taken over its counters, once it is no more in use
@@ -113,20 +121,57 @@ class Address:
         self.creator: Any = None
         self.lifetime: Any = None
 
+    def add_producer(self, producer: Producer) -> None:
+        """Put a producer on the list of those that send here."""
+        producer.place = len(self.producers)
+        self.producers.append(producer)
+
+    def remove_producer(self, producer: Producer) -> bool:
+        """Take a producer off the list, in constant time; return whether it was on it."""
+        if producer.place < 0:
+            return False
+        last = self.producers.pop()
+        if last is not producer:
+            # the order among producers means nothing, so the last one fills the gap
+            self.producers[producer.place] = last
+            last.place = producer.place
+        producer.place = -1
+        return True
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Put a consumer on the list of those that receive from here."""
+        consumer.place = len(self.consumers)
+        consumer.is_resumable = consumer.link.terminus is not None
+        self.resumable += consumer.is_resumable
+        self.consumers.append(consumer)
+
+    def remove_consumer(self, consumer: Consumer) -> bool:
+        """Take a consumer off the list, in constant time; return whether it was on it."""
+        if consumer.place < 0:
+            return False
+        last = self.consumers.pop()
+        if last is not consumer:
+            # who is next in turn may change, but everybody still has a turn
+            self.consumers[consumer.place] = last
+            last.place = consumer.place
+        consumer.place = -1
+        self.resumable -= consumer.is_resumable
+        return True
+
 
 class Ties:
     """What an address has to do with others.
 
     `fallback` is where its messages go while nobody else receives them, and `primary` the address
     that this one is the fallback of. `exchange` spreads what is sent here over other addresses, and
-    `fed_by` are the addresses whose exchanges may send to this one.
+    `fed_by` are the addresses whose exchanges may send to this one, by what leads there.
     """
 
     def __init__(self) -> None:
         self.fallback: Address | None = None
         self.primary: Address | None = None
         self.exchange: Any = None
-        self.fed_by: list[Address] = []
+        self.fed_by: dict[Any, Address] = {}
 
     def is_needed(self) -> bool:
         """Whether the address is to be there although nobody uses it."""
@@ -144,6 +189,8 @@ class Producer:
         self.link = link
         self.address = address
         self.capacity = capacity
+        # where it stands on its address's list; -1 where it is not on it
+        self.place = -1
         # at this much credit left its address is looked at again
         self.low_mark = 0
         # an anonymous sender's deliveries that wait somewhere
@@ -168,8 +215,16 @@ class Consumer:
         self.link = link
         self.address = address
         self.waiting = WaitingQueue() if address.treatment == MULTICAST else address.waiting
+        # where it stands on its address's list, -1 where it is not on it; whether its link could be
+        # resumed when it came there
+        self.place = -1
+        self.is_resumable = False
         # messages leave with the router's own annotations
         self.shows_passage = False
+        # it gets copies because it asked for them, and is not to get anything else (`sources`)
+        self.browses = False
+        # it confirms nothing, and so is not to get what is durable (`unconfirmed`)
+        self.rejects_durable = False
         # where in a network it is; the tree of routers along which a multicast leaves by it; and
         # how far away those are who receive, as the sum of the costs of the way there
         self.side = HERE
@@ -178,6 +233,8 @@ class Consumer:
         # what lanes it takes, and the links of all lanes to the same place, where there are others
         self.takes = EVERY_LANE
         self.beside: list[OutgoingLink] | None = None
+        # how it fares as one of a multicast's receivers (`stuck_receivers`); None while all is well
+        self.progress: Any = None
         # what its link resumes (`resuming`); until that is done it gets nothing else
         self.resuming: Any = None
 

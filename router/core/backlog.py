@@ -23,6 +23,8 @@ from router.engine.states import SessionState, Settling
 
 MAPPED = int(SessionState.MAPPED)
 LONG_AGO = 1e-9
+# This part of the limit may be granted beyond sessions' shares, for large messages (`window`).
+PART_LENT = 4
 ROUTED = int(Settling.ROUTED)
 # How nearly every section's descriptor is written, in three octets (section 1.2), and a header's.
 SMALL_ULONG = 0x53
@@ -36,6 +38,7 @@ class Backlog:
         self.turn = turn
         self.held_bytes = 0
         self.limit_bytes = limit_bytes
+        turn.lendable_bytes += limit_bytes // PART_LENT
         # the earliest moment at which something that waits expires; 0 when nothing does
         self.next_expiry = 0.0
         # how many seconds the wall clock is ahead of `turn.now`, told by who has a clock; 0 where
@@ -77,6 +80,11 @@ class Backlog:
         if connection.held_bytes > connection.settings.held_limit_bytes:
             connection.held_back = True
         self.turn.is_pressed = self.held_bytes * 2 > self.limit_bytes
+
+    def set_limit(self, limit_bytes: int) -> None:
+        """Hold so much from now on, and let senders of large messages be lent a part of it."""
+        self.turn.lendable_bytes += limit_bytes // PART_LENT - self.limit_bytes // PART_LENT
+        self.limit_bytes = limit_bytes
 
     def _note_deadline(self, delivery: Delivery, deadline: float) -> None:
         """A message expires at this moment, if it does not before; 0 would mean never."""
@@ -120,7 +128,7 @@ class Backlog:
             connection.held_back = False
             for each in connection.local_sessions.values():
                 if each.state == MAPPED:
-                    each.note_flow()
+                    each.note_spent()
         elif frames and session.state == MAPPED:
             # for the session's other links, too, if this one has gone
             session.note_window()

@@ -36,6 +36,7 @@ cdef class Counters:
     cdef public unsigned long long no_destination
     cdef public unsigned long long shed
     cdef public unsigned long long malformed
+    cdef public unsigned long long receivers_dropped
 
     cpdef int count_outcome(self, int code, unsigned long long count=*) except -1
     cpdef int count_told(self, int code, double age_s, unsigned long long count) except -1

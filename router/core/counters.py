@@ -55,6 +55,8 @@ class Counters:
         self.no_destination = 0
         self.shed = 0
         self.malformed = 0
+        # links of stuck receivers that were closed
+        self.receivers_dropped = 0
 
     def count_outcome(self, code: int, count: int = 1) -> None:
         """Count settled deliveries by their outcome."""
@@ -131,3 +133,4 @@ class Counters:
         self.no_destination += other.no_destination
         self.shed += other.shed
         self.malformed += other.malformed
+        self.receivers_dropped += other.receivers_dropped

@@ -39,5 +39,5 @@ cpdef int stop(IncomingLink link) except -1
 @cython.locals(link=IncomingLink, session=Session, target=cython.longlong)
 cpdef void replenish_anonymous(Producer producer) except *
 
-@cython.locals(producer=Producer, consumer=Consumer, incoming=IncomingLink, outgoing=OutgoingLink, ahead=cython.longlong, credit=cython.longlong, held=cython.longlong, session=Session)
+@cython.locals(producer=Producer, consumer=Consumer, incoming=IncomingLink, outgoing=OutgoingLink, is_told=cython.bint, ahead=cython.longlong, credit=cython.longlong, held=cython.longlong, session=Session)
 cpdef void pass_on(Address address) except *

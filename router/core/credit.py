@@ -217,6 +217,7 @@ def pass_on(address: Address) -> None:
     incoming = producer.link
     outgoing = consumer.link
     ahead = serial.ahead(outgoing.delivery_count, incoming.delivery_count)
+    is_told = True
     if ahead and address.waiting.count == 0:
         # a drain is over: the sender has used up its credit
         outgoing.delivery_count = incoming.delivery_count
@@ -227,6 +228,10 @@ def pass_on(address: Address) -> None:
     elif outgoing.told_more is not None:
         session = outgoing.session
         session.note_link(outgoing)
+    else:
+        is_told = False
+    if is_told and outgoing.credit == 0:
+        outgoing.drain_due = False
     credit = max(0, outgoing.credit - ahead)
     held = incoming.credit
     if credit < held:

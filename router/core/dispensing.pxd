@@ -6,6 +6,7 @@ from router.core.counters cimport Counters
 from router.core.redelivery cimport Redelivery
 from router.core.settlement cimport Settler
 from router.core.waiting cimport WaitingQueue
+from router.engine cimport flows
 from router.engine.delivery cimport Delivery
 from router.engine.held_up cimport hold_up
 from router.engine.link cimport IncomingLink, OutgoingLink
@@ -13,6 +14,8 @@ from router.engine.session cimport Session
 
 cdef bytes EMPTY
 cdef int ORDINARY
+cdef int ROUTED
+cdef double HELD_S
 
 cdef class Dispenser(Settler):
     cdef public Backlog backlog

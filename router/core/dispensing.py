@@ -7,18 +7,22 @@ where each gets a copy. The order is that of `waiting`.
 from __future__ import annotations
 
 from router.amqp import codes
-from router.core import dead_letters, draining, passage, sizes
+from router.core import dead_letters, draining, passage, routed_ttl, sizes, unconfirmed
 from router.core.address import Address, Consumer
 from router.core.backlog import Backlog
 from router.core.network import sides
 from router.core.redelivery import Redelivery
 from router.core.settlement import Settler
-from router.engine import rare_transfers
+from router.engine import flows, rare_transfers
 from router.engine.delivery import Delivery
 from router.engine.held_up import hold_up
 from router.engine.link import UNLIMITED, OutgoingLink
+from router.engine.states import Settling
 
 EMPTY = b""
+ROUTED = int(Settling.ROUTED)
+# After so long the ttl of a message, which is told in milliseconds, is less.
+HELD_S = 0.001
 # a message's priority where none is said
 ORDINARY = 4
 
@@ -86,8 +90,14 @@ class Dispenser(Settler):
                 ):
                     # nobody joins or leaves, and nothing comes to wait, while this goes on
                     sides_meant = sides.taken_by(consumer)
+            if (
+                delivery.settling == ROUTED
+                and not delivery.discarded
+                and self.turn.now - delivery.arrived >= HELD_S
+            ):
+                routed_ttl.age(self, delivery)
             if delivery.discarded:
-                # by its sender, towards a receiver that is to know of it all the same
+                # by its sender, or expired, towards a receiver that is to know of it all the same
                 session.begin_outgoing(link, delivery)
                 rare_transfers.abort_whole(delivery)
                 # its link has counted it as well; how long it took is of no interest
@@ -103,6 +113,11 @@ class Dispenser(Settler):
             whole = None
             if consumer.address.keeps and delivery.complete and len(delivery.chunks) == 1:
                 whole = delivery.chunks[0]
+            if consumer.rejects_durable:
+                head = delivery.chunks[0]
+                if unconfirmed.refuse(self, delivery, head, 0, len(head)):
+                    self.backlog.drop(delivery)
+                    continue
             if consumer.shows_passage:
                 octets = passage.shown(consumer, delivery, bytes(delivery.chunks[0]))
                 self.backlog.replace_first(delivery, octets)
@@ -118,8 +133,11 @@ class Dispenser(Settler):
                 self.redelivery.keep(delivery, whole, 0, len(whole))
         if link.held is not None and waiting.count:
             self.urge(link, self._level(consumer))
-        if link.drain and link.credit and link.current is None and not (has_any and waiting.count):
-            draining.answer(self, consumer)
+        if link.drain and link.current is None:
+            if link.credit == 0:
+                flows.answer_drain(link)
+            elif not (has_any and waiting.count):
+                draining.answer(self, consumer)
 
     def _waited(self, consumer: Consumer, delivery: Delivery) -> None:
         """Count how long a delivery had to wait before it is sent on; others pass in their turn."""

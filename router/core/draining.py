@@ -10,6 +10,7 @@ drain is over at once (docs/decisions/0031).
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from router.core import tied_credit, ties
@@ -20,6 +21,8 @@ from router.core.network import across
 # How long senders have: most networks' way there and back, and then some. Clocks are looked at as
 # often, so it may be twice as long.
 PATIENCE_S = 0.25
+# So many drains are ended at a time.
+MOST_FINISHED = 1000
 # So many senders are looked at in the time of a frame that comes once a message.
 SENDERS_A_FRAME = 4
 
@@ -41,15 +44,21 @@ def answer(forwarder: Any, consumer: Consumer) -> None:
 
 
 def finish(forwarder: Any) -> None:
-    """End the drains whose senders had their moment; called now and then while there are any."""
+    """End the drains whose senders had their moment; called now and then while there are any.
+
+    Of very many the next ones come with the next call.
+    """
     now = forwarder.turn.now
-    due = [consumer for consumer, ends_at in forwarder.drains.items() if ends_at <= now]
-    for consumer in due:
+    drains = forwarder.drains
+    for consumer, ends_at in list(islice(drains.items(), MOST_FINISHED)):
+        if ends_at > now:
+            continue
         if _is_draining(consumer):
             # where a message is under way, its end is the drain's
             forwarder.serve(consumer)
-        if not _is_draining(consumer):
-            forwarder.drains.pop(consumer, None)
+        if drains.pop(consumer, None) is not None and _is_draining(consumer):
+            # behind the others, so that each of very many is looked at some time
+            drains[consumer] = ends_at
 
 
 def _is_draining(consumer: Consumer) -> bool:

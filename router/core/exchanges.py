@@ -10,8 +10,11 @@ hop may be an exchange again, and none is asked twice for a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
+
+import attrs
 
 from router.amqp.peek import find_subject
 from router.amqp.reading import TransferFrame
@@ -19,6 +22,7 @@ from router.core.address import Address
 from router.core.table import AddressTable
 from router.core.ties import forget, is_received_from, served_by, ties_of
 from router.core.topics import AMQP, TopicTree
+from router.engine.deferred import drained, emptied
 
 
 class BindingRule(NamedTuple):
@@ -51,6 +55,44 @@ class Binding:
         self.hop: Address | None = None
 
 
+class Bound:
+    """The bindings of an exchange, with the addresses that they lead to, which are entered before
+    messages go there.
+    """
+
+    def __init__(
+        self, rule: ExchangeRule, bindings: list[Binding], like: Bound | None = None
+    ) -> None:
+        self.rule = rule
+        self.bindings = bindings
+        self.address: Address | None = None
+        self.alternate: Address | None = None
+        # the addresses that messages may go to, each once
+        self.hops: dict[Address, None] = {}
+        self._everything = [each for each in bindings if each.rule.key is None]
+        # `like` has the same bindings
+        self._tree: TopicTree[Binding] = _tree(rule, bindings) if like is None else like._tree
+
+    def match(self, subject: str) -> list[Binding]:
+        """The bindings that a message with this subject is for; empty is as good as none."""
+        return [*self._everything, *self._tree.matches(subject)]
+
+    def pieces(self) -> Iterator[object]:
+        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        yield from self._tree.pieces()
+        self._everything.clear()
+        while self.bindings:
+            yield self.bindings.pop()
+
+
+def _tree(rule: ExchangeRule, bindings: list[Binding]) -> TopicTree[Binding]:
+    tree: TopicTree[Binding] = TopicTree(rule.method)
+    for each in bindings:
+        if each.rule.key is not None:
+            tree.add(each.rule.key, each)
+    return tree
+
+
 class Exchange:
     """One exchange, with what has become of the deliveries that it received.
 
@@ -59,114 +101,219 @@ class Exchange:
     """
 
     def __init__(self, rule: ExchangeRule) -> None:
-        self.rule = rule
-        self.bindings: list[Binding] = []
-        self.address: Address | None = None
-        self.alternate: Address | None = None
-        # the addresses that messages may go to, each once
-        self.hops: list[Address] = []
+        self.bound = Bound(rule, [])
         self.received = 0
         self.forwarded = 0
         self.dropped = 0
         self.diverted = 0
-        self._everything: list[Binding] = []
-        self._tree: TopicTree[Binding] = TopicTree(rule.method)
 
-    def bind(self, rule: ExchangeRule, bindings: list[Binding]) -> None:
-        """From now on these bindings are its own."""
-        self.rule = rule
-        self.bindings = bindings
-        self._everything = [each for each in bindings if each.rule.key is None]
-        self._tree = TopicTree(rule.method)
-        for each in bindings:
-            if each.rule.key is not None:
-                self._tree.add(each.rule.key, each)
+    @property
+    def bindings(self) -> list[Binding]:
+        """Its bindings."""
+        return self.bound.bindings
 
-    def match(self, subject: str) -> list[Binding]:
-        """The bindings that a message with this subject is for; empty is as good as none."""
-        return [*self._everything, *self._tree.matches(subject)]
+    @property
+    def address(self) -> Address | None:
+        """The address that messages are sent to; None where it is unavailable."""
+        return self.bound.address
+
+    @property
+    def hops(self) -> Iterable[Address]:
+        """The addresses that messages may go to, each once."""
+        return self.bound.hops
+
+
+@attrs.frozen(eq=False)
+class Change:
+    """Other exchanges, and what is to be of those that are not as they were."""
+
+    by_name: dict[str, Exchange]
+    bounds: dict[str, Bound]
+    changed: list[tuple[Exchange, Bound]]
 
 
 class Exchanges:
-    """The exchanges of a router."""
+    """The exchanges of a router.
+
+    Another configuration is taken up in steps, so that very many bindings hold nobody up: `prepare`
+    may run in a thread, beside what is; `enter` enters the addresses, which nobody notices;
+    `take_up` has messages go by the new bindings.
+    """
 
     def __init__(self, table: AddressTable, forwarder: Any) -> None:
         self._table = table
         self._forwarder = forwarder
         self.by_name: dict[str, Exchange] = {}
+        # how each is to be; of very many some may not be yet
+        self._bounds: dict[str, Bound] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
         """From now on there are these, and no others; what stays goes on counting.
 
         What is on its way goes on to where it was going.
         """
-        known = {each.rule: each for old in self.by_name.values() for each in old.bindings}
+        change = self.prepare(exchanges, bindings)
+        for _ in self.enter(change):
+            pass
+        self.take_up(change)
+
+    def prepare(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> Change:
+        """What has to be done for there to be these, and no others; nothing is different yet."""
+        known = {each.rule: each for old in self._bounds.values() for each in old.bindings}
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
             bound.setdefault(rule.exchange, []).append(known.get(rule) or Binding(rule))
-        before, self.by_name = self.by_name, {}
-        for exchange in exchanges:
-            made = self.by_name[exchange.name] = before.get(exchange.name) or Exchange(exchange)
-            made.bind(exchange, bound.get(exchange.name, []))
-        self._tie(list(before.values()))
+        change = Change({}, {}, [])
+        for each in exchanges:
+            name, its = each.name, bound.get(each.name, [])
+            before = self._bounds.get(name)
+            exchange = change.by_name[name] = self.by_name.get(name) or Exchange(each)
+            if before is not None and before.rule == each and before.bindings == its:
+                change.bounds[name] = before
+            else:
+                change.bounds[name] = Bound(each, its)
+                change.changed.append((exchange, change.bounds[name]))
+        for name, exchange in self.by_name.items():
+            if name not in change.by_name:
+                change.changed.append((exchange, Bound(self._bounds[name].rule, [])))
+        return change
+
+    def enter(self, change: Change) -> Iterator[None]:
+        """Enter the addresses that a change needs, step by step."""
+        for _, bound in change.changed:
+            yield
+            if change.bounds.get(bound.rule.name) is bound:
+                yield from self._enter(bound)
+
+    def take_up(self, change: Change) -> None:
+        """Have messages go by a change whose addresses are entered; to be called in a turn.
+
+        Each exchange changes as a whole; of very many the last change in later turns.
+        """
+        before, self.by_name = self.by_name, change.by_name
+        outdated, self._bounds = self._bounds, change.bounds
+        deferred = self._forwarder.turn.deferred
+        deferred.work_off(self._taken_up(change.changed))
+        deferred.forget(chain(emptied(before), emptied(outdated)))
+
+    def _taken_up(self, changed: list[tuple[Exchange, Bound]]) -> Iterator[object]:
+        left: list[tuple[Bound, Bound | None]] = []
+        for exchange, bound in drained(changed):
+            left.append(self._become(exchange, bound))
+            yield None
+        for before, by in drained(left):
+            yield None
+            yield from self._released(before, by)
+            # what is resolved has the very same bindings
+            if by is None or by.bindings is not before.bindings:
+                yield from before.pieces()
+
+    def give_up(self, change: Change) -> None:
+        """Leave the addresses that a change has entered which is not taken up after all."""
+        self._forwarder.turn.deferred.work_off(
+            piece
+            for _, bound in drained(change.changed)
+            for piece in chain(self._released(bound, None), bound.pieces())
+        )
 
     def resolve(self) -> None:
         """Look again which addresses there may be, because other rules speak for them."""
-        self._tie(list(self.by_name.values()))
+        if self.by_name:
+            self._forwarder.turn.deferred.work_off(self._resolved())
 
-    def _tie(self, before: list[Exchange]) -> None:
-        old = [each for exchange in before for each in _untied(exchange)]
-        for exchange in self.by_name.values():
-            rule = exchange.rule
-            exchange.address = self._table.enter(rule.address, rule.phase)
-            if exchange.address is not None:
-                ties_of(exchange.address).exchange = exchange
-        for exchange in self.by_name.values():
-            rule, address = exchange.rule, exchange.address
-            hops: dict[int, Address] = {}
-            for binding in exchange.bindings:
-                binding.hop = self._hop(binding.rule.next_hop, binding.rule.phase, hops)
-            exchange.alternate = None
-            if rule.alternate is not None:
-                exchange.alternate = self._hop(rule.alternate, rule.alternate_phase, hops)
-            exchange.hops = list(hops.values())
-            for hop in exchange.hops:
-                if address is not None:
-                    ties_of(hop).fed_by.append(address)
-            self._note(address)
-        for address in old:
-            forget(address)
-            self._note(address)
-            self._table.leave(address)
-        for exchange in self.by_name.values():
-            # those of one that cannot be sent to are for nobody
-            for hop in exchange.hops:
-                self._table.leave(hop)
+    def _resolved(self) -> Iterator[object]:
+        for name, before in list(self._bounds.items()):
+            for other in self._would_differ(before):
+                yield None
+                if other:
+                    bound = Bound(before.rule, before.bindings, before)
+                    yield from self._enter(bound)
+                    if self._bounds.get(name) is before:
+                        self._bounds[name] = bound
+                        self._become(self.by_name[name], bound)
+                        yield from self._released(before, bound)
+                    else:
+                        yield from self._released(bound, None)
+                    break
+
+    def _would_differ(self, bound: Bound) -> Iterator[bool]:
+        """Whether any of its addresses would be another one, or none, were it made now."""
+        rule = bound.rule
+        yield self._table.enter(rule.address, rule.phase) is not bound.address
+        if bound.address is None:
+            return
+        for each in bound.bindings:
+            yield self._table.enter(each.rule.next_hop, each.rule.phase) is not each.hop
+        if rule.alternate is not None:
+            hop = self._table.enter(rule.alternate, rule.alternate_phase)
+            yield hop is not bound.alternate
+
+    def _enter(self, bound: Bound) -> Iterator[None]:
+        rule = bound.rule
+        bound.address = self._table.enter(rule.address, rule.phase)
+        if bound.address is None:
+            # what it would lead to is for nobody
+            yield
+            return
+        # it is there from now on, as if it led to itself
+        ties_of(bound.address).fed_by[bound] = bound.address
+        yield
+        for binding in bound.bindings:
+            binding.hop = self._hop(bound, binding.rule.next_hop, binding.rule.phase)
+            yield
+        if rule.alternate is not None:
+            bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
+
+    def _hop(self, bound: Bound, text: str, phase: int) -> Address | None:
+        hop, address = self._table.enter(text, phase), bound.address
+        if hop is not None and address is not None:
+            bound.hops[hop] = None
+            ties_of(hop).fed_by[bound] = address
+        return hop
+
+    def _become(self, exchange: Exchange, bound: Bound) -> tuple[Bound, Bound | None]:
+        """Have an exchange go by some bindings; which others are to be released, and what has taken
+        their place, if that has the same exchange.
+        """
+        name = bound.rule.name
+        current = self._bounds.get(name)
+        if current is not bound and self.by_name.get(name) is exchange:
+            # it is to be something else again by now
+            return bound, current
+        before, exchange.bound = exchange.bound, bound
+        old, new = before.address, bound.address
+        if old is not None and old is not new and ties_of(old).exchange is exchange:
+            ties_of(old).exchange = None
+        if new is not None:
+            ties_of(new).exchange = exchange
+            if new not in bound.hops:
+                del ties_of(new).fed_by[bound]
+        self._note(new)
+        return before, bound
+
+    def _released(self, bound: Bound, by: Bound | None) -> Iterator[object]:
+        """Let go of what was entered for some bindings, step by step, of which there are others
+        perhaps by now.
+        """
+        address, hops = bound.address, list(bound.hops)
+        if address is not None and address not in bound.hops:
+            hops.append(address)
+        is_same = by is not None and by.address is address
+        for hop in hops:
+            if hop.ties is not None:
+                hop.ties.fed_by.pop(bound, None)
+                forget(hop)
+            if by is None or not is_same or hop not in by.hops:
+                self._note(hop)
+            self._table.leave(hop)
+            yield None
+        yield from emptied(bound.hops)
 
     def _note(self, address: Address | None) -> None:
         """Have everybody look at an address again who has to do with it."""
         self._forwarder.note_credit(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
-
-    def _hop(self, text: str, phase: int, hops: dict[int, Address]) -> Address | None:
-        hop = self._table.enter(text, phase)
-        if hop is not None:
-            hops[id(hop)] = hop
-        return hop
-
-
-def _untied(exchange: Exchange) -> list[Address]:
-    """Take an exchange off its addresses; which these were."""
-    address = exchange.address
-    if address is None:
-        return exchange.hops
-    ties_of(address).exchange = None
-    for hop in exchange.hops:
-        fed_by = ties_of(hop).fed_by
-        if address in fed_by:
-            fed_by.remove(address)
-    return [address, *exchange.hops]
 
 
 def lead(address: Address, frame: TransferFrame) -> list[Address]:
@@ -188,14 +335,15 @@ def _lead(address: Address, subject: str, places: dict[int, Address], seen: set[
     if is_taken:
         places[id(address)] = address
     hops: dict[int, Address] = {}
-    for binding in exchange.match(subject):
+    for binding in exchange.bound.match(subject):
         binding.matched += 1
         if binding.hop is not None:
             hops[id(binding.hop)] = binding.hop
     for hop in hops.values():
         is_taken |= _goes_to(hop, subject, places, seen)
-    if not is_taken and exchange.alternate is not None:
-        is_taken = _goes_to(exchange.alternate, subject, places, seen)
+    alternate = exchange.bound.alternate
+    if not is_taken and alternate is not None:
+        is_taken = _goes_to(alternate, subject, places, seen)
         exchange.diverted += is_taken
     if is_taken:
         exchange.forwarded += 1

@@ -7,6 +7,8 @@ than that, but before this look, is found expired there (`Forwarder.serve`).
 
 from __future__ import annotations
 
+from typing import Any
+
 from router.core import dead_letters
 from router.core.address import MULTICAST
 from router.core.forward import Forwarder
@@ -14,22 +16,31 @@ from router.core.waiting import WaitingQueue
 
 
 def expire(forwarder: Forwarder) -> None:
-    """Give up whatever has expired by now; called when `backlog.next_expiry` has come."""
+    """Give up whatever has expired by now; called when `backlog.next_expiry` has come.
+
+    Of very many that expire at once, the last are given up in later turns.
+    """
     forwarder.backlog.next_expiry = 0.0
+    expired: list[Any] = []
     for address in forwarder.table.all_addresses():
-        _expire_queue(forwarder, address.waiting)
+        if address.waiting.count:
+            _expire_queue(forwarder, address.waiting, expired)
         if address.treatment == MULTICAST:
             for consumer in address.consumers:
-                _expire_queue(forwarder, consumer.waiting)
+                if consumer.waiting.count:
+                    _expire_queue(forwarder, consumer.waiting, expired)
+
+    def give_up(delivery: Any) -> None:
+        # it may have been given up since by who knew of it, such as its sender
+        if not delivery.discarded:
+            dead_letters.give_up(forwarder, delivery)
+
+    forwarder.turn.deferred.go_through(expired, give_up)
 
 
-def _expire_queue(forwarder: Forwarder, waiting: WaitingQueue) -> None:
+def _expire_queue(forwarder: Forwarder, waiting: WaitingQueue, expired: list[Any]) -> None:
     backlog = forwarder.backlog
-    now = forwarder.turn.now
-    expired = waiting.take_out(lambda each: each.deadline != 0 and each.deadline <= now)
-    for delivery in waiting:
-        deadline = delivery.deadline
-        if deadline and (backlog.next_expiry == 0 or deadline < backlog.next_expiry):
-            backlog.next_expiry = deadline
-    for delivery in expired:
-        dead_letters.give_up(forwarder, delivery)
+    expired.extend(waiting.take_expired(forwarder.turn.now))
+    deadline = waiting.next_deadline
+    if deadline and (backlog.next_expiry == 0 or deadline < backlog.next_expiry):
+        backlog.next_expiry = deadline

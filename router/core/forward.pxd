@@ -13,18 +13,23 @@ from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session
 
 cdef int MULTICAST
+cdef Py_ssize_t MANY_CONSUMERS
+cdef Py_ssize_t COPY_WORK
 
 cdef class Forwarder(Spreader):
     cdef public object table
     cdef public object link_names
     cdef public object suspended
+    cdef public object sources
     cdef public object link_routes
     cdef public object routed
     cdef public object reach
     cdef public object network
     cdef public list network_due
     cdef public object exchanges
+    cdef public dict sizes_due
     cdef public list dying_nodes
+    cdef public dict node_accounts
     cdef public list idle_sessions
     cdef public object on_control
     cdef public object observer

@@ -43,6 +43,7 @@ from router.core.network.network import Network
 from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
 from router.core.routed_links import Routed
+from router.core.sources import SourceRules
 from router.core.spreading import Spreader
 from router.core.suspended import Suspended
 from router.core.table import AddressTable, address_name
@@ -52,6 +53,10 @@ from router.engine.outbox import Turn
 from router.engine.session import Session
 
 MULTICAST = 2
+# From so many receivers of an address on, what they cost is counted (docs/decisions/0022).
+MANY_CONSUMERS = 32
+# What a copy of a multicast takes, in frames that come once a message.
+COPY_WORK = 4
 
 
 class Forwarder(Spreader):
@@ -71,6 +76,7 @@ class Forwarder(Spreader):
         self.table = table
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
+        self.sources = SourceRules()
         self.link_routes = LinkRoutes(table, turn)
         self.routed = Routed()
         self.reach = Reach(router_id)
@@ -79,8 +85,12 @@ class Forwarder(Spreader):
         # the network, if something of it is to be seen to at the end of the turn
         self.network_due: list[Any] = []
         self.exchanges = Exchanges(table, self)
+        # addresses that have lost a receiver which may have taken larger messages than the others
+        self.sizes_due: dict[Address, None] = {}
         # dynamic nodes that go with their last message
         self.dying_nodes: list[Address] = []
+        # whose peer is charged for a dynamic node
+        self.node_accounts: dict[Address, Any] = {}
         # sessions of the router's own that are to be ended at the end of the turn
         self.idle_sessions: list[Session] = []
         # takes the control links of other routers
@@ -161,9 +171,15 @@ class Forwarder(Spreader):
             if address is None:
                 return
         if address.treatment == MULTICAST:
+            if len(address.consumers) > MANY_CONSUMERS:
+                # each gets a copy
+                link.session.connection.count_work(COPY_WORK * len(address.consumers))
             self.fan_out(address, delivery, frame)
             return
         consumer = None
+        if len(address.consumers) > MANY_CONSUMERS:
+            # each of them may have to be looked at
+            link.session.connection.count_work(len(address.consumers))
         if address.sided:
             if address.lanes:
                 delivery.lane = self.lane_for(address, delivery, producer, frame)
@@ -275,6 +291,8 @@ class Forwarder(Spreader):
         self.outcomes.end_run()
         if self.network_due:
             self.network.finish()
+        if self.sizes_due:
+            sizes.refuse_too_large(self)
         due, self.credit_due = self.credit_due, []
         tied_due: list[Address] = []
         for item in due:

@@ -70,10 +70,21 @@ class Route:
     def __init__(self, owner: LinkRoutes, pattern: str, direction: str) -> None:
         self.pattern = pattern
         self.direction = direction
-        self.ways: list[Way] = []
+        # those as well that there are not yet, or not any more
+        self.every_way: dict[Way, None] = {}
         # other routers that have containers, by their places
         self.far: dict[Any, FarOutlet | UplinkOutlet] = {}
         self._owner = owner
+
+    @property
+    def ways(self) -> Iterator[Way]:
+        """The link routes that there are."""
+        now = self._owner.edition
+        return (way for way in self.every_way if way.since <= now < way.until)
+
+    def is_there(self) -> bool:
+        """Whether there is any link route, or another router has one."""
+        return bool(self.far) or any(True for _ in self.ways)
 
     @property
     def containers(self) -> int:
@@ -126,6 +137,9 @@ class LinkRoutes:
     """
 
     def __init__(self, table: AddressTable, turn: Any) -> None:
+        # Link routes of the next edition are entered before it, and nobody notices; with it all of
+        # them are there at once, and what is not in it is gone.
+        self.edition = 0
         # whether termini at containers may outlive the links that are forwarded there
         self.allows_resumable = True
         self._table = table
@@ -149,34 +163,48 @@ class LinkRoutes:
     # What there is.
 
     def __len__(self) -> int:
-        return sum(len(route.ways) for route in self._routes.values())
+        return sum(1 for _ in self.ways())
 
     def routes(self) -> Iterator[Route]:
         """The routes, each with what all link routes of its pattern have."""
-        return iter(list(self._routes.values()))
+        return (route for route in list(self._routes.values()) if route.is_there())
 
     def ways(self) -> Iterator[Way]:
         """The link routes."""
         return (way for route in self.routes() for way in route.ways)
 
-    def add(self, rule: Rule) -> Way:
-        """From now on links that match are forwarded, though there is no container yet."""
-        way = Way(rule)
-        self._enter(rule.direction, rule.whole_pattern).ways.append(way)
+    def add(self, rule: Rule, *, is_next: bool = False) -> Way:
+        """From now on, or from the next edition on, links that match are forwarded, though there is
+        no container yet.
+        """
+        way = Way(rule, since=self.edition + is_next)
+        self._enter(rule.direction, rule.whole_pattern).every_way[way] = None
         return way
 
     def remove(self, way: Way) -> None:
         """From now on no link is forwarded by this one; those that are stay."""
-        route = self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
-        route.ways.remove(way)
+        route = self._route(way)
+        del route.every_way[way]
         self._changed(route)
         self._leave(route)
+
+    def begin_edition(self) -> None:
+        """From now on the next edition counts; others hear of it by `tell` and `remove`."""
+        self.edition += 1
+
+    def tell(self, way: Way) -> None:
+        """A link route has come with the edition: tell others if it has a container."""
+        if way.outlets and way.until > self.edition:
+            self._changed(self._route(way))
+
+    def _route(self, way: Way) -> Route:
+        return self._routes[_key(way.rule.direction, way.rule.whole_pattern)]
 
     def open(self, way: Way, connection: Any) -> None:
         """A connection leads to a container of this link route."""
         if connection not in way.outlets:
             way.outlets[connection] = Outlet(connection)
-            self._changed(self._routes[_key(way.rule.direction, way.rule.whole_pattern)])
+            self._changed(self._route(way))
 
     def close(self, way: Way, connection: Any) -> None:
         """A connection does so no more."""
@@ -206,7 +234,8 @@ class LinkRoutes:
 
     def route_by(self, direction: str, pattern: str) -> Route | None:
         """The route of a pattern, if there is one."""
-        return self._routes.get(_key(direction, pattern))
+        route = self._routes.get(_key(direction, pattern))
+        return route if route is not None and route.is_there() else None
 
     def _enter(self, direction: str, pattern: str) -> Route:
         key = _key(direction, pattern)
@@ -217,7 +246,7 @@ class LinkRoutes:
         return route
 
     def _leave(self, route: Route) -> None:
-        if not route.ways and not route.far:
+        if not route.every_way and not route.far:
             del self._routes[_key(route.direction, route.pattern)]
             self._trees[route.direction].remove(route.pattern)
 
@@ -274,7 +303,7 @@ class LinkRoutes:
         return route
 
     def _match(self, name: str, *, is_sender: bool) -> Route | None:
-        return self._trees[IN if is_sender else OUT].match(name)
+        return self._trees[IN if is_sender else OUT].match(name, Route.is_there)
 
     def _coordinator(self, link: Any) -> Route | None:
         """The route to the coordinator that a link is for: there may be one for what its peer says,

@@ -5,7 +5,7 @@ How they leave again is in `parting`. None of this runs once a message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from router.amqp.constants import Condition, SenderSettleMode
 from router.amqp.performatives import Coordinator, Source, Target
@@ -19,6 +19,7 @@ from router.core import (
     redelivery,
     resuming,
     resumption,
+    sources,
     stealing,
     suspended,
     terms,
@@ -38,6 +39,8 @@ from router.engine.events import (
 )
 from router.engine.link import IncomingLink, OutgoingLink
 from router.errors import AmqpError, Scope
+
+_EMPTY: Final = Source()
 
 
 def event_received(forwarder: Any, connection: Any, event: Any) -> None:
@@ -97,14 +100,29 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
 def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     """The peer receives: its source names the address."""
     remote = link.remote_attach
-    source = remote.source or forwarder.suspended.recovered(link)
+    source = remote.source
+    if source in (None, _EMPTY):
+        # it may be recovered by its name (section 2.6.3); an empty target is an anonymous one
+        source = forwarder.suspended.recovered(link) or source
     if source is None:
         raise AmqpError(Condition.INVALID_FIELD, "a receiver needs a source", Scope.LINK)
+    forwarder.sources.check(source)
     agreed = terms.agree(source)
     text, address = _enter(forwarder, link, source, is_sender=False)
+    try:
+        distribution_mode = forwarder.sources.mode(source, address)
+    except AmqpError:
+        nodes.left(forwarder, address, link)
+        raise
     consumer = Consumer(link, address)
     connection = link.session.connection
     consumer.shows_passage = connection.settings.shows_annotations
+    consumer.browses = (
+        forwarder.sources.refuses_filters and source.distribution_mode == sources.COPY
+    )
+    consumer.rejects_durable = (
+        forwarder.sources.rejects_unconfirmed and remote.snd_settle_mode == SenderSettleMode.SETTLED
+    )
     consumer.side = forwarder.network.side_of(connection)
     link.owner = consumer
     link.terms = agreed
@@ -116,17 +134,18 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     else:
         consumer.resuming = resumption.compare(forwarder, resumed, link, told)
         address.resuming.append(consumer)
-    # What the router does not do (filters, browsing) is not echoed: a peer sees from the answer
-    # what it did not get (section 2.6.3). Messages that come in settled go out settled, so
-    # `unsettled` cannot be promised (section 2.8.2).
+    # Filters that are ignored are not echoed: a peer sees from the answer what it did not get
+    # (section 2.6.3). Messages that come in settled go out settled, so `unsettled` cannot be
+    # promised (section 2.8.2).
     granted = Source(
         address=text,
         **suspended.lifetime(link.terminus),
         dynamic=source.dynamic,
         dynamic_node_properties=nodes.properties(source, address),
+        distribution_mode=distribution_mode,
         default_outcome=source.default_outcome,
         outcomes=terms.told(agreed),
-        capabilities=phases.granted(source),
+        capabilities=(*phases.granted(source), *nodes.granted(source, address)),
     )
     suspended.remember(link.terminus, granted)
     mode = remote.snd_settle_mode
@@ -146,7 +165,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
 def join(forwarder: Any, consumer: Consumer) -> None:
     """From now on the consumer gets what is sent to its address."""
     address = consumer.address
-    address.consumers.append(consumer)
+    address.add_consumer(consumer)
     address.sided += consumer.side != HERE
     address.keeps = redelivery.keeps(address)
     fallbacks.joined(forwarder, consumer)
@@ -158,7 +177,7 @@ def hang(forwarder: Any, producer: Producer) -> None:
     """From now on what the producer's peer sends is for its address."""
     address = producer.address
     if address is not None:
-        address.producers.append(producer)
+        address.add_producer(producer)
         address.sided += producer.side != HERE
         forwarder.network.address_changed(address)
     forwarder.note_credit(address, producer)
@@ -205,7 +224,7 @@ def _accept_sender(forwarder: Any, connection: Any, link: IncomingLink, holder: 
         **suspended.lifetime(link.terminus),
         dynamic=target.dynamic,
         dynamic_node_properties=nodes.properties(target, address),
-        capabilities=phases.granted(target),
+        capabilities=(*phases.granted(target), *nodes.granted(target, address)),
     )
     suspended.remember(link.terminus, granted)
     # Each is settled as its sender wishes, however its receiver is (docs/decisions/0033).

@@ -1,7 +1,9 @@
 """Dynamic nodes: addresses made for one link, and how long they last (sections 3.5.9 to 3.5.13).
 
-A node never goes before the link that it was made for. It is deleted with it, unless it was asked
-to stay as long as there are links to it, or messages at it. Who still uses it then is told.
+A node is a queue, or a topic where that is asked for, as JMS does for its temporary topics: then
+each who receives from it gets a copy. A node never goes before the link that it was made for. It is
+deleted with it, unless it was asked to stay as long as there are links to it, or messages at it.
+Who still uses it then is told.
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core import node_names
-from router.core.address import Address
+from router.core.address import BALANCED, MULTICAST, Address
+from router.core.sources import COPY, MOVE
 from router.engine import attaching
+from router.engine.account import NODE_BYTES, NODES
 from router.engine.link import Link, OutgoingLink
 from router.errors import AmqpError, Scope
 
 LIFETIME_POLICY = Symbol("lifetime-policy")
 DIST_MODES = Symbol("supported-dist-modes")
+# What a terminus calls a node each of whose receivers gets what is sent to it.
+TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
 # A peer may leave thousands of nodes with a message each behind, and turns are many.
 MOST_LOOKED_AT = 16
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
@@ -36,9 +42,14 @@ def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
     text: str
     address: Address
     text, address = forwarder.table.enter_dynamic(
-        mark, connection.remote_open.container_id, link.name
+        mark,
+        connection.remote_open.container_id,
+        link.name,
+        treatment=MULTICAST if _is_topic(asked) else BALANCED,
     )
     address.creator = link
+    forwarder.node_accounts[address] = connection.account
+    connection.account.charge(NODES, NODE_BYTES)
     policy = (asked.dynamic_node_properties or {}).get(LIFETIME_POLICY)
     address.lifetime = policy if isinstance(policy, _LASTING) else DeleteOnClose()
     return text, address
@@ -48,7 +59,21 @@ def properties(asked: Any, address: Address | None) -> dict[Any, Any] | None:
     """What to tell of the node that a terminus asks for; None where it asks for none."""
     if not asked.dynamic or address is None:
         return None
-    return {LIFETIME_POLICY: address.lifetime, DIST_MODES: Symbol("move")}
+    modes = COPY if address.treatment == MULTICAST else MOVE
+    return {LIFETIME_POLICY: address.lifetime, DIST_MODES: modes}
+
+
+def granted(asked: Any, address: Address | None) -> tuple[Symbol, ...]:
+    """The capabilities that a node has of those that a terminus asks it to have."""
+    if not asked.dynamic or address is None or address.treatment != MULTICAST:
+        return ()
+    return tuple(Symbol(each) for each in asked.capabilities if each in TOPICS)
+
+
+def _is_topic(asked: Any) -> bool:
+    modes = (asked.dynamic_node_properties or {}).get(DIST_MODES)
+    is_copied = isinstance(modes, Symbol) and modes == COPY
+    return is_copied or any(each in TOPICS for each in asked.capabilities)
 
 
 def left(forwarder: Any, address: Address | None, link: Link | None) -> None:
@@ -72,7 +97,7 @@ def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
     if address.creator is not None:
         return
     if _is_over(address):
-        _delete(address)
+        _delete(forwarder, address)
     elif isinstance(address.lifetime, DeleteOnNoMessages) and address not in forwarder.dying_nodes:
         forwarder.dying_nodes.append(address)
 
@@ -88,7 +113,7 @@ def end_empty(forwarder: Any) -> None:
         if not address.is_dynamic:
             continue
         if _is_over(address):
-            _delete(address)
+            _delete(forwarder, address)
             forwarder.table.leave(address)
         else:
             forwarder.dying_nodes.append(address)
@@ -110,8 +135,11 @@ def _holds_messages(address: Address) -> bool:
     return address.waiting.count > 0 or any(each.link.unsettled for each in consumers)
 
 
-def _delete(address: Address) -> None:
+def _delete(forwarder: Any, address: Address) -> None:
     """Delete a node; who uses it still is told, and senders of what was not settled."""
+    account = forwarder.node_accounts.pop(address, None)
+    if account is not None:
+        account.release(NODES, NODE_BYTES)
     address.is_dynamic = False
     gone = AmqpError(
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK

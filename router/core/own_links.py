@@ -94,6 +94,8 @@ def session_begun(forwarder: Any, session: Session) -> None:
         return
     try:
         own.link = attaching.attach(session, own.frame)
+        # what it said has been said
+        own.frame = own.link.attach
     except AmqpError as error:
         if error.scope is Scope.CONNECTION:
             raise

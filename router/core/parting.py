@@ -74,24 +74,60 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
             # sent as settled, and yet not taken
             failed = verdicts.LOST if is_between_routers else verdicts.DELIVERY_FAILED
             forwarder.settle(current, MODIFIED, failed)
-    session.connection.count_work(session.outgoing.span)
-    for delivery in session.outgoing.of_link(link):
-        if stays and delivery is not current:
-            continue
-        session.close_outgoing(delivery)
-        if is_between_routers:
-            address.counters.count_outcome(MODIFIED)
+    if not stays:
+        sent = session.outgoing.of_link(link)
+    elif current is not None and current.outgoing_open:
+        sent = [current]
+    else:
+        sent = []
+    session.connection.count_work(len(sent))
+    forwarder.turn.deferred.go_through(sent, _Sent(forwarder, consumer).lose)
+    give_up_waiting(forwarder, consumer)
+
+
+class _Sent:
+    """What becomes of the deliveries that a lost receiver has been sent and has not settled."""
+
+    def __init__(self, forwarder: Any, consumer: Consumer) -> None:
+        self._forwarder = forwarder
+        self._link = consumer.link
+        self._address = consumer.address
+        self._is_between_routers = speaks_for_others(consumer)
+
+    def lose(self, delivery: Any) -> None:
+        """Tell the sender of a delivery that its receiver is lost."""
+        if not delivery.outgoing_open or delivery.outgoing is not self._link:
+            # its receiver has settled it since, or given it back
+            return
+        forwarder, address = self._forwarder, self._address
+        self._link.session.close_outgoing(delivery)
+        if self._is_between_routers:
+            outcome = MODIFIED
             forwarder.settle(delivery, MODIFIED, verdicts.LOST)
         else:
-            address.counters.count_outcome(terms.settle_lost(forwarder, delivery))
-    give_up_waiting(forwarder, consumer)
+            outcome = terms.settle_lost(forwarder, delivery)
+        counters = address.counters if address.heir is None else address.heir
+        counters.count_outcome(outcome)
+
+
+class _Came:
+    """What becomes of the deliveries that a lost sender has not settled."""
+
+    def __init__(self, forwarder: Any, link: Any) -> None:
+        self._forwarder = forwarder
+        self._link = link
+
+    def lose(self, delivery: Any) -> None:
+        """Expect nothing more from the sender of a delivery."""
+        if delivery.incoming_open and delivery.incoming is self._link:
+            self._link.session.close_incoming(delivery)
+            self._forwarder.sender_lost(delivery)
 
 
 def take_out(forwarder: Any, consumer: Consumer) -> None:
     """A consumer gets nothing any more of what is sent to its address."""
     address = consumer.address
-    if consumer in address.consumers:
-        address.consumers.remove(consumer)
+    if address.remove_consumer(consumer):
         address.sided -= consumer.side != HERE
         forwarder.network.left(consumer)
     elif consumer in address.resuming:
@@ -152,7 +188,7 @@ _LEAVING = _Leaving()
 def take_leave(forwarder: Any, consumer: Consumer) -> None:
     """Let a consumer have no further delivery; its link is to be detached once all are settled."""
     address = consumer.address
-    if consumer not in address.consumers:
+    if consumer.place < 0:
         return
     take_out(forwarder, consumer)
     give_up_waiting(forwarder, consumer)
@@ -180,12 +216,14 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
     if producer.address is not None:
         through.link_over(producer.address.counters, link)
     current = link.current
-    session.connection.count_work(session.incoming.span)
-    for delivery in session.incoming.of_link(link):
-        if stays and delivery is not current:
-            continue
-        session.close_incoming(delivery)
-        forwarder.sender_lost(delivery)
+    if not stays:
+        came = session.incoming.of_link(link)
+    elif current is not None and current.incoming_open:
+        came = [current]
+    else:
+        came = []
+    session.connection.count_work(len(came))
+    forwarder.turn.deferred.go_through(came, _Came(forwarder, link).lose)
     if current is not None:
         link.current = None
         # what is resumed by it is not given up
@@ -197,7 +235,7 @@ def unhang(forwarder: Any, producer: Producer) -> None:
     """A producer leaves its address; what it has sent stays."""
     address = producer.address
     if address is not None:
-        address.producers.remove(producer)
+        address.remove_producer(producer)
         address.sided -= producer.side != HERE
         forwarder.network.address_changed(address)
         forwarder.note_credit(address, None)

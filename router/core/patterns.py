@@ -8,6 +8,7 @@ exact token is more specific than `*`, and `*` than `#`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 import attrs
@@ -55,9 +56,25 @@ class PatternTree(Generic[T]):
         """Let nothing speak for the names that this very pattern matches; it was added before."""
         _remove(self._root, tokens(pattern), 0)
 
-    def match(self, name: str) -> T | None:
-        """The value of the most specific pattern that matches, or None."""
-        return _search(self._root, tokens(name), 0, set())
+    def match(self, name: str, counts: Callable[[T], bool] | None = None) -> T | None:
+        """The value of the most specific pattern that matches, or None; of those that count, where
+        not all do.
+        """
+        return _search(self._root, tokens(name), 0, set(), counts)
+
+    def pieces(self) -> Iterator[object]:
+        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        pending = [self._root]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += [each for each in (node.one, node.any) if each is not None]
+            node.one = node.any = None
+            while node.exact:
+                _, following = node.exact.popitem()
+                yield following
+                if following.exact or following.one or following.any:
+                    pending.append(following)
 
 
 def pattern_of(prefix: str) -> str:
@@ -82,22 +99,28 @@ def _remove(node: _Node[T], names: list[str], at: int) -> bool:
     return not (node.exact or node.one or node.any) and node.value is None
 
 
-def _search(node: _Node[T], names: list[str], at: int, tried: set[tuple[int, int]]) -> T | None:
+def _search(
+    node: _Node[T],
+    names: list[str],
+    at: int,
+    tried: set[tuple[int, int]],
+    counts: Callable[[T], bool] | None,
+) -> T | None:
     # `tried` keeps several `#` from trying the same place again: nodes x tokens steps at most.
     if (id(node), at) in tried:
         return None
     tried.add((id(node), at))
     if at == len(names):
-        if node.value is not None:
+        if node.value is not None and (counts is None or counts(node.value)):
             return node.value
-        return None if node.any is None else _search(node.any, names, at, tried)
+        return None if node.any is None else _search(node.any, names, at, tried, counts)
     exact = node.exact.get(names[at])
-    found = None if exact is None else _search(exact, names, at + 1, tried)
+    found = None if exact is None else _search(exact, names, at + 1, tried, counts)
     if found is None and node.one is not None:
-        found = _search(node.one, names, at + 1, tried)
+        found = _search(node.one, names, at + 1, tried, counts)
     if found is None and node.any is not None:
         for following in range(at, len(names) + 1):
-            found = _search(node.any, names, following, tried)
+            found = _search(node.any, names, following, tried, counts)
             if found is not None:
                 break
     return found

@@ -16,8 +16,8 @@ from router.amqp.composite import decode_composite
 from router.amqp.performatives import Modified
 from router.amqp.reading import DispositionFrame
 from router.amqp.revision import revise
-from router.core import passage
-from router.core.address import HERE, MULTICAST, Address, Consumer
+from router.core import passage, unconfirmed
+from router.core.address import CLOSEST, HERE, MULTICAST, Address, Consumer
 from router.core.network import sides
 from router.engine.delivery import Delivery
 from router.engine.outbox import Turn
@@ -28,8 +28,12 @@ MAX_BYTES = 32768
 MAX_ATTEMPTS = 8
 # This part of what the router may hold may be kept besides.
 PART_KEPT = 8
-# What an attempt takes, in frames that come once a message (see `Connection.count_work`).
-WORK = 20
+# What an attempt takes, and each receiver that is asked, in frames that come once a message
+# (`Connection.count_work`).
+WORK = 80
+ASKING = 2
+# So many receivers of an address are asked whether they take it; of more, others each time.
+MOST_ASKED = 64
 EMPTY = b""
 
 
@@ -95,10 +99,20 @@ def keeps(address: Address) -> bool:
     """
     if address.treatment == MULTICAST:
         return False
-    # lanes to the same router are one receiver
-    if address.redelivers and sum(each.takes & 1 for each in address.consumers) > 1:
+    if address.redelivers and _has_several(address):
         return True
-    return any(consumer.link.terminus is not None for consumer in address.consumers)
+    return address.resumable > 0
+
+
+def _has_several(address: Address) -> bool:
+    """Return whether an address has more than one receiver, without a look at all of them."""
+    receivers = 0
+    for consumer in address.consumers:
+        # lanes to the same router are one receiver
+        receivers += consumer.takes & 1
+        if receivers > 1:
+            return True
+    return False
 
 
 def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool:
@@ -114,25 +128,60 @@ def _offer(redelivery: Redelivery, core: Any, delivery: Any, frame: Any) -> bool
         or len(had) >= MAX_ATTEMPTS
     ):
         return False
-    consumer = _other(address, delivery, had, len(kept.octets))
-    if consumer is None:
-        return False
+    is_released = frame.state_code == codes.RELEASED
     giver = delivery.outgoing.session
+    giver.connection.count_work(ASKING * min(MOST_ASKED, len(address.consumers)))
+    consumer = _other(address, delivery, had, kept.octets, is_released=is_released)
+    farther = core.network.farther
+    if consumer is None and not (is_released and farther.takes(delivery, had)):
+        return False
     giver.connection.count_work(WORK)
     octets = _revised(delivery, frame, redelivery.turn.now)
     if octets is None:
         return False
-    redelivery.drop(delivery)
     core.outcomes.receiver_told(delivery, frame.state_code)
     if not frame.settled:
         # it waits for its sender to settle, who is not going to hear of it
         count = 0 if frame.plain else frame.state_end - frame.state_at
         giver.tell_receiver(delivery, True, frame.state_code, frame.octets, frame.state_at, count)
+    kept.had = had
+    if consumer is None:
+        farther.wait(delivery)
+    else:
+        _send_again(redelivery, core, consumer, delivery, octets)
+    return True
+
+
+def go_on(core: Any, delivery: Any) -> bool:
+    """Send on a delivery that has been released and waits; whether it waits no more.
+
+    One whose ttl has ended is released towards its sender.
+    """
+    kept = delivery.kept
+    consumer = _other(delivery.address, delivery, kept.had, kept.octets, is_released=True)
+    if consumer is None:
+        return False
+    octets: bytes | None = kept.octets
+    if not delivery.message_format:
+        elapsed_ms = int((core.turn.now - kept.since) * 1000)
+        octets = revise(kept.octets, elapsed_ms, failed=False, annotations={})
+    if octets is None:
+        core.settle(delivery, codes.RELEASED, EMPTY)
+    else:
+        _send_again(core.redelivery, core, consumer, delivery, octets)
+    return True
+
+
+def _send_again(
+    redelivery: Redelivery, core: Any, consumer: Consumer, delivery: Any, octets: bytes
+) -> None:
+    """Send a delivery to a receiver that has not had it, and remember who has."""
+    had = delivery.kept.had
+    redelivery.drop(delivery)
     _send(redelivery, core, consumer, delivery, octets)
     if delivery.kept is not None:
         delivery.kept.had = had
-    core.note_credit(address, None)
-    return True
+    core.note_credit(delivery.address, None)
 
 
 def _may_be_lost(delivery: Any, frame: Any) -> bool:
@@ -143,18 +192,45 @@ def _may_be_lost(delivery: Any, frame: Any) -> bool:
     return bool(frame.state_code == codes.MODIFIED and owner is not None and owner.side != HERE)
 
 
-def _other(address: Address, delivery: Any, had: list[Any], size: int) -> Consumer | None:
-    """Of the consumers that have room and have not had it, the one with the least to do."""
+def _other(
+    address: Address, delivery: Any, had: list[Any], octets: bytes, *, is_released: bool
+) -> Consumer | None:
+    """Return the consumer with the least to do that has room and has not had it; with closest, of
+    the nearest of these. Only what is released goes farther than it was.
+    """
+    size = len(octets)
+    is_closest = address.treatment == CLOSEST
+    giver = delivery.outgoing.owner
+    farthest = None
+    if is_closest and not is_released:
+        farthest = 0 if giver is None else giver.cost
     able = [
         consumer
-        for consumer in address.consumers
+        for consumer in _asked(address)
         if consumer.link not in had
         and consumer.takes >> delivery.lane & 1
         and sides.serves(consumer, delivery.incoming.side)
         and size <= consumer.link.max_message_size
+        and (farthest is None or consumer.cost <= farthest)
         and consumer.link.session.can_send(consumer.link)
+        and not (consumer.rejects_durable and unconfirmed.is_durable_message(delivery, octets))
     ]
-    return min(able, key=lambda consumer: consumer.link.unsettled, default=None)
+    return min(
+        able, key=lambda each: (each.cost if is_closest else 0, each.link.unsettled), default=None
+    )
+
+
+def _asked(address: Address) -> list[Consumer]:
+    """The consumers that a delivery may be offered to: some of very many, others each time."""
+    consumers = address.consumers
+    count = len(consumers)
+    # with sides there are near ones and far ones, and few of either
+    if count <= MOST_ASKED or address.sided:
+        return consumers
+    start = address.rotation % count
+    address.rotation = (start + MOST_ASKED) % count
+    asked = consumers[start : start + MOST_ASKED]
+    return asked + consumers[: MOST_ASKED - len(asked)]
 
 
 def _revised(delivery: Any, frame: Any, now: float) -> bytes | None:

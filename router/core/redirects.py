@@ -7,6 +7,8 @@ address the most specific one speaks, as with treatments.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import attrs
 
 from router.amqp.composite import encode_composite
@@ -15,6 +17,7 @@ from router.amqp.performatives import Rejected
 from router.amqp.redirects import Redirect
 from router.core.patterns import PatternTree
 from router.engine.beginning import wire_error
+from router.engine.deferred import emptied
 from router.errors import AmqpError, Scope
 
 CONNECTION = "connection"
@@ -51,6 +54,12 @@ class Redirects:
         for tree in [tree for is_concerned, tree in concerned if is_concerned]:
             add = tree.add_prefix if is_prefix else tree.add
             add(pattern, redirect)
+
+    def pieces(self) -> Iterator[object]:
+        """What they were made of, taken apart piece by piece (`router.engine.deferred`)."""
+        yield from emptied(self._of_hosts)
+        yield from self._of_senders.pieces()
+        yield from self._of_receivers.pieces()
 
     def place_of_host(self, hostname: str | None) -> Redirect | None:
         """Where the connections of peers are sent that name this host, if anywhere."""

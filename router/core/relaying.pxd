@@ -5,6 +5,7 @@ from router.core.backlog cimport Backlog
 from router.core.counters cimport Counters
 from router.core.dispensing cimport Dispenser
 from router.core.redelivery cimport Redelivery
+from router.engine cimport flows
 from router.engine.delivery cimport Delivery
 from router.engine.held_up cimport hold_up
 from router.engine.link cimport IncomingLink, OutgoingLink

@@ -7,11 +7,12 @@ Which consumer that is, `forward` says. The two ends of a link that is routed ha
 from __future__ import annotations
 
 from router.amqp.reading import TransferFrame
-from router.core import passage, sizes
+from router.core import passage, sizes, unconfirmed
 from router.core.address import Address, Consumer
 from router.core.backlog import Backlog
 from router.core.dispensing import Dispenser
 from router.core.redelivery import Redelivery
+from router.engine import flows
 from router.engine.delivery import Delivery
 from router.engine.held_up import hold_up
 from router.engine.link import OutgoingLink
@@ -58,12 +59,16 @@ class Relay(Dispenser):
         """Begin a delivery on a consumer's link with the frame at hand."""
         link = consumer.link
         session = link.session
-        session.begin_outgoing(link, delivery)
-        consumer.address.counters.egress += 1
-        if consumer.shows_passage:
-            self._write(session, link, delivery, passage.show(consumer, delivery, frame))
-        else:
-            self._write(session, link, delivery, frame)
+        if not (
+            consumer.rejects_durable
+            and unconfirmed.refuse(self, delivery, frame.octets, frame.payload_at, frame.end)
+        ):
+            session.begin_outgoing(link, delivery)
+            consumer.address.counters.egress += 1
+            if consumer.shows_passage:
+                self._write(session, link, delivery, passage.show(consumer, delivery, frame))
+            else:
+                self._write(session, link, delivery, frame)
 
     def _write(
         self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame
@@ -84,6 +89,8 @@ class Relay(Dispenser):
             if link.current is not None:
                 link.current = None
                 self.serve_next(link)
+            elif link.drain_due:
+                flows.answer_drain(link)
 
     def _follow(self, delivery: Delivery, frame: TransferFrame) -> None:
         """Send a later frame of a delivery after its earlier ones."""

@@ -13,6 +13,7 @@ import attrs
 
 from router.amqp.composite import decode_composite, encode_composite
 from router.amqp.constants import Condition
+from router.amqp.encoded import decoded
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core.suspended import Terminus
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
@@ -163,7 +164,7 @@ def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
     What it does not tell of any more it has settled, unless it had no room to tell of it.
     """
     remote = link.remote_attach
-    theirs = remote.unsettled or {}
+    theirs = decoded(remote.unsettled) if terminus.unsettled else {}
     forgotten = [tag for tag in terminus.unsettled if tag not in theirs]
     if not remote.incomplete_unsettled:
         for tag in forgotten:

@@ -14,13 +14,14 @@ import attrs
 
 from router.amqp.composite import encode_composite
 from router.amqp.constants import Descriptor
+from router.amqp.encoded import decoded
 from router.amqp.performatives import Received
 from router.amqp.revision import revise
 from router.core import passage, terms, verdicts
 from router.core.address import Consumer
 from router.core.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_receiver
 from router.core.suspended import Terminus
-from router.engine import rare_transfers
+from router.engine import flows, rare_transfers
 from router.engine.held_up import hold_up
 from router.engine.link import OutgoingLink
 
@@ -83,13 +84,14 @@ class Resumption:
         is_done = not self.steps and link.current is None
         if is_done and not self.is_last and link.drain and link.credit:
             session.use_up_credit(link)
+        flows.answer_drain(link)
         return is_done and self.is_last
 
 
 def compare(forwarder: Any, terminus: Terminus, link: OutgoingLink, told: Told) -> Resumption:
     """What is to be sent to the receiver at `link`, which is told our map."""
     remote = link.remote_attach
-    theirs = remote.unsettled or {}
+    theirs = decoded(remote.unsettled) if terminus.unsettled else {}
     steps = []
     for tag, delivery in list(terminus.unsettled.items()):
         if delivery.settled:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -14,6 +14,7 @@ from router.core.patterns import pattern_of
 from router.core.table import path_of
 from router.engine.states import ConnectionState
 
+NEVER: Final = 2**62
 # A container that refused a link, or ended one with an error, is asked last for so long.
 REST_S = 5.0
 
@@ -154,7 +155,11 @@ class UplinkOutlet(Load):
 
 @attrs.define(eq=False)
 class Way:
-    """A link route that there is: its rule, and its containers' connections."""
+    """A link route: its rule, and its containers' connections.
+
+    There is one from the edition `since` of all link routes (`LinkRoutes.edition`), and until, but
+    not in, the edition `until`.
+    """
 
     rule: Rule
     outlets: dict[Any, Outlet] = attrs.Factory(dict)
@@ -164,6 +169,8 @@ class Way:
     # in words, why a container refused or ended one last; empty where none has
     last_refusal: str = ""
     last_refusal_at: float = 0.0
+    since: int = 0
+    until: int = NEVER
 
     @property
     def links(self) -> int:

@@ -12,8 +12,7 @@ from typing import Any
 
 import attrs
 
-from router.amqp.constants import Condition
-from router.amqp.decode import decode_value
+from router.amqp.encoded import decode_map
 from router.amqp.performatives import Attach, Error
 from router.core import routed_loss
 from router.core.address import ROUTED, Address, Consumer, Producer
@@ -115,8 +114,8 @@ class RoutedLink(OwnLink):
         producer.low_mark = -1
         incoming.owner = producer
         outgoing.owner = Consumer(outgoing, address)
-        address.producers.append(producer)
-        address.consumers.append(outgoing.owner)
+        address.add_producer(producer)
+        address.add_consumer(outgoing.owner)
         forwarder.routed.enter(self)
         forwarder.table.enter_routed(address)
         remote = own.remote_attach
@@ -176,7 +175,7 @@ class RoutedLink(OwnLink):
             self._told_early = more
         if isinstance(link, OutgoingLink) and frame.has_link_credit:
             link.credit = frame.link_credit
-            link.drain = frame.drain
+            link.drain = link.drain_due = frame.drain
 
     def hear_early(self, other: RoutedLink) -> None:
         """What the peer has told while another was in the place of this."""
@@ -186,10 +185,13 @@ class RoutedLink(OwnLink):
         properties = None
         if frame.properties_end:
             octets = memoryview(session.connection.cursor.octets)
-            properties, _ = decode_value(bytes(octets[frame.properties_at : frame.properties_end]))
-            if not isinstance(properties, dict):
-                raise AmqpError(Condition.DECODE_ERROR, "a flow's properties are a map")
-        is_news = isinstance(link, IncomingLink) and frame.available != link.told_available
+            properties = decode_map(bytes(octets[frame.properties_at : frame.properties_end]))
+        if isinstance(link, OutgoingLink):
+            # its sender answers each drain, also one that changes nothing
+            is_news = frame.drain
+        else:
+            awaits = self.address is not None and self.other(link).drain_due
+            is_news = awaits or frame.available != link.told_available
         if not frame.echo and properties is None and not is_news:
             return None
         before = self.other(link).told_more if self.address is not None else self._told_early

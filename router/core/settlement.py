@@ -177,7 +177,9 @@ class Settler(Handler):
         if count and count > terms.MAX_KEPT_BYTES and copy.parent.open_copies > 1:
             # it waits for the others
             count = 0
-        state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
+        state = EMPTY
+        if count:
+            state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_at + count])
         self.merge(copy, frame.state_code, state)
 
     def _settle_receiver(self, delivery: Delivery, frame: DispositionFrame, count: int) -> None:

@@ -26,7 +26,7 @@ PART_FREED = 8
 
 def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
     """From now on the router may hold so much; what is too much by then goes as the turn ends."""
-    forwarder.backlog.limit_bytes = limit_bytes
+    forwarder.backlog.set_limit(limit_bytes)
     forwarder.redelivery.limit_bytes = limit_bytes // PART_KEPT
     forwarder.intake.limit_bytes = limit_bytes // PART_HELD
 

@@ -7,6 +7,7 @@ the message as it came in.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from router.amqp.constants import Condition, Descriptor
@@ -137,8 +138,35 @@ def _leave_out(forwarder: Any, copy: Any, limit: int) -> None:
 
 
 def receiver_lost(forwarder: Any, address: Address) -> None:
-    """One that took larger messages may have gone: reject what waits and is for nobody now."""
-    for delivery in address.waiting.take_out(lambda each: is_too_large(address, each)):
-        forwarder.count_out(delivery)
-        forwarder.backlog.drop(delivery)
-        refuse(forwarder, address, delivery)
+    """A receiver has gone: have what waits looked at once, at the end of the turn."""
+    if address.waiting.count and address not in forwarder.sizes_due:
+        forwarder.sizes_due[address] = None
+
+
+def refuse_too_large(forwarder: Any) -> None:
+    """Reject what waits and is too large for each receiver left; called at the end of a turn."""
+    due, forwarder.sizes_due = forwarder.sizes_due, {}
+    for address in due:
+        if not address.consumers:
+            continue
+        limits = _limits(address)
+        for delivery in address.waiting.take_out(partial(_is_beyond, limits)):
+            forwarder.count_out(delivery)
+            forwarder.backlog.drop(delivery)
+            refuse(forwarder, address, delivery)
+
+
+def _is_beyond(limits: dict[int, int], delivery: Any) -> bool:
+    limit = limits[delivery.incoming.side]
+    return bool(delivery.size > limit)
+
+
+def _limits(address: Address) -> dict[int, int]:
+    """The most octets that any receiver takes of a message, by the side that it comes from."""
+    if not is_spread_by_sides(address):
+        largest = _largest(address)
+        return dict.fromkeys(address.waiting.by_side(), largest)
+    return {
+        side: max((each.link.max_message_size for each in sides.serving(address, side)), default=-1)
+        for side in address.waiting.by_side()
+    }

@@ -5,6 +5,7 @@ from router.amqp.section_scan cimport priority_in
 from router.core.address cimport Address, Consumer, Producer, Ties, spreads_to
 from router.core.counters cimport Counters
 from router.core.relaying cimport Relay
+from router.engine cimport tags
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.session cimport Session

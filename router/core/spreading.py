@@ -17,6 +17,7 @@ from router.core.address import Address, Consumer, Producer, spreads_to
 from router.core.backlog import Backlog
 from router.core.redelivery import Redelivery
 from router.core.relaying import Relay
+from router.engine import tags
 from router.engine.delivery import Delivery
 
 MULTICAST = 2
@@ -276,6 +277,7 @@ class Spreader(Relay):
         copy.complete = delivery.complete
         copy.size = delivery.size
         copy.state = delivery.state
+        tags.hand_on(copy, delivery)
         copy.parent = delivery
         delivery.open_copies += 1
         return copy

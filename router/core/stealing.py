@@ -23,6 +23,8 @@ from router.errors import AmqpError, Scope
 
 RELEASED = int(constants.Descriptor.RELEASED)
 TOLD = int(Settling.TOLD)
+# What it takes to take a link away, in frames that come once a message (`Connection.count_work`).
+WORK = 1024
 
 
 def holder_of(forwarder: Any, link: Link) -> Link | None:
@@ -81,6 +83,8 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
 def take_away(forwarder: Any, link: Link, holder: Link) -> None:
     """Close the link whose name is that of `link` now, with all that it leaves behind."""
     forwarder.link_names.stolen += 1
+    # beside the attach, which is counted by itself, a detach
+    link.session.connection.count_work(WORK)
     forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
     if isinstance(holder, IncomingLink) and not holder.is_routed:
         _settle_all(forwarder, holder)

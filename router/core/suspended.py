@@ -12,12 +12,12 @@ left. (docs/decisions/0035-suspended-links.md.)
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core import nodes, terms
 from router.core.link_names import LinkNames, key_of, user_of
+from router.engine.account import SUSPENDED, SUSPENDED_BYTES, link_bytes
 from router.engine.events import LinkDetached
 from router.engine.link import Link, OutgoingLink
 from router.engine.outbox import Turn
@@ -56,6 +56,8 @@ class Terminus:
         # its deliveries have no delivery-ids any more
         self.is_parked = False
         self._tags_made = 0
+        # what its peer is charged for it as long as it has no link, in octets
+        self.charged = 0
 
     def outlives(self, event: LinkDetached | None) -> bool:
         """Whether it stays when its link goes like that."""
@@ -147,6 +149,8 @@ class Suspended:
         # links that were taken up again
         self.resumed = 0
         self._termini: dict[tuple[str, str, bool], Terminus] = {}
+        # the same by their users, the oldest first
+        self._by_user: dict[tuple[bool, str], dict[Terminus, None]] = {}
 
     def __len__(self) -> int:
         return len(self._termini)
@@ -200,29 +204,56 @@ class Suspended:
         if event.lost or event.error is not None:
             terminus.park()
         self._termini[key_of(terminus.link)] = terminus
+        self._by_user.setdefault(_user(terminus), {})[terminus] = None
         if terminus.policy is Policy.LINK_DETACH:
             self._count_down(forwarder, terminus)
+        if key_of(terminus.link) in self._termini:
+            self._charge(forwarder, terminus)
         if len(self._termini) > MAX_SUSPENDED:
             self.end(forwarder, self._one_too_many())
 
+    def _charge(self, forwarder: Any, terminus: Terminus) -> None:
+        """Charge the peer for a terminus, or end it where that would be too much."""
+        link = terminus.link
+        account = link.session.connection.account
+        count = SUSPENDED_BYTES + link_bytes(link.name, (link.attach, link.remote_attach))
+        refusal = account.refusal(count)
+        account.charge(SUSPENDED, count)
+        terminus.charged = count
+        if refusal is not None:
+            self.end(forwarder, terminus)
+
+    def _release(self, terminus: Terminus) -> None:
+        if terminus.charged:
+            terminus.link.session.connection.account.release(SUSPENDED, terminus.charged)
+            terminus.charged = 0
+
     def _one_too_many(self) -> Terminus:
         """The oldest of the user who has most: nobody makes room for somebody else."""
-        users = [user_of(each.link.session.connection) for each in self._termini.values()]
-        ((greediest, _),) = Counter(users).most_common(1)
-        return list(self._termini.values())[users.index(greediest)]
+        greediest = max(self._by_user.values(), key=len)
+        return next(iter(greediest))
 
     def take(self, terminus: Terminus) -> None:
         """It has a link again."""
-        del self._termini[key_of(terminus.link)]
+        self._release(terminus)
+        self._forget(terminus)
         terminus.expires_at = 0.0
         self.resumed += 1
 
     def end(self, forwarder: Any, terminus: Terminus) -> None:
         """It expires, or is of no use any more."""
-        del self._termini[key_of(terminus.link)]
+        self._release(terminus)
+        self._forget(terminus)
         terminus.park()
         terminus.give_up(forwarder)
         nodes.left(forwarder, terminus.address, terminus.link)
+
+    def _forget(self, terminus: Terminus) -> None:
+        del self._termini[key_of(terminus.link)]
+        user = _user(terminus)
+        del self._by_user[user][terminus]
+        if not self._by_user[user]:
+            del self._by_user[user]
 
     def session_ended(self, forwarder: Any, session: Any) -> None:
         """Delivery-ids of that session mean nothing any more."""
@@ -261,6 +292,10 @@ class Suspended:
         terminus.expires_at = self.turn.now + terminus.timeout_s
         if not self.next_expiry or terminus.expires_at < self.next_expiry:
             self.next_expiry = terminus.expires_at
+
+
+def _user(terminus: Terminus) -> tuple[bool, str]:
+    return user_of(terminus.link.session.connection)
 
 
 def lifetime(terminus: Terminus | None) -> dict[str, Any]:

@@ -10,38 +10,28 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from router.amqp.redirects import Redirect
 from router.core.address import (
     BALANCED,
     CLOSEST,
     FALLBACK,
-    MULTICAST,
+    PHASES,
     UNAVAILABLE,
     Address,
     key_of,
 )
 from router.core.counters import Counters
 from router.core.network import through
-from router.core.patterns import PatternTree, pattern_of
 from router.core.redirects import Redirects
+from router.core.rules import TREATMENTS, AddressRule, Rules
 from router.core.ties import tie, untie
 from router.errors import AmqpError
-
-TREATMENTS = {
-    "closest": CLOSEST,
-    "balanced": BALANCED,
-    "multicast": MULTICAST,
-    "unavailable": UNAVAILABLE,
-}
-TREATMENT_NAMES = {number: name for name, number in TREATMENTS.items()}
 
 # What a client says of itself, in the name of a dynamic node made for it.
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_WORD = 32
-# When more rules than these become others, it is not found out which names they are of.
-MANY_RULES = 100
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
@@ -60,43 +50,12 @@ def _word(name: str) -> str:
     return _NO_WORD.sub("-", name)[:MAX_WORD]
 
 
-class AddressRule(NamedTuple):
-    """What is configured for the names that a pattern, or prefix, matches.
-
-    `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
-    offered to another; `dead_letter`: the name of the address that what has expired goes to;
-    `ingress_phase` and `egress_phase`: where those enter who send, and who receive; `fallback`:
-    whether who takes what nobody else does gets something; `hold`: seconds, messages and octets;
-    `priority`: of its messages, -1 where it is their own.
-    """
-
-    is_prefix: bool
-    pattern: str
-    treatment: str
-    redelivers: bool = True
-    dead_letter: str | None = None
-    ingress_phase: int = 0
-    egress_phase: int = 0
-    fallback: bool = False
-    hold: tuple[float, int, int] | None = None
-    priority: int = -1
-
-
-def _pattern(rule: AddressRule) -> str:
-    return pattern_of(rule.pattern) if rule.is_prefix else rule.pattern
-
-
-def _same(rule: AddressRule) -> str:
-    """What is equal for rules that match the same."""
-    return _pattern(rule).strip("/.").replace(".", "/")
-
-
 class AddressTable:
     """All addresses of a router.
 
-    Of the `rules`, the most specific one speaks for a name; `new_name` makes hard-to-guess names
-    for dynamic nodes, which end with what it is given; `redirects` are of addresses, or hosts,
-    that are elsewhere.
+    The `rules` say how names are treated; `new_name` makes hard-to-guess names for dynamic nodes,
+    which end with what it is given; `redirects` are of addresses, or hosts, that are elsewhere.
+    Other rules, or redirects, take the place of these as a whole.
     """
 
     def __init__(
@@ -111,17 +70,9 @@ class AddressTable:
         self._in_use: dict[str, Address] = {}
         # the keys in use that have become unavailable to whoever does not use them yet
         self._closed: set[str] = set()
-        self._default = TREATMENTS[default_treatment]
-        self._by_pattern: dict[str, AddressRule] = {}
-        self._rules: PatternTree[AddressRule] = PatternTree()
-        # how many rules name an address for dead letters; None is for those that name none
-        self._dead_letters: Counter[str | None] = Counter()
-        self._has_dead_letters = False
+        self.rules = Rules(rules, default_treatment)
         # how many auto-links each name has
         self._claims: Counter[str] = Counter()
-        # how many rules have senders enter at another phase than 0
-        self._ingress_phased = 0
-        self.set_rules(rules, default_treatment)
         # the names of nodes that are the router's own, each with the one that stands for it
         self._own_nodes: dict[str, str] = {}
         self._new_name = new_name
@@ -138,67 +89,11 @@ class AddressTable:
         # where messages go whose address nobody uses; it never has a consumer
         self.nowhere = Address("", BALANCED)
 
-    def set_rules(
-        self, rules: Iterable[AddressRule], default_treatment: str
-    ) -> PatternTree[AddressRule] | None:
-        """From now on these rules, and no others, speak for names; otherwise as `change_rules`."""
-        wanted = {_same(rule): rule for rule in rules}
-        before = self._by_pattern
-        removed = [rule for same, rule in before.items() if wanted.get(same) != rule]
-        added = [rule for same, rule in wanted.items() if before.get(same) != rule]
-        return self.change_rules(removed, added, default_treatment)
-
-    def change_rules(
-        self,
-        removed: Iterable[AddressRule],
-        added: Iterable[AddressRule],
-        default_treatment: str,
-    ) -> PatternTree[AddressRule] | None:
-        """From now on some rules do not speak for names any more, and others do; what stays costs
-        nothing. For addresses in use, see `treating`.
-
-        Returns what matches the names that another rule may speak for; None where that may be any.
-        """
-        removed, added = list(removed), list(added)
-        for rule in removed:
-            same = _same(rule)
-            if self._by_pattern.get(same) == rule:
-                del self._by_pattern[same]
-                self._rules.remove(_pattern(rule))
-                self._count(rule, -1)
-        for rule in added:
-            same = _same(rule)
-            if same in self._by_pattern:
-                # of several that match the same, the last one counts
-                self._count(self._by_pattern[same], -1)
-            self._by_pattern[same] = rule
-            self._rules.add(_pattern(rule), rule)
-            self._count(rule, 1)
-        self._has_dead_letters = any(
-            count for name, count in self._dead_letters.items() if name is not None
-        )
-        before, self._default = self._default, TREATMENTS[default_treatment]
-        if before != self._default or len(removed) + len(added) > MANY_RULES:
-            return None
-        changed: PatternTree[AddressRule] = PatternTree()
-        for rule in (*removed, *added):
-            changed.add(_pattern(rule), rule)
-        return changed
-
-    def _count(self, rule: AddressRule, by: int) -> None:
-        """A rule came, or went: what is asked for each message is known without a search."""
-        self._dead_letters[rule.dead_letter] += by
-        self._ingress_phased += by * (rule.ingress_phase != 0)
-
-    def rules(self) -> Iterator[AddressRule]:
-        """The rules that speak for names."""
-        return iter(self._by_pattern.values())
-
     def treatment_wanted(self, address: Address) -> int:
         """How an address in use would be treated if it came to be now; new links to one that would
         be unavailable are refused from now on.
         """
-        treatment = BALANCED if address.is_dynamic else self.treatment(address.name)
+        treatment = address.treatment if address.is_dynamic else self.treatment(address.name)
         if treatment == UNAVAILABLE:
             self._closed.add(address.key)
             return treatment
@@ -214,11 +109,11 @@ class AddressTable:
 
     def treatment(self, name: str) -> int:
         """How a name is treated, by the most specific rule."""
-        return self._treatment(name, self._rules.match(name))
+        return self._treatment(name, self.rules.match(name))
 
     def rule_of(self, name: str) -> AddressRule | None:
         """The most specific rule that matches a name, if one does."""
-        return self._rules.match(name)
+        return self.rules.match(name)
 
     def place_of(self, name: str, *, is_sender: bool) -> Redirect | None:
         """Where links to this name are sent, if anywhere; nobody is sent there by asking."""
@@ -234,27 +129,25 @@ class AddressTable:
             # Names such as $management and $cbs belong to services; routed to whoever attaches
             # to them, a client would receive its own requests.
             hint = UNAVAILABLE if name.startswith("$") else self.hint(name)
-            treatment = self._default if hint is None else hint
+            treatment = self.rules.default if hint is None else hint
         else:
             treatment = TREATMENTS[rule.treatment]
         return BALANCED if treatment == UNAVAILABLE and self._claims[name] else treatment
 
-    def claim(self, text: str) -> None:
-        """From now on this address is available, whatever the rules say: an auto-link is at it, or
-        will be. Each claim has to be given up.
+    def claim(self, claims: Counter[str]) -> Counter[str]:
+        """From now on addresses are available by these names, whatever the rules say, and by no
+        others for this reason: so many auto-links are at each, or will be. `claims_changed` has to
+        be said of the names that were not claimed, or are not any more. Returns those before.
         """
-        self._change_claims(address_name(text), 1)
+        before, self._claims = self._claims, claims
+        return before
 
-    def disclaim(self, text: str) -> None:
-        """Give up a claim."""
-        self._change_claims(address_name(text), -1)
-
-    def _change_claims(self, name: str, by: int) -> None:
-        self._claims[name] += by
-        if not self._claims[name]:
-            del self._claims[name]
-        for address in [each for each in self._in_use.values() if each.name == name]:
-            self.treatment_wanted(address)
+    def claims_changed(self, name: str) -> None:
+        """Another number of auto-links is at a name, or none, or the first: see who may use it."""
+        for phase in PHASES:
+            address = self._in_use.get(key_of(name, phase))
+            if address is not None:
+                self.treatment_wanted(address)
 
     def add_own_node(self, name: str, *others: str) -> None:
         """From now on `name` is a node of the router's own, and `others` mean the same one.
@@ -274,9 +167,9 @@ class AddressTable:
 
         A dead-letter address has none of its own: a message is moved once.
         """
-        if not self._has_dead_letters or self._dead_letters[name]:
+        if not self.rules.has_dead_letters or self.rules.is_dead_letter(name):
             return None
-        rule = self._rules.match(name)
+        rule = self.rules.match(name)
         return None if rule is None else rule.dead_letter
 
     def redirect_link(self, text: str, *, is_sender: bool) -> AmqpError | None:
@@ -304,7 +197,7 @@ class AddressTable:
 
     def phase_of(self, name: str, *, is_sender: bool) -> int:
         """The phase at which who sends to this name enters, or who receives from it."""
-        rule = self._rules.match(name)
+        rule = self.rules.match(name)
         if rule is None or self.is_here_alone(name):
             return 0
         return rule.ingress_phase if is_sender else rule.egress_phase
@@ -322,7 +215,7 @@ class AddressTable:
             name = key = self._own_nodes[key]
             address = self._in_use.get(key)
         if address is None:
-            rule = self._rules.match(name)
+            rule = self.rules.match(name)
             treatment = self._treatment(name, rule)
             if treatment == UNAVAILABLE:
                 return None
@@ -339,6 +232,7 @@ class AddressTable:
         )
         if rule is not None:
             address.priority = rule.priority
+            address.drop_after_s = rule.drop_after_s
         self._in_use[address.key] = address
         return address
 
@@ -351,7 +245,7 @@ class AddressTable:
         fallback = self._in_use.get(key_of(name, FALLBACK))
         if fallback is None:
             return
-        rule = self._rules.match(name)
+        rule = self.rules.match(name)
         primary = self._in_use.get(name)
         if rule is not None and rule.fallback and not self.is_here_alone(name):
             if primary is None:
@@ -361,14 +255,14 @@ class AddressTable:
             untie(primary, fallback)
             self.leave(primary)
 
-    def enter_dynamic(self, *words: str) -> tuple[str, Address]:
+    def enter_dynamic(self, *words: str, treatment: int = BALANCED) -> tuple[str, Address]:
         """A new address for one link: the text to tell the peer, and the address.
 
         Its name ends with as much of each word as fits into a name: of whom it is made for.
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
-        address = self._in_use[name] = Address(name, BALANCED)
+        address = self._in_use[name] = Address(name, treatment)
         address.is_dynamic = True
         return text, address
 
@@ -378,7 +272,7 @@ class AddressTable:
         A message that has been at a waypoint goes on at its `phase`; one of phase 0 enters.
         """
         key = name = address_name(text)
-        if phase or self._ingress_phased:
+        if phase or self.rules.ingress_phased:
             key = key_of(name, phase or self.phase_of(name, is_sender=True))
         address = self._in_use.get(key)
         if address is not None:
@@ -432,9 +326,9 @@ class AddressTable:
             through.add(self.retired, address)
             address.heir = self.retired
 
-    def all_addresses(self) -> Iterator[Address]:
+    def all_addresses(self) -> list[Address]:
         """Every address in use, and the ways through to other routers."""
-        return iter([*self._in_use.values(), *self.transit.values()])
+        return [*self._in_use.values(), *self.transit.values()]
 
     def total(self) -> Counters:
         """What the router has counted so far, over all addresses."""

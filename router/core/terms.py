@@ -1,8 +1,9 @@
 """What was agreed with a receiver about outcomes, where it is more than the usual (section 3.5.3).
 
 A receiver that names outcomes is told those of them that AMQP defines, and is held to that list;
-one that names none may tell any. A default outcome speaks for what is settled, or lost with its
-link, without another. States that are no outcome of section 3.4 are nobody's business here.
+where that is none of them it is refused. One that names none may tell any. A default outcome speaks
+for what is settled, or lost with its link, without another. States that are no outcome of section
+3.4 are nobody's business here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from router.amqp.composite import encode_composite
 from router.amqp.constants import Condition, Descriptor
 from router.amqp.performatives import Accepted, Modified, Rejected, Released, Source
 from router.amqp.types import Symbol
+from router.core.sources import listed, short
 from router.errors import AmqpError, Scope
 
 _KINDS = (Accepted, Rejected, Released, Modified)
@@ -48,9 +50,15 @@ USUAL = Terms()
 def agree(source: Source) -> Terms | None:
     """What can be agreed with a receiver; None where it is the usual: any outcome, no default.
 
-    Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define.
+    Raises amqp:not-implemented at link scope for a default outcome that AMQP does not define, and
+    where it defines none of the outcomes that are asked for.
     """
-    outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES) or ALL
+    outcomes = frozenset(_CODES[name] for name in source.outcomes if name in _CODES)
+    if source.outcomes and not outcomes:
+        unknown = listed([short(name) for name in source.outcomes])
+        text = f"unsupported outcomes: {unknown}; there are {', '.join(_CODES)}"
+        raise AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
+    outcomes = outcomes or ALL
     default = source.default_outcome
     if default is None:
         agreed = Terms(outcomes)

@@ -31,6 +31,9 @@ def replenish(addresses: Iterable[Address]) -> None:
 
 
 def _share(address: Address) -> None:
+    if not address.producers:
+        # there may be very many places
+        return
     found = places(address)
     if not found:
         for producer in address.producers:

@@ -58,7 +58,7 @@ def has_senders(address: Address) -> bool:
     """
     if address.ties is None:
         return any(producer.side != MESH for producer in address.producers)
-    fed = {id(each) for each in address.ties.fed_by}
+    fed = {id(each) for each in address.ties.fed_by.values()}
     return any(
         producer.side != MESH or id(source) in fed
         for source in sources(address)
@@ -114,7 +114,7 @@ def sources(address: Address) -> list[Address]:
         ties = pending.pop().ties
         if ties is None:
             continue
-        feeding = list(ties.fed_by)
+        feeding = list(ties.fed_by.values())
         if ties.primary is not None and not ties.primary.consumers:
             feeding.append(ties.primary)
         for each in feeding:

@@ -7,6 +7,7 @@ them, none included. By the `mqtt` method they are separated by a slash, `+` is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
 import attrs
@@ -73,6 +74,22 @@ class TopicTree(Generic[T]):
             if exact is not None:
                 pending.append((exact, at + 1))
         return found
+
+    def pieces(self) -> Iterator[object]:
+        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        pending = [self._root]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += [each for each in (node.one, node.any) if each is not None]
+            node.one = node.any = None
+            while node.values:
+                yield node.values.pop()
+            while node.exact:
+                _, following = node.exact.popitem()
+                yield following
+                if following.exact or following.one or following.any:
+                    pending.append(following)
 
     def _tokens(self, text: str) -> list[str]:
         return text.split(self._separator, MAX_TOKENS) if text else []

@@ -31,6 +31,10 @@ NO_TO = rejected(
 )
 # the words are Dispatch's, which programs compare
 NOT_FOUND = rejected(Condition.NOT_FOUND, "Deliveries cannot be sent to an unavailable address")
+UNCONFIRMED = rejected(
+    Condition.PRECONDITION_FAILED,
+    "a durable message, and its receiver takes everything settled, which confirms nothing",
+)
 EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver took it")
 
 # Which outcome speaks for all receivers of a multicast. An outcome without a rank of its own, such
@@ -43,12 +47,17 @@ _RANKS = {
     int(Descriptor.REJECTED): 6,
 }
 _LOST_RANK = 5
+# where others get it, it is they who speak
+_UNCONFIRMED_RANK = 0
+_REJECTED = int(Descriptor.REJECTED)
 
 
 def rank(code: int, state: bytes | None = None) -> int:
     """The higher speaks for the lower: rejected > lost between routers > accepted > modified >
-    released.
+    released > rejected as unconfirmed.
     """
+    if code == _REJECTED and state == UNCONFIRMED:
+        return _UNCONFIRMED_RANK
     return _LOST_RANK if is_lost(code, state) else _RANKS.get(code, 3)
 
 

@@ -19,6 +19,7 @@ cdef class WaitingQueue:
     cdef dict _apart
     cdef Py_ssize_t _apart_count
     cdef public Py_ssize_t looked_at
+    cdef public double next_deadline
     cdef dict _elsewhere
     cdef dict _senders
 

@@ -47,6 +47,8 @@ class WaitingQueue:
         self._apart_count = 0
         # at how many deliveries the last `take_for` has looked
         self.looked_at = 0
+        # when the next one expires, as `take_expired` found it
+        self.next_deadline = 0.0
         # how many came from each side of a network but `HERE`; None where none did
         self._elsewhere: dict[int, int] | None = None
         # how many each link has sent, once anybody has asked
@@ -195,6 +197,28 @@ class WaitingQueue:
             self.clear()
             self.extend(kept)
         return taken
+
+    def take_expired(self, now: float) -> list[Any]:
+        """Take out what has expired by now, in the order in which it would be taken.
+
+        `next_deadline` is then when the next of the others expires, 0 where none does.
+        """
+        next_deadline = 0.0
+        has_expired = False
+        for queue in [*self._queues(), *(self._apart or {}).values()]:
+            for each in queue:
+                delivery: Delivery = each
+                deadline = delivery.deadline
+                if deadline == 0:
+                    continue
+                if deadline <= now:
+                    has_expired = True
+                elif next_deadline == 0 or deadline < next_deadline:
+                    next_deadline = deadline
+        self.next_deadline = next_deadline
+        if not has_expired:
+            return []
+        return self.take_out(lambda each: each.deadline != 0 and each.deadline <= now)
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:
         """Put deliveries behind the others, each in its priority."""

@@ -12,8 +12,10 @@ import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode, SenderSettleMode
 from router.amqp.performatives import Attach, Detach, Error, Source, Target
+from router.amqp.transactions import Coordinator
 from router.amqp.types import Symbol
 from router.engine import violations
+from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, link_bytes
 from router.engine.beginning import free_number, session_of, wire_error, write
 from router.engine.events import (
     LinkAttached,
@@ -41,6 +43,7 @@ def attach(session: Any, frame: Attach) -> Link:
     elif isinstance(link, IncomingLink):
         link.lenience = LENIENCE
     write(session, link.attach)
+    link.attach = lasting(link.attach, keeps_properties=True)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link
     session.unanswered[_identity(link)] = link
@@ -61,12 +64,23 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     we_receive = not bool(remote.role)
     link = session.unanswered.pop((remote.name, we_receive), None)
     is_answer = link is not None
+    refusal = None
     if link is None:
         if (remote.name, we_receive) in session.errant and remote.unsettled is None:
             # sent before the peer knew: who resumes after an error has an unsettled map (2.6.5)
             raise violations.errant(remote.name)
+        # what came is kept until it is answered, and its names are in tables meanwhile
+        charged = LINK_BYTES + 2 * connection.tabled_bytes
+        refusal = connection.account.refusal(charged)
+        if refusal is not None:
+            if refusal.scope is not Scope.LINK:
+                raise refusal
+            remote = lasting(remote)
+            charged = LINK_BYTES
         link = _new_link(session, remote.name, _free_handle(session), we_receive)
         session.local_links[link.handle] = link
+        link.charged = charged
+        connection.account.charge(LINKS, charged)
     link.remote_attach = remote
     link.remote_handle = handle
     link.state = int(next_link_state(link.state, Act.RECV_ATTACH))
@@ -82,6 +96,10 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
             link.settles_second = int(remote.rcv_settle_mode) == 1
         if link.state == LinkState.ATTACHED:
             connection.handler.event_received(connection, LinkAttached(link))
+        link.remote_attach = lasting(remote, keeps_properties=_is_between_routers(connection))
+        return
+    if refusal is not None:
+        refuse(link, refusal)
         return
     connection.handler.event_received(connection, LinkAttachReceived(link))
 
@@ -138,8 +156,62 @@ def answer(link: Any, frame: Attach) -> None:
     """
     frame = attrs.evolve(frame, handle=link.handle)
     write(link.session, frame)
-    link.attach = frame
+    _forget_said(link, frame)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
+
+
+def _forget_said(link: Any, frame: Attach) -> None:
+    """Both sides have said what they had to: keep what is read later, and charge for that."""
+    connection = link.session.connection
+    keeps = _is_between_routers(connection)
+    link.attach = lasting(frame, keeps_properties=keeps)
+    link.remote_attach = lasting(link.remote_attach, keeps_properties=keeps)
+    if link.charged:
+        count = link_bytes(link.name, (link.attach, link.remote_attach))
+        if link.is_routed:
+            # it has another end, on a session of its own
+            count += count + SESSION_BYTES
+        connection.account.charge(LINKS, count - link.charged)
+        link.charged = count
+
+
+def _is_between_routers(connection: Any) -> bool:
+    """Whether what links say in their properties is read for as long as they last."""
+    return connection.settings.role in ("inter-router", "edge")
+
+
+def lasting(frame: Attach, *, keeps_properties: bool = False) -> Attach:
+    """What of an attach is read after it has been answered."""
+    properties = frame.properties if keeps_properties else None
+    source, target = frame.source, frame.target
+    if isinstance(source, Source) and (
+        source.filter is not None
+        or source.dynamic_node_properties is not None
+        or source.default_outcome is not None
+        or source.outcomes
+        or source.capabilities
+    ):
+        source = attrs.evolve(
+            source, filter=None, dynamic_node_properties=None, default_outcome=None,
+            outcomes=(), capabilities=(),
+        )  # fmt: skip
+    if isinstance(target, Target) and (target.dynamic_node_properties or target.capabilities):
+        target = attrs.evolve(target, dynamic_node_properties=None, capabilities=())
+    elif isinstance(target, Coordinator):
+        target = Coordinator()
+    if (
+        source is frame.source
+        and target is frame.target
+        and frame.unsettled is None
+        and frame.properties is properties
+        and not frame.offered_capabilities
+        and not frame.desired_capabilities
+    ):
+        return frame
+    return attrs.evolve(
+        frame, source=source, target=target, unsettled=None, offered_capabilities=(),
+        desired_capabilities=(), properties=properties,
+    )  # fmt: skip
 
 
 def refuse(link: Any, error: AmqpError) -> None:
@@ -230,6 +302,7 @@ def answer_detach(link: Any, closed: bool, error: Error | None) -> None:
 
 def _forget(link: Any) -> None:
     session = link.session
+    link.release()
     session.recent_link = None
     session.links.remove(link.remote_handle)
     session.local_links.pop(link.handle, None)

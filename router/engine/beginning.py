@@ -6,6 +6,7 @@ within a session is in `attaching`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -14,15 +15,12 @@ from router.amqp.constants import Condition
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import Begin, End, Error
 from router.amqp.types import Symbol
-from router.engine.events import (
-    LinkDetached,
-    SessionBegun,
-    SessionEnded,
-)
+from router.engine.account import SESSION_BYTES, SESSIONS
+from router.engine.events import ConnectionClosed, SessionBegun, SessionEnded
+from router.engine.losing import LostSessions, lose
 from router.engine.session import Session
 from router.engine.states import (
     Act,
-    LinkState,
     SessionState,
     next_session_state,
 )
@@ -106,6 +104,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
         session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
         session.state = int(next_session_state(session.state, Act.SEND_BEGIN))
         write(session, _begin_frame(session, channel))
+        session.charged = SESSION_BYTES
     session.remote_channel = channel
     session.next_incoming_id = int(remote.next_outgoing_id)
     session.remote_incoming_window = int(remote.incoming_window)
@@ -113,6 +112,13 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
     session.remote_handle_max = int(remote.handle_max)
     connection.sessions.put(channel, session)
     connection.handler.event_received(connection, SessionBegun(session))
+    if session.charged:
+        refusal = connection.account.refusal(SESSION_BYTES, Scope.SESSION)
+        connection.account.charge(SESSIONS, SESSION_BYTES)
+        if refusal is not None and refusal.scope is Scope.CONNECTION:
+            raise refusal
+        if refusal is not None:
+            end(session, refusal)
 
 
 def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
@@ -167,12 +173,8 @@ def end(session: Any, error: AmqpError | None = None) -> None:
         return
     session.write_due()
     told = wire_error(error)
-    _lose_links(session, told, False)
     act = Act.SEND_END if error is None else Act.SEND_END_ERROR
-    session.state = int(next_session_state(session.state, act))
-    write(session, End(error=told))
-    connection = session.connection
-    connection.handler.event_received(connection, SessionEnded(session, told))
+    _lose_links(session, told, by_peer=False, act=act, answer=End(error=told))
 
 
 def end_received(connection: Any, channel: int, remote: End) -> None:
@@ -180,28 +182,56 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
     session = session_of(connection, channel)
     session.state = int(next_session_state(session.state, Act.RECV_END))
     if session.state == SessionState.END_RCVD:
-        _lose_links(session, remote.error, True)
-        session.state = int(next_session_state(session.state, Act.SEND_END))
-        write(session, End())
-        connection.handler.event_received(connection, SessionEnded(session, remote.error, True))
+        _lose_links(session, remote.error, by_peer=True, act=Act.SEND_END, answer=End())
+    connection.account.release(SESSIONS, session.charged)
     connection.recent_session = connection.failing = None
     connection.sessions.remove(channel)
     connection.local_sessions.pop(session.channel, None)
 
 
-def lose_sessions(connection: Any, error: Error | None, by_peer: bool) -> None:
-    """The connection ends, for that reason and by whom: every link of every session is lost."""
-    for session in list(connection.local_sessions.values()):
-        if session.state in (SessionState.MAPPED, SessionState.BEGIN_SENT):
-            if connection.phase != OVER_PHASE and session.state == SessionState.MAPPED:
+def lose_sessions(
+    connection: Any,
+    error: Error | None,
+    *,
+    by_peer: bool,
+    end: Callable[[], None],
+    closed: ConnectionClosed | None,
+) -> None:
+    """Lose every link of every session: the connection ends, for that reason and by whom.
+
+    `end` has the connection be over; `closed` is the event that follows once all links are lost,
+    which may be in a later turn where there are many.
+    """
+    ending = (SessionState.MAPPED, SessionState.BEGIN_SENT)
+    sessions = [each for each in connection.local_sessions.values() if each.state in ending]
+    if connection.phase != OVER_PHASE:
+        for session in connection.sessions_due:
+            if session.state == SessionState.MAPPED:
                 session.write_due()
-            _lose_links(session, error, by_peer)
-            session.state = int(SessionState.UNMAPPED)
-            connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
-    connection.recent_session = connection.failing = None
-    connection.sessions.clear()
-    connection.local_sessions.clear()
-    connection.sessions_due.clear()
+    is_ended = False
+
+    def end_once() -> None:
+        nonlocal is_ended
+        if is_ended:
+            return
+        is_ended = True
+        connection.recent_session = connection.failing = None
+        connection.sessions.clear()
+        connection.local_sessions.clear()
+        connection.sessions_due.clear()
+        end()
+
+    def session_over(session: Any) -> None:
+        session.state = int(SessionState.UNMAPPED)
+        connection.handler.event_received(connection, SessionEnded(session, None, by_peer))
+
+    def over() -> None:
+        end_once()
+        if closed is not None:
+            connection.handler.event_received(connection, closed)
+
+    lost = LostSessions(sessions, error, by_peer=by_peer, session_over=session_over, over=over)
+    lose(connection.turn, lost, before_deferring=end_once)
 
 
 def session_of(connection: Any, channel: int) -> Any:
@@ -213,6 +243,15 @@ def session_of(connection: Any, channel: int) -> Any:
     return session
 
 
+def check_discarding(session: Any) -> None:
+    """Raise where a session whose end has not left gets a frame that it cannot have any more."""
+    state = SessionState(session.state)
+    if state not in (SessionState.END_SENT, SessionState.DISCARDING):
+        raise AmqpError(
+            Condition.ILLEGAL_STATE, f"a frame while the session is {state.name}", Scope.CONNECTION
+        )
+
+
 def unmapped(connection: Any, channel: int) -> AmqpError:
     """The error for a frame on a channel where no session is."""
     highest = connection.settings.channel_max
@@ -221,26 +260,25 @@ def unmapped(connection: Any, channel: int) -> AmqpError:
     return AmqpError(Condition.NOT_ALLOWED, f"no session is mapped to channel {channel}")
 
 
-def _lose_links(session: Any, error: Error | None, by_peer: bool) -> None:
-    """Every link of the session is over, with no detach exchanged; `error` is what ended it."""
-    for link in list(session.local_links.values()):
-        was_attached = link.state in (
-            LinkState.ATTACHED,
-            LinkState.ATTACH_RCVD,
-            LinkState.ATTACH_SENT,
-        )
-        link.state = int(LinkState.DETACHED)
-        if was_attached:
-            session.connection.handler.event_received(
-                session.connection, LinkDetached(link, False, error, lost=True, by_peer=by_peer)
-            )
-        link.drop()
-    session.recent_link = None
-    session.links.clear()
-    session.local_links.clear()
-    session.links_due.clear()
-    session.unanswered.clear()
-    session.errant.clear()
+def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, answer: End) -> None:
+    """Lose every link of a session that ends; `answer` is what its peer is told.
+
+    Where there are many links, that is told before the last of them is resolved.
+    """
+    connection = session.connection
+    state = session.state
+
+    def tell() -> None:
+        session.state = int(next_session_state(session.state, act))
+        write(session, answer)
+
+    def session_over(_: Any) -> None:
+        if session.state == state:
+            tell()
+        connection.handler.event_received(connection, SessionEnded(session, error, by_peer))
+
+    lost = LostSessions([session], error, by_peer=by_peer, session_over=session_over)
+    lose(connection.turn, lost, before_deferring=tell)
 
 
 def free_number(used: dict[int, Any], highest: int) -> int | None:

@@ -4,6 +4,7 @@ from router.amqp.reading cimport Cursor
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.engine.handler cimport Handler
+from router.engine.link cimport IncomingLink
 from router.engine.outbox cimport Outbox, Turn
 from router.engine.session cimport Session
 from router.engine.slots cimport Slots
@@ -19,6 +20,7 @@ cdef Py_ssize_t FRAME_HEADER_BYTES
 cdef Py_ssize_t SASL_MAX_FRAME_BYTES
 cdef long long TURN_WORK
 cdef long long TABLED_WORK
+cdef Py_ssize_t OCTETS_OF_WORK
 
 @cython.final
 cdef class Connection:
@@ -26,6 +28,7 @@ cdef class Connection:
     cdef public Handler handler
     cdef public Turn turn
     cdef public Outbox outbox
+    cdef public object account
     cdef public str name
     cdef public long long number
     cdef public str user
@@ -35,6 +38,7 @@ cdef class Connection:
     cdef public int phase
     cdef public bint paused
     cdef public bint is_behind
+    cdef public object unfinished
     cdef public long long turn_end
     cdef public Py_ssize_t held_bytes
     cdef public bint held_back
@@ -55,19 +59,27 @@ cdef class Connection:
     cdef public dict local_sessions
     cdef public Session recent_session
     cdef public list sessions_due
+    cdef public dict withheld
     cdef public Session failing
     cdef public double started_at
     cdef public double closed_at
     cdef public double last_received
     cdef public double last_sent
     cdef public long long frames_received
+    cdef public unsigned long long last_code
+    cdef public Py_ssize_t tabled_bytes
     cdef public long long received_bytes
     cdef public long long sent_bytes
+    cdef public long long frames_before
+    cdef public long long sent_before
     cdef public long long past_received
     cdef public long long past_sent
 
     @cython.locals(at=Py_ssize_t, following=Py_ssize_t)
     cpdef void receive(self, const unsigned char[::1] view, Py_ssize_t end) except *
+    @cython.locals(session=Session, link=IncomingLink, came_alone=bint)
+    cpdef bint expects_more(self) except -1
+    cpdef bint took_long(self) except -1
     @cython.locals(size=Py_ssize_t, doff=Py_ssize_t, limit=Py_ssize_t, phase=int)
     cdef Py_ssize_t _read(self, const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t end) except -1
     @cython.locals(cursor=Cursor, session=Session, code=cython.ulonglong)
@@ -77,5 +89,6 @@ cdef class Connection:
     @cython.locals(session=Session)
     cpdef void write_due(self) except *
     cpdef int count_work(self, long long count) except -1
+    cpdef bint has_room_for(self, long long count) except -1
     cpdef Py_ssize_t window_share(self, bint holds) except -1
     cpdef void sent(self, Py_ssize_t count) except *

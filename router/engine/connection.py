@@ -13,10 +13,12 @@ from typing import Any
 
 from router.amqp import codes, octets
 from router.amqp.constants import Descriptor
+from router.amqp.encoded import FRAME_LIMITS, EncodedMap
 from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
-from router.engine import attaching, beginning, opening, sasl
+from router.engine import attaching, beginning, dispositions, flows, opening, sasl
+from router.engine.account import Account
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
 from router.engine.outbox import Outbox, Turn
@@ -42,9 +44,10 @@ SASL_MAX_FRAME_BYTES = opening.MIN_MAX_FRAME_SIZE
 
 # What is done of one read before others have their turn, counted in frames that come once a
 # message. A read brings no more of those, but a disposition of thirty octets can name thousands of
-# deliveries, each of which counts as one; and a frame that tables decode as so many.
+# deliveries (`dispositions`), and a frame that tables decode takes as long as `TABLED_WORK` others.
 TURN_WORK = 32768
-TABLED_WORK = 256
+TABLED_WORK = 4096
+OCTETS_OF_WORK = 4
 
 
 class Connection:
@@ -57,6 +60,8 @@ class Connection:
         self.handler = handler
         self.turn = turn
         self.outbox = Outbox(turn, self)
+        # what the peer makes us remember
+        self.account = Account(turn.ledger)
         # for people: what logs call it, and who the peer proved to be
         self.name = name
         # by which logs call it and its peer is told it; 0 where the peer is not told any
@@ -71,8 +76,10 @@ class Connection:
         self.paused = False
         # what came is so much work that others have their turn before the rest of it
         self.is_behind = False
+        # the rest of a disposition that is too much for one turn, or None
+        self.unfinished: dispositions.RestOfRange | None = None
         # where in the count of frames the work of this turn is done
-        self.turn_end = 0
+        self.turn_end = TURN_WORK
         # octets of its deliveries that could not be sent on; whether they were more than may be,
         # and half of that has not left since
         self.held_bytes = 0
@@ -97,15 +104,25 @@ class Connection:
         # whose frame came last: the next one is its own, as a rule
         self.recent_session: Session | None = None
         self.sessions_due: list[Any] = []
+        # sessions whose window is opened later and by more (`flows`), by our channel
+        self.withheld: dict[int, Any] = {}
         self.failing: Any = None
         self.started_at = turn.now
         self.closed_at = 0.0
+        # when the last whole frame came
         self.last_received = turn.now
         self.last_sent = turn.now
         self.frames_received = 0
+        # what the last whole frame was, by its descriptor; 0 for an empty one
+        self.last_code = int(Descriptor.OPEN)
+        # how large the frame is that is being acted on, of those that tables decode
+        self.tabled_bytes = 0
         # octets that came in, and that the socket has taken
         self.received_bytes = 0
         self.sent_bytes = 0
+        # how many frames had been received, and octets sent, when octets last came in
+        self.frames_before = 0
+        self.sent_before = 0
         # deliveries of links that are over
         self.past_received = 0
         self.past_sent = 0
@@ -124,12 +141,13 @@ class Connection:
 
     def receive(self, view: Any, end: int) -> None:
         """Take in `view[:end]`, which begins with what `prepare` put there."""
-        self.last_received = self.turn.now
         self.received_bytes += end - len(self.kept)
+        self.sent_before = self.sent_bytes
         # `view` begins with it now
         self.kept = b""
         self.is_behind = False
-        self.turn_end = self.frames_received + TURN_WORK
+        self.frames_before = self.frames_received
+        self.turn_end = self.frames_before + TURN_WORK
         self.cursor.octets = view
         self.transfer.octets = view
         self.disposition.octets = view
@@ -144,15 +162,60 @@ class Connection:
             if following == at:
                 break
             at = following
+        if self.frames_received != self.frames_before:
+            self.last_received = self.turn.now
         if self.phase != OVER and at < end:
             self.kept = bytes(memoryview(view)[at:end])
 
-    def resume(self) -> None:
-        """Go on with octets that were kept: a pause is over, or others have had their turn."""
-        self.paused = False
+    def expects_more(self) -> bool:
+        """Whether the peer goes on by itself, as far as can be told from what came last.
+
+        That is so within a frame or a delivery. It is likely behind a frame that came alone and
+        asks for nothing, and behind the last outcome on a link that has no credit left, if nothing
+        was sent to it.
+        """
         if self.kept:
+            return True
+        session = self.recent_session
+        if session is not None:
+            link = session.recent_link
+            if link is not None and link.current is not None:
+                return True
+        if self.sent_bytes != self.sent_before:
+            return False
+        if self.last_code == codes.DISPOSITION:
+            return session is not None and session.awaits_credit()
+        came_alone = self.frames_received - self.frames_before == 1
+        return came_alone and (self.last_code == codes.FLOW or self.last_code == 0)
+
+    def took_long(self) -> bool:
+        """Return whether its last turn was more than half of the work that a turn may be."""
+        return (self.turn_end - self.frames_received) * 2 < TURN_WORK
+
+    def resume(self) -> None:
+        """Go on with what was left: a pause is over, or others have had their turn.
+
+        That is the rest of a disposition, or else octets that were kept.
+        """
+        self.paused = False
+        if self.unfinished is not None:
+            self._finish_disposition(self.unfinished)
+        elif self.kept:
             kept = self.kept
             self.receive(kept, len(kept))
+
+    def _finish_disposition(self, rest: dispositions.RestOfRange) -> None:
+        """Take in more of a disposition; the connection is behind until all of it is."""
+        self.turn_end = self.frames_received + TURN_WORK
+        session = self.failing = rest.session
+        try:
+            if session.state == MAPPED and not dispositions.go_on(rest):
+                return
+        except AmqpError as error:
+            self._fail(error)
+        self.unfinished = None
+        # what was read behind it has another turn
+        self.is_behind = bool(self.kept)
 
     def end_of_input(self) -> None:
         """The peer closed its side of the socket, or the socket failed."""
@@ -199,7 +262,7 @@ class Connection:
                 sasl.frame_received(self, bytes(memoryview(view)[at + doff : at + size]))
             at += size
             if self.frames_received >= self.turn_end:
-                self.is_behind = at < end
+                self.is_behind = at < end or self.unfinished is not None
                 break
             if self.phase != phase or self.paused:
                 break
@@ -208,6 +271,7 @@ class Connection:
     def _read_frame(self, channel: int, at: int, end: int) -> None:
         if at == end:
             # an empty frame: the peer is alive, and that is all it says
+            self.last_code = 0
             if channel > self.settings.channel_max:
                 raise beginning.unmapped(self, channel)
             return
@@ -215,6 +279,7 @@ class Connection:
         cursor.at = at
         cursor.end = end
         code = cursor.take_descriptor()
+        self.last_code = code
         if code == codes.TRANSFER:
             session = self._mapped_session(channel)
             if session is not None:
@@ -232,10 +297,12 @@ class Connection:
                 session.flow_received(self.flow)
         else:
             self.failing = None
-            self.turn_end -= TABLED_WORK
             body = bytes(memoryview(cursor.octets)[at:end])
+            # large ones take long, and others have their turn in between
+            self.turn_end -= TABLED_WORK + (end - at) // OCTETS_OF_WORK
+            self.tabled_bytes = end - at
             try:
-                performative, _ = decode_frame_body(body, 0, end - at)
+                performative, _ = decode_frame_body(body, 0, end - at, FRAME_LIMITS, EncodedMap)
             except AmqpError as error:
                 if code != BEGIN:
                     raise
@@ -254,7 +321,7 @@ class Connection:
         self.failing = session
         if session.state == MAPPED:
             return session
-        opening.check_discarding(session)
+        beginning.check_discarding(session)
         return None
 
     def _fail(self, error: AmqpError) -> None:
@@ -268,6 +335,13 @@ class Connection:
     def count_work(self, count: int) -> None:
         """Something took as long as `count` frames that come once a message."""
         self.turn_end -= count
+
+    def has_room_for(self, count: int) -> bool:
+        """Return whether this turn goes on; so many frames' work is done in it then, as above."""
+        if self.frames_received >= self.turn_end:
+            return False
+        self.turn_end -= count
+        return True
 
     def fail_link(self, link: Any, error: AmqpError) -> None:
         """Detach one link with an error; its session and the others go on."""
@@ -300,6 +374,8 @@ class Connection:
     def tick(self) -> None:
         """Look at the clock (`turn.now`): heartbeats, silence, handshakes that take too long."""
         opening.tick(self)
+        if self.withheld:
+            flows.open_withheld(self)
 
     # What the shell, the core and clients ask for.
 

@@ -3,12 +3,12 @@ from router.amqp.section_scan cimport SectionScan
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 @cython.final
+@cython.freelist(1024)
 cdef class Delivery:
     cdef public IncomingLink incoming
     cdef public unsigned int incoming_id
     cdef public bint incoming_open
     cdef public bytes incoming_tag
-    cdef public unsigned char settling
     cdef public OutgoingLink outgoing
     cdef public unsigned int outgoing_id
     cdef public bint outgoing_open
@@ -18,11 +18,15 @@ cdef class Delivery:
     cdef public bint discarded
     cdef public unsigned long long size
     cdef public bint started
+    cdef public bint batchable
+    cdef public int outcome
+    cdef public unsigned char settling
+    cdef public unsigned char tag_size
+    cdef public unsigned char kept_tag_size
     cdef public unsigned char priority
     cdef public unsigned char lane
     cdef public unsigned char stuck
     cdef public unsigned char manner
-    cdef public bint batchable
     cdef public SectionScan scan
     cdef public object chunks
     cdef public Py_ssize_t held_bytes
@@ -33,10 +37,10 @@ cdef class Delivery:
     cdef public double arrived
     cdef public Py_ssize_t ttl_at
     cdef public Py_ssize_t open_copies
-    cdef public int outcome
     cdef public bytes outcome_octets
     cdef public object kept
     cdef public bytes state
     cdef public object passage
     cdef public object suspended
     cdef public bytes tag
+    cdef public unsigned long long tag_word

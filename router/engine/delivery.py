@@ -28,8 +28,11 @@ class Delivery:
     incoming: IncomingLink
     incoming_id: int
     incoming_open: bool
-    # the tag of one that comes in several frames, each of which may repeat it, or by a link that
-    # may be resumed
+    # its sender's tag: how many octets it has, and up to eight of them as a number (`tags`)
+    tag_size: int
+    tag_word: int
+    # the tag itself where it is longer, and of one that comes in several frames, each of which may
+    # repeat it, or by a link that may be resumed
     incoming_tag: bytes | None
     # a `states.Settling`
     settling: int
@@ -82,14 +85,18 @@ class Delivery:
     # when it came, in the turn's time; and in which of its two lists it is known to stand for long
     arrived: float
     stuck: int
-    # the delivery-tag to send, where it matters; None for one made of the delivery-id
+    # the delivery-tag to send; None for a sender's short one that is kept, of so many octets, or
+    # where that is 0 for one made of the delivery-id
     tag: bytes | None
+    kept_tag_size: int
 
 
 DEFAULTS: dict[str, Any] = {
     "incoming": None,
     "incoming_id": 0,
     "incoming_open": False,
+    "tag_size": 0,
+    "tag_word": 0,
     "incoming_tag": None,
     "settling": 0,
     "outgoing": None,
@@ -123,6 +130,7 @@ DEFAULTS: dict[str, Any] = {
     "arrived": 0.0,
     "stuck": 0,
     "tag": None,
+    "kept_tag_size": 0,
 }
 
 # A compiled class has all its fields, zero or None, from its allocation on.

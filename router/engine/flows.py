@@ -14,11 +14,14 @@ from router.amqp.framing import encode_frame
 from router.amqp.performatives import Flow
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_flow
-from router.engine import serial, violations
+from router.engine import serial, transactions, violations
 from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.states import SessionState
+from router.engine.window import LARGE_BYTES
 
 # We never ask a peer to hold back for our sake: our own outgoing window is as wide as allowed.
 OUTGOING_WINDOW = 0x7FFFFFFF
+MAPPED = int(SessionState.MAPPED)
 
 
 def take_in(session: Any, frame: FlowFrame) -> None:
@@ -46,8 +49,13 @@ def take_in(session: Any, frame: FlowFrame) -> None:
             link = None
     if isinstance(link, OutgoingLink):
         outgoing = link
-        outgoing.told(frame)
-        session.handler.credit_received(outgoing)
+        if frame.properties_end and not is_routed and transactions.refuse_acquisition(link, frame):
+            link = None
+        else:
+            outgoing.told(frame)
+            session.handler.credit_received(outgoing)
+            if outgoing.drain_due:
+                answer_drain(outgoing)
     elif isinstance(link, IncomingLink):
         incoming = link
         incoming.told(frame)
@@ -59,6 +67,62 @@ def take_in(session: Any, frame: FlowFrame) -> None:
             session.note_link(link)
         else:
             session.note_flow()
+
+
+def answer_drain(link: OutgoingLink) -> None:
+    """Tell a receiver once that its drain is over, if no credit is left (section 2.6.7).
+
+    A delivery under way is ended first. Where the link is routed, its sender answers.
+    """
+    if link.drain_due and link.credit == 0 and link.current is None and not link.is_routed:
+        link.drain_due = False
+        session = link.session
+        session.note_link(link)
+
+
+def has_room(session: Any) -> bool:
+    """Whether a session's window can be opened by enough to tell its peer; else it is for later.
+
+    A large message that passes through is let come further ahead each time.
+    """
+    connection = session.connection
+    window = session.window
+    held = window.held_frames
+    window.share = connection.window_share(held > 0)
+    if not window.can_open(session.local_links):
+        if window.withheld_at < 0:
+            window.withheld_at = connection.turn.now
+            connection.withheld[session.channel] = session
+        return False
+    link = session.recent_link
+    delivery = None if link is None else link.current
+    is_large = (
+        delivery is not None
+        and delivery.size >= LARGE_BYTES
+        and (not held or window.is_moving)
+        and not (connection.held_back or connection.turn.is_pressed)
+    )
+    most = connection.settings.held_limit_bytes
+    window.stretch(connection.turn, window.share, most, is_large)
+    return True
+
+
+def open_withheld(connection: Any) -> None:
+    """Tell peers what their windows can be opened by, be it little, once they have waited.
+
+    What is held of one link's may not leave for long, and another link's would go through.
+    """
+    now = connection.turn.now
+    for channel, session in list(connection.withheld.items()):
+        window = session.window
+        if window.withheld_at < 0 or session.state != MAPPED:
+            del connection.withheld[channel]
+        elif window.has_waited(now):
+            window.share = connection.window_share(window.held_frames > 0)
+            del connection.withheld[channel]
+            window.withheld_at = -1.0
+            if window.affordable() > window.size:
+                session.note_flow()
 
 
 def write(session: Any, link: Any) -> None:

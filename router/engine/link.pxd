@@ -5,6 +5,7 @@ from router.engine cimport serial
 
 cdef int ATTACHED
 cdef int ATTACH_RCVD
+cdef int DETACHED
 cdef long long MAX_CREDIT
 cdef int ORDINARY
 cdef double DELAY_S
@@ -20,6 +21,7 @@ cdef class Link:
     cdef public object remote_attach
     cdef public object owner
     cdef public object terminus
+    cdef public Py_ssize_t charged
     cdef public bint is_routed
     cdef public tuple told_more
     cdef public unsigned int delivery_count
@@ -50,6 +52,7 @@ cdef class Link:
     cpdef bint is_attached(self) except -1
     cpdef bint is_lost(self) except -1
     cpdef int drop(self) except -1
+    cpdef int release(self) except -1
 
 @cython.final
 cdef class IncomingLink(Link):
@@ -73,6 +76,11 @@ cdef class OutgoingLink(Link):
     cdef public unsigned int initial_count
     cdef public bint presettles
     cdef public int urgency
+    cdef public bint drain_due
+    cdef public int tag_size
+    cdef public unsigned long long greatest_tag
+    cdef public unsigned long long greatest_mirrored
+    cdef public set long_tags
     cdef public object terms
 
     @cython.locals(credit=cython.longlong, start=cython.uint)

@@ -12,11 +12,13 @@ from typing import Any
 from router.amqp import codes
 from router.amqp.reading_flow import FlowFrame
 from router.engine import serial
+from router.engine.account import LINKS
 from router.engine.states import LinkState
 
 # States the data plane asks for once a frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
 ATTACH_RCVD = int(LinkState.ATTACH_RCVD)
+DETACHED = int(LinkState.DETACHED)
 # what a receiver takes that names no max-message-size
 UNLIMITED = 2**64 - 1
 MAX_CREDIT = 0xFFFFFFFF
@@ -46,6 +48,8 @@ class Link:
         self.owner: Any = None
         # the core's: what of a link may outlive it, None where nothing does; its tags are kept
         self.terminus: Any = None
+        # what its peer is charged for it, in octets
+        self.charged = 0
         # it is one end of a link between two peers: what one says, the other is told as it is;
         # `terminus` is then what joins the two
         self.is_routed = False
@@ -123,6 +127,14 @@ class Link:
             self.held.remove(self)
         self.owner = None
         self.current = None
+        if self.state == DETACHED:
+            self.release()
+
+    def release(self) -> None:
+        """It is forgotten, and its peer no longer charged for it."""
+        if self.charged:
+            self.session.connection.account.release(LINKS, self.charged)
+            self.charged = 0
 
 
 class IncomingLink(Link):
@@ -185,6 +197,15 @@ class OutgoingLink(Link):
         self.presettles = False
         # the priority of what it carries, as far as nobody looks at that of each message
         self.urgency = ORDINARY
+        # the peer has asked for a drain, and has not been told that it is over
+        self.drain_due = False
+        # of the tags of up to eight octets that were kept since it last had nothing unsettled: how
+        # long the longest are, and the greatest of these, read from either end (`tags`)
+        self.tag_size = 0
+        self.greatest_tag = 0
+        self.greatest_mirrored = 0
+        # the longer ones of its unsettled deliveries; None where it never had one
+        self.long_tags: set[bytes | None] | None = None
         # the core's: what was agreed about outcomes, None where it is nothing but the usual
         self.terms: Any = None
 
@@ -197,4 +218,4 @@ class OutgoingLink(Link):
             if credit <= 0 and self.credit:
                 self.dry_since = self.session.outbox.turn.now
             self.credit = min(max(credit, 0), MAX_CREDIT)
-        self.drain = frame.drain
+        self.drain = self.drain_due = frame.drain

@@ -28,6 +28,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.engine import attaching, beginning
+from router.engine.account import CONNECTION_BYTES, open_bytes
 from router.engine.events import (
     ConnectionClosed,
     ConnectionOpened,
@@ -36,7 +37,7 @@ from router.engine.events import (
     OpenRefused,
 )
 from router.engine.settings import ConnectionSettings
-from router.engine.states import Act, ConnectionState, SessionState, next_connection_state
+from router.engine.states import Act, ConnectionState, next_connection_state
 from router.errors import AmqpError, Scope
 
 # Phases, as in `connection`; named again here because the compiled module keeps its own in C.
@@ -49,6 +50,8 @@ MIN_MAX_FRAME_SIZE = 512
 # The shortest idle time-out that is kept (section 2.4.5): a peer's wish is not to have all clocks
 # looked at without end. Proton asks for half of its heartbeat, and that may well be half a second.
 LEAST_IDLE_MS = 250
+# The slowest line that a large frame may come by: it may take a second longer for so many octets.
+LEAST_BYTES_PER_S = 1024
 
 # The property of our open that says by which number our logs call the connection. The name is
 # Dispatch's; it can go on for as long as an AMQP long does.
@@ -269,7 +272,20 @@ def _open_received(connection: Any, remote: Open) -> None:
             Condition.NOT_IMPLEMENTED,
             f"idle-time-out {remote.idle_time_out}; {LEAST_IDLE_MS} ms is the least that is kept",
         )
+    # nobody reads these
+    remote = attrs.evolve(
+        remote,
+        outgoing_locales=(),
+        incoming_locales=(),
+        offered_capabilities=(),
+        desired_capabilities=(),
+    )
     connection.remote_open = remote
+    octets = open_bytes(remote)
+    refusal = connection.account.refusal(CONNECTION_BYTES + octets, Scope.CONNECTION)
+    connection.account.opened(octets)
+    if refusal is not None and not connection.is_client:
+        raise refusal
     # No more than we take ourselves: a huge frame would hold up the other links of the peer.
     connection.remote_max_frame_size = min(int(remote.max_frame_size), 1 << 20)
     connection.channel_max = min(connection.settings.channel_max, int(remote.channel_max))
@@ -288,10 +304,13 @@ def _open_received(connection: Any, remote: Open) -> None:
 def _close_received(connection: Any, remote: Close) -> None:
     move(connection, Act.RECV_CLOSE)
     if connection.state == ConnectionState.CLOSE_RCVD:
-        beginning.lose_sessions(connection, remote.error, True)
-        move(connection, Act.SEND_CLOSE)
-        write_frame(connection, 0, Close())
-        connection.handler.event_received(connection, ConnectionClosed(remote.error, True))
+
+        def answer() -> None:
+            move(connection, Act.SEND_CLOSE)
+            write_frame(connection, 0, Close())
+
+        closed = ConnectionClosed(remote.error, True)
+        beginning.lose_sessions(connection, remote.error, by_peer=True, end=answer, closed=closed)
     connection.phase = OVER_PHASE
     connection.finished = True
     connection.outbox.touch()
@@ -329,12 +348,15 @@ def close(connection: Any, error: AmqpError | None) -> None:
         give_up(connection, error)
         return
     wire_error = beginning.wire_error(error)
-    beginning.lose_sessions(connection, wire_error, False)
-    move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
-    connection.closed_at = connection.turn.now
-    limit = connection.remote_max_frame_size
-    write(connection, beginning.encode_fitting(limit, 0, Close(error=wire_error)))
-    connection.handler.event_received(connection, ConnectionClosed(wire_error, False))
+
+    def say_close() -> None:
+        move(connection, Act.SEND_CLOSE if error is None else Act.SEND_CLOSE_ERROR)
+        connection.closed_at = connection.turn.now
+        limit = connection.remote_max_frame_size
+        write(connection, beginning.encode_fitting(limit, 0, Close(error=wire_error)))
+
+    closed = ConnectionClosed(wire_error, False)
+    beginning.lose_sessions(connection, wire_error, by_peer=False, end=say_close, closed=closed)
     if error is not None:
         # What follows may not even be frames; the shell drains the socket without looking.
         connection.phase = OVER_PHASE
@@ -355,19 +377,22 @@ def give_up(connection: Any, error: AmqpError | None) -> None:
 
 def lose(connection: Any) -> None:
     """The socket is gone; whatever was open is lost with it."""
+    connection.account.closed()
     connection.outbox.close()
     if connection.phase == OVER_PHASE:
         return
     was_closing = connection.state in CLOSED_STATES
     lost = Error(condition=Symbol(Condition.CONNECTION_FORCED), description="the socket was closed")
-    beginning.lose_sessions(connection, lost, True)
-    # links that were lost may have had something to say to each other
-    connection.outbox.close()
-    connection.phase = OVER_PHASE
-    connection.state = int(ConnectionState.END)
-    connection.finished = True
-    if not was_closing:
-        connection.handler.event_received(connection, ConnectionClosed(lost, True))
+
+    def end() -> None:
+        # links that were lost may have had something to say to each other
+        connection.outbox.close()
+        connection.phase = OVER_PHASE
+        connection.state = int(ConnectionState.END)
+        connection.finished = True
+
+    closed = None if was_closing else ConnectionClosed(lost, True)
+    beginning.lose_sessions(connection, lost, by_peer=True, end=end, closed=closed)
 
 
 # Time (section 2.4.5).
@@ -400,23 +425,15 @@ def tick(connection: Any) -> None:
     if connection.outbox.congested:
         # Reading of it may have stopped until it reads: as long as it takes octets, it is there.
         connection.last_received = max(connection.last_received, connection.last_sent)
-    if settings.idle_timeout_s and now - connection.last_received > settings.idle_timeout_s:
+    # a frame that is not whole yet is no sign of life, but has time for what has come of it
+    patience_s = settings.idle_timeout_s
+    if not connection.is_behind:
+        patience_s += len(connection.kept) / LEAST_BYTES_PER_S
+    if settings.idle_timeout_s and now - connection.last_received > patience_s:
         close(
             connection,
             AmqpError(
                 Condition.RESOURCE_LIMIT_EXCEEDED,
-                f"nothing was received for {settings.idle_timeout_s:g} s",
+                f"no whole frame was received for {patience_s:.3g} s",
             ),
-        )
-
-
-# What the data plane asks when a frame names a session that is not mapped.
-
-
-def check_discarding(session: Any) -> None:
-    """Frames are ignored on a session whose end has left; on any other they are illegal."""
-    state = SessionState(session.state)
-    if state not in (SessionState.END_SENT, SessionState.DISCARDING):
-        raise AmqpError(
-            Condition.ILLEGAL_STATE, f"a frame while the session is {state.name}", Scope.CONNECTION
         )

@@ -8,6 +8,9 @@ cdef class Turn:
     cdef public double now
     cdef public list touched
     cdef public bint is_pressed
+    cdef public object deferred
+    cdef public object ledger
+    cdef public long long lendable_bytes
 
 @cython.final
 cdef class Outbox:

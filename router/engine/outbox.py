@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.writing import Output
+from router.engine.account import Ledger
+from router.engine.deferred import Deferred
 
 # Above this much unsent output no delivery is written, until half of it has left.
 CONGESTED_BYTES = 512 * 1024
@@ -19,13 +21,19 @@ class Turn:
     """What one pass of the loop is about: its time, in seconds of a clock that never goes back,
     and the connections that have something to send.
 
-    `is_pressed` says that so much waits in the router that no more should be let come after it.
+    `is_pressed` says that so much waits in the router that no more should be let come after it, and
+    `lendable_bytes` how much senders of large messages may still be let send ahead (`window`).
     """
 
     def __init__(self) -> None:
         self.now = 0.0
         self.touched: list[Any] = []
         self.is_pressed = False
+        # what is to be gone on with in later turns
+        self.deferred = Deferred()
+        # what the peers of all connections make the router remember
+        self.ledger = Ledger()
+        self.lendable_bytes = 0
 
 
 class Outbox:
@@ -64,3 +72,11 @@ class Outbox:
         self.output.clear()
         self.congested = False
         self.held = None
+
+
+def nowhere(turn: Turn) -> Outbox:
+    """Make an outbox for a session that is over: it has no room, and nothing leaves it."""
+    outbox = Outbox(turn, None)
+    outbox.in_turn = True
+    outbox.congested = True
+    return outbox

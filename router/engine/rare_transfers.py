@@ -17,7 +17,7 @@ from router.amqp.outcomes import check_state
 from router.amqp.performatives import Transfer
 from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
 from router.amqp.writing import write_transfer
-from router.engine import serial, violations
+from router.engine import serial, tags, transactions, violations
 from router.engine.delivery import Delivery
 from router.engine.states import Settling
 
@@ -44,6 +44,8 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
         return True
     if frame.state_end:
         delivery.state = _state_of(frame)
+        if transactions.is_transactional(delivery.state) and transactions.refuse(link):
+            return False
     if frame.settled:
         # the mode is for what is unsettled
         return True
@@ -81,13 +83,16 @@ def ignore(session: Any, frame: TransferFrame) -> None:
         violations.check_errant(session.links.find(frame.handle))
 
 
-def go_on(delivery: Delivery, frame: TransferFrame) -> None:
+def go_on(delivery: Delivery, frame: TransferFrame) -> bool:
     """See that a later transfer is of the same delivery; its state is a disposition's.
 
-    Raises AmqpError at session scope where it is not.
+    False when the link had to be detached. Raises AmqpError at session scope where it is of another
+    delivery.
     """
     violations.check_continuation(delivery, frame)
     state = _state_of(frame, delivery.incoming.is_routed) if frame.state_end else None
+    if transactions.is_transactional(state) and transactions.refuse(delivery.incoming):
+        return False
     if state is not None and not frame.aborted:
         disposition = DispositionFrame()
         disposition.first = disposition.last = delivery.incoming_id
@@ -96,6 +101,7 @@ def go_on(delivery: Delivery, frame: TransferFrame) -> None:
         disposition.state_end = len(state)
         disposition.plain = False
         delivery.incoming.session.handler.settlement_received(delivery, disposition)
+    return True
 
 
 def _state_of(frame: TransferFrame, has_received: bool = False) -> bytes | None:
@@ -141,9 +147,7 @@ def _write_first(
     """Write the first transfer of a delivery with all that it may say."""
     link = delivery.outgoing
     session = link.session
-    tag = delivery.tag
-    if tag is None:
-        tag = int(delivery.outgoing_id).to_bytes(4, "big")
+    tag = tags.octets_of(delivery)
     manner = delivery.manner
     mode = NULL
     if manner & (SETTLED_FIRST | SETTLED_SECOND):
@@ -186,8 +190,8 @@ def abort(delivery: Any) -> None:
     session = link.session
     session.close_outgoing(delivery)
     write_transfer(
-        session.outbox.output, session.channel, link.handle, False, delivery.outgoing_id, None, 0,
-        True, False, True, b"", 0, 0,
+        session.outbox.output, session.channel, link.handle, False, delivery.outgoing_id, None,
+        0, 0, 0, True, False, True, b"", 0, 0,
     )  # fmt: skip
     _written(session)
 

@@ -1,9 +1,9 @@
 cimport cython
-from router.amqp cimport codes, octets
+from router.amqp cimport codes
 from router.amqp.reading cimport DispositionFrame, TransferFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_transfer
-from router.engine cimport flows, held_up, rare_transfers, serial
+from router.engine cimport dispositions, flows, held_up, rare_transfers, serial, tags
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, Link, OutgoingLink
@@ -28,6 +28,7 @@ cdef class Session:
     cdef public unsigned int channel
     cdef public int remote_channel
     cdef public int state
+    cdef public Py_ssize_t charged
     cdef public unsigned int next_outgoing_id
     cdef public long long remote_incoming_window
     cdef public unsigned int next_incoming_id
@@ -40,6 +41,7 @@ cdef class Session:
     cdef public long long expected_delivery_id
     cdef public Slots links
     cdef public IncomingLink recent_link
+    cdef public unsigned int dry_handle
     cdef public dict local_links
     cdef public dict unanswered
     cdef public dict errant
@@ -50,6 +52,7 @@ cdef class Session:
     cdef public int due_code
     cdef public bint has_due
     cdef public bint flow_due
+    cdef public bint window_due
     cdef public list links_due
     cdef public object held
     cdef public bint in_due
@@ -60,11 +63,11 @@ cdef class Session:
     cpdef IncomingLink incoming_link(self, unsigned int handle)
     @cython.locals(delivery=Delivery, number=cython.uint)
     cdef Delivery _begin_incoming(self, IncomingLink link, TransferFrame frame)
-    @cython.locals(unsettled=Unsettled, number=cython.uint, straggler=cython.uint, count=cython.longlong)
     cpdef void disposition_received(self, DispositionFrame frame) except *
-    cdef void _state_received(self, Delivery delivery, DispositionFrame frame) except *
     cpdef int flow_received(self, FlowFrame frame) except -1
     cpdef bint can_send(self, OutgoingLink link) except -1
+    @cython.locals(link=Link)
+    cpdef bint awaits_credit(self) except -1
     cpdef int begin_outgoing(self, OutgoingLink link, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, room=Py_ssize_t, count=Py_ssize_t, settled=bint, partial=bint)
     cpdef Py_ssize_t send(
@@ -91,6 +94,7 @@ cdef class Session:
     cpdef int note_link(self, Link link) except -1
     cpdef int use_up_credit(self, OutgoingLink link) except -1
     cpdef int note_window(self) except -1
+    cpdef int note_spent(self) except -1
     cpdef int note_flow(self) except -1
     cdef int _note(self) except -1
     @cython.locals(link=Link)

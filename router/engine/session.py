@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp import codes, octets
+from router.amqp import codes
 from router.amqp.reading import DispositionFrame, TransferFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_transfer
-from router.engine import flows, held_up, rare_transfers, serial, violations
+from router.engine import dispositions, flows, held_up, rare_transfers, serial, tags, violations
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
@@ -48,6 +48,8 @@ class Session:
         self.channel = channel
         self.remote_channel = -1
         self.state = 0
+        # what its peer is charged for it, in octets
+        self.charged = 0
         self.next_outgoing_id = 0
         self.remote_incoming_window = 0
         self.next_incoming_id = 0
@@ -64,6 +66,8 @@ class Session:
         self.links = Slots()
         # whose transfer came last: the next one is its own, as a rule
         self.recent_link: IncomingLink | None = None
+        # the link that a delivery last took the last credit of
+        self.dry_handle = 0
         self.local_links: dict[int, Any] = {}
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Any] = {}
@@ -73,12 +77,10 @@ class Session:
         self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
         self.due_first = self.due_last = self.due_code = 0
-        self.has_due = False
-        self.flow_due = False
+        self.has_due = self.flow_due = self.window_due = self.in_due = False
         self.links_due: list[Any] = []
         # the links that wait for the peer's window to open; None where none ever did
         self.held: Any = None
-        self.in_due = False
 
     # What comes in.
 
@@ -88,7 +90,7 @@ class Session:
             raise violations.window_exceeded()
         size = frame.end - frame.payload_at
         if self.window.spend(size):
-            self.note_flow()
+            self.note_spent()
         self.next_incoming_id = serial.add(self.next_incoming_id, 1)
         self.remote_outgoing_window -= 1
         link = self.recent_link
@@ -107,8 +109,8 @@ class Session:
             or frame.has_delivery_tag
             or frame.message_format
             or frame.is_unusual
-        ):
-            rare_transfers.go_on(delivery, frame)
+        ) and not rare_transfers.go_on(delivery, frame):
+            return
         if frame.settled and not delivery.settled:
             # Settling on a later frame settles the whole delivery (section 2.7.5).
             delivery.settled = True
@@ -149,6 +151,7 @@ class Session:
         link.credit -= 1
         if link.credit == 0:
             link.dry_since = self.outbox.turn.now
+            self.dry_handle = link.handle
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
         delivery = Delivery.__new__(Delivery)
@@ -157,10 +160,7 @@ class Session:
         delivery.message_format = frame.message_format
         if (link.settles_second or frame.is_unusual) and not rare_transfers.begin(delivery, frame):
             return None
-        if frame.more or link.terminus is not None:
-            delivery.incoming_tag = octets.take_bytes(
-                frame.octets, frame.tag_at, frame.tag_end - frame.tag_at
-            )
+        tags.take(delivery, frame)
         if frame.settled:
             delivery.settled = True
         else:
@@ -171,37 +171,7 @@ class Session:
 
     def disposition_received(self, frame: DispositionFrame) -> None:
         """Hand the state of each delivery named on to the core; unknown ids are ignored."""
-        if not frame.settled and frame.state_code == codes.NO_STATE:
-            return  # says nothing, be it of thousands
-        unsettled = self.outgoing if frame.from_receiver else self.incoming
-        if frame.first == frame.last:
-            self._state_received(unsettled.find(frame.first), frame)
-            return
-        if serial.distance(frame.first, frame.last) < 0:
-            raise violations.backward_range(frame.first, frame.last)
-        self.connection.count_work(unsettled.cost_between(frame.first, frame.last))
-        for straggler in sorted(unsettled.stragglers_between(frame.first, frame.last)):
-            self._state_received(unsettled.find(straggler), frame)
-        count = unsettled.count_between(frame.first, frame.last)
-        number = unsettled.start_from(frame.first)
-        while count > 0:
-            self._state_received(unsettled.find(number), frame)
-            number = serial.add(number, 1)
-            count -= 1
-        unsettled.thin()
-
-    def _state_received(self, delivery: Delivery | None, frame: DispositionFrame) -> None:
-        if delivery is None:
-            return
-        if frame.from_receiver:
-            if frame.settled:
-                self.close_outgoing(delivery)
-            self.handler.outcome_received(delivery, frame)
-        else:
-            if frame.settled:
-                self.close_incoming(delivery)
-                delivery.settled = True
-            self.handler.settlement_received(delivery, frame)
+        dispositions.take_in(self, frame)
 
     def flow_received(self, frame: FlowFrame) -> None:
         """Take in a flow, of the session or of one of its links."""
@@ -219,6 +189,11 @@ class Session:
             held_up.hold_up(self, link)
         return False
 
+    def awaits_credit(self) -> bool:
+        """Whether the link that last ran out of credit has none, and all of it is settled."""
+        link = self.local_links.get(self.dry_handle)
+        return link is not None and link.credit == 0 and link.unsettled == 0
+
     def begin_outgoing(self, link: OutgoingLink, delivery: Delivery) -> None:
         """Give the delivery its id on this link; the first `send` writes it."""
         delivery.outgoing = link
@@ -229,8 +204,13 @@ class Session:
             link.dry_since = self.outbox.turn.now
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
-        if link.terminus is not None and delivery.tag is None:
-            delivery.tag = link.terminus.new_tag()
+        if link.terminus is not None:
+            if delivery.tag is None:
+                delivery.tag = link.terminus.new_tag()
+        elif delivery.settled or link.presettles:
+            tags.keep(delivery)
+        else:
+            tags.choose(link, delivery)
         if not delivery.settled and not link.presettles:
             delivery.outgoing_open = True
             link.unsettled += 1
@@ -258,7 +238,8 @@ class Session:
                 count = room
             write_transfer(
                 self.outbox.output, self.channel, link.handle, not delivery.started,
-                delivery.outgoing_id, delivery.tag, delivery.message_format, settled,
+                delivery.outgoing_id, delivery.tag, delivery.kept_tag_size, delivery.tag_word,
+                delivery.message_format, settled,
                 more or partial, False, view, start, count, delivery.batchable,
             )  # fmt: skip
             self.remote_incoming_window -= 1
@@ -363,6 +344,8 @@ class Session:
         if delivery.outgoing_open:
             delivery.outgoing_open = False
             delivery.outgoing.unsettled -= 1
+            if delivery.tag is not None:
+                tags.release(delivery.outgoing, delivery)
             if delivery.stuck & OUTGOING:
                 delivery.stuck -= OUTGOING
                 delivery.outgoing.stuck -= 1
@@ -393,12 +376,19 @@ class Session:
         link.delivery_count = serial.add(link.delivery_count, link.credit)
         link.credit = 0
         link.dry_since = self.outbox.turn.now
+        link.drain_due = False
         self.note_link(link)
 
     def note_window(self) -> None:
         """Held frames have left: tell the peer once half its window or more can be opened."""
+        self.window.is_moving = True
         if self.window.can_open(self.local_links):
-            self.note_flow()
+            self.note_spent()
+
+    def note_spent(self) -> None:
+        """Open the window at the end of the turn, if there is enough to open it by."""
+        self.window_due = True
+        self._note()
 
     def note_flow(self) -> None:
         """Have the session's windows told at the end of the turn."""
@@ -416,6 +406,9 @@ class Session:
         self.in_due = False
         if self.has_due:
             self._write_due_disposition()
+        if self.window_due and flows.has_room(self):
+            self.flow_due = True
+        self.window_due = False
         if not self.flow_due and not self.links_due:
             return
         share = self.connection.window_share(self.window.held_frames > 0)

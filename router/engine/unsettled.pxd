@@ -11,6 +11,9 @@ cdef class Unsettled:
     cdef public long long span
     cdef public Py_ssize_t count
     cdef public dict stragglers
+    cdef dict _by_link
+    cdef Py_ssize_t _noted
+    cdef unsigned int _noted_to
 
     @cython.locals(ahead=cython.longlong)
     cpdef int add(self, unsigned int number, Delivery delivery) except -1
@@ -28,5 +31,11 @@ cdef class Unsettled:
     cpdef Py_ssize_t cost_between(self, unsigned int first, unsigned int last) except -1
     @cython.locals(ahead=cython.longlong, number=cython.uint, delivery=Delivery)
     cpdef void thin(self) except *
-    @cython.locals(ahead=cython.longlong, delivery=Delivery)
+    @cython.locals(newer=cython.longlong, each=Delivery)
     cpdef list of_link(self, Link link)
+    @cython.locals(ahead=cython.longlong, delivery=Delivery)
+    cdef list _walked(self, Link link, unsigned int start)
+    @cython.locals(ahead=cython.longlong, delivery=Delivery, found=Delivery)
+    cdef int _note_links(self) except -1
+    cdef int _note(self, dict by_link, Delivery delivery) except -1
+    cdef bint _has(self, Delivery delivery, Link link) except -1

@@ -8,6 +8,8 @@ settles millions of others would make the ring as long as that span, so what fal
 
 from __future__ import annotations
 
+from typing import Any
+
 from router.engine import serial
 from router.engine.delivery import Delivery
 from router.engine.link import Link
@@ -17,6 +19,8 @@ RING_LIMIT = 65536
 # A ring of this span or more with fewer deliveries than one in so many is emptied when walked.
 THIN_SPAN = 64
 THIN_SHARE = 8
+# A ring that is longer than this is not walked for each of its links.
+NOTED_SPAN = 1024
 
 
 class Unsettled:
@@ -30,12 +34,18 @@ class Unsettled:
         self.span = 0
         self.count = 0
         self.stragglers: dict[int, Delivery] = {}
+        # what was unsettled of each link when that was noted, how much that was, and the id up to
+        # which it was noted; None as a rule
+        self._by_link: dict[Any, list[Delivery]] | None = None
+        self._noted = 0
+        self._noted_to = 0
 
     def add(self, number: int, delivery: Delivery) -> None:
         """Remember `delivery` under an id ahead of all others."""
         if self.count == 0:
             self.base = number
             self.span = 0
+            self._by_link = None
         # Ids may pass unused, and so many that the new one seems to lie behind: ahead it is.
         ahead = serial.ahead(self.base, number)
         if ahead > self.mask:
@@ -57,6 +67,7 @@ class Unsettled:
     def replace(self, number: int, delivery: Delivery) -> None:
         """Have the newest id, that of another delivery until now, stand for this one."""
         self.ring[number & self.mask] = delivery
+        self._by_link = None
 
     def remove(self, number: int) -> Delivery | None:
         """Take the delivery with this id out, or None."""
@@ -117,6 +128,7 @@ class Unsettled:
         """
         if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
             return
+        self._by_link = None
         for ahead in range(self.span):
             number = serial.add(self.base, ahead)
             delivery = self.ring[number & self.mask]
@@ -127,13 +139,64 @@ class Unsettled:
         self.span = 0
 
     def of_link(self, link: Link) -> list[Delivery]:
-        """The deliveries that came in or go out by one link, oldest first; none is removed."""
-        found = [d for d in self.stragglers.values() if d.incoming is link or d.outgoing is link]
-        for ahead in range(self.span):
+        """Return the deliveries that came in or go out by one link, oldest first.
+
+        None is removed. Thousands of links of a session may be lost one after the other, so that a
+        long ring is not walked for each of them: what each link has is noted at the first walk.
+        """
+        if self.count == 0:
+            self._by_link = None
+            return []
+        if self.span + len(self.stragglers) <= NOTED_SPAN:
+            found = [
+                d for d in self.stragglers.values() if d.incoming is link or d.outgoing is link
+            ]
+            found.extend(self._walked(link, self.base))
+            return found
+        newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
+        if self._by_link is None or newer > self._noted + NOTED_SPAN:
+            self._note_links()
+        by_link: dict[Link, list[Delivery]] = self._by_link or {}
+        found = [each for each in by_link.get(link, ()) if self._has(each, link)]
+        found.extend(self._walked(link, self._noted_to))
+        return found
+
+    def _walked(self, link: Link, start: int) -> list[Delivery]:
+        """The deliveries of a link in the ring whose ids are not before `start`."""
+        found = []
+        ahead = max(0, serial.distance(self.base, start))
+        while ahead < self.span:
             delivery = self.ring[serial.add(self.base, ahead) & self.mask]
             if delivery is not None and (delivery.incoming is link or delivery.outgoing is link):
                 found.append(delivery)
+            ahead += 1
         return found
+
+    def _note_links(self) -> None:
+        """Note which deliveries there are by now of each link."""
+        by_link: dict[Any, list[Delivery]] = {}
+        self._by_link = by_link
+        self._noted = 0
+        self._noted_to = serial.add(self.base, self.span)
+        for delivery in self.stragglers.values():
+            self._note(by_link, delivery)
+        for ahead in range(self.span):
+            found = self.ring[serial.add(self.base, ahead) & self.mask]
+            if found is not None:
+                self._note(by_link, found)
+
+    def _note(self, by_link: dict[Any, list[Delivery]], delivery: Delivery) -> None:
+        self._noted += 1
+        # the map of one direction does not know which it is
+        for link in (delivery.incoming, delivery.outgoing):
+            if link is not None:
+                by_link.setdefault(link, []).append(delivery)
+
+    def _has(self, delivery: Delivery, link: Link) -> bool:
+        """Whether a delivery that was noted as a link's still is, and is still unsettled."""
+        if delivery.incoming is link:
+            return self.find(delivery.incoming_id) is delivery
+        return delivery.outgoing is link and self.find(delivery.outgoing_id) is delivery
 
     def _make_room(self, number: int) -> None:
         """Advance the base past settled ids; then grow the ring, or move the oldest out of it."""
@@ -150,6 +213,7 @@ class Unsettled:
         while serial.ahead(self.base, number) >= size:
             oldest = self.ring[self.base & self.mask] if self.span else None
             if oldest is not None:
+                self._by_link = None
                 self.stragglers[self.base] = oldest
                 self.ring[self.base & self.mask] = None
             if self.span:

@@ -5,11 +5,17 @@ frames carried of late: it is wide while they are small and narrows as they grow
 come takes no more than the session's share of what its connection may have waiting. Frames that
 could not be sent on are not replaced. A peer that keeps to its window is therefore always read:
 what it says beside its transfers may be what lets something leave (docs/decisions/0004).
+
+Each opening of the window costs some senders time in proportion to what is left of their message.
+So it is opened rarely, and by much: never for the few frames that a busy receiver has just taken,
+and twice as far each time while a large message passes through (docs/decisions/0089).
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from router.engine.outbox import Turn
 
 # What a session's peer may have under way, at most and, where it has to share with many, at least.
 MOST_BYTES = 4 * 1024 * 1024
@@ -19,6 +25,10 @@ LEAST_FRAMES = 2
 # What was granted cannot be taken back, and small frames may be followed by the largest: none is
 # reckoned as smaller than this part of those, so that at worst so many times the share comes.
 LEAST_PART = 16
+# A message that has brought so much and goes on is large: the window may grow with it.
+LARGE_BYTES = MOST_BYTES // 2
+# For how long held frames that keep leaving may delay the opening of the window.
+PATIENCE_S = 1.0
 
 
 class IncomingWindow:
@@ -26,16 +36,23 @@ class IncomingWindow:
 
     def __init__(self, limit: int, largest_bytes: int) -> None:
         self.limit = limit
-        # octets that may be under way
+        # octets that may be under way; those of them that are lent beyond the session's share, for
+        # a large message; and how much has been borrowed for that from the router (`Turn`)
         self.share = 0
+        self.grown = 0
+        self.borrowed = 0
         # frames that came and have not been sent on
         self.held_frames = 0
         # what a frame carries, up at once and down slowly; at first as much as it can
         self.frame_bytes = largest_bytes
+        self.largest_bytes = largest_bytes
         self.least_frame_bytes = largest_bytes // LEAST_PART
         # frames that may still come, and how few of them make a flow due
         self.size = 0
         self.mark = 0
+        # held frames have left of late; and since when an opening is delayed for that, or -1
+        self.is_moving = False
+        self.withheld_at = -1.0
 
     def spend(self, count: int) -> bool:
         """A frame of `count` octets came; whether the window should be opened again."""
@@ -47,13 +64,18 @@ class IncomingWindow:
             self.frame_bytes += (count - self.frame_bytes) >> 3
         return self.size <= self.mark
 
-    def affordable(self) -> int:
-        """How many frames may come: many small ones or a share's worth, less what is held."""
+    def whole(self) -> int:
+        """How many frames may be under way or held: many small ones, or a share's worth."""
         window = self.limit
         frame_bytes = max(self.frame_bytes, self.least_frame_bytes)
-        if frame_bytes * window > self.share:
-            window = min(self.limit, max(LEAST_FRAMES, self.share // frame_bytes))
-        return window - self.held_frames
+        octets = self.share + self.grown
+        if frame_bytes * window > octets:
+            window = min(self.limit, max(LEAST_FRAMES, octets // frame_bytes))
+        return window
+
+    def affordable(self) -> int:
+        """How many frames may come: the whole window, less what is held."""
+        return self.whole() - self.held_frames
 
     def widen(self, share: int, links: dict[int, Any]) -> None:
         """Let come what can be afforded of `share` octets; a flow that tells it is on its way.
@@ -62,16 +84,63 @@ class IncomingWindow:
         one: of that some must be let come, however much waits.
         """
         self.share = share
+        self.withheld_at = -1.0
         window = self.affordable()
         if window > self.size:
             self.size = window
         if self.size <= 0 and is_awaited(links):
             self.size = LEAST_FRAMES
         self.mark = self.size >> 1
+        if self.grown:
+            # what was enough of a smaller window still is
+            self.mark = min(self.mark, share // max(1, self.frame_bytes) >> 1)
+
+    def stretch(self, turn: Turn, share: int, most: int, is_large: bool) -> None:
+        """Reach twice as far, up to `most` octets, while a large message passes through.
+
+        Senders together may be let send no more ahead than `Turn.lendable_bytes`: each is lent half
+        of what is left of it at most. What was granted is lent until it has been used.
+        """
+        lendable = turn.lendable_bytes + self.borrowed
+        grown = 0
+        if is_large and self.frame_bytes * 2 >= self.largest_bytes:
+            grown = min(share + 2 * self.grown, most - share, lendable // 2)
+        if grown <= 0:
+            grown = 0
+        lent = grown
+        if self.borrowed > lent:
+            granted = self.size * self.largest_bytes - share
+            lent = max(lent, min(self.borrowed, granted))
+        turn.lendable_bytes = lendable - lent
+        self.borrowed = lent
+        self.grown = grown
+
+    def give_back(self, turn: Turn) -> None:
+        """The session is over: nothing more comes of what it was lent."""
+        turn.lendable_bytes += self.borrowed
+        self.borrowed = self.grown = 0
 
     def can_open(self, links: dict[int, Any]) -> bool:
-        """Whether half of the window or more can be opened, now that held frames have left."""
-        return self.affordable() >= 2 * self.size or (self.size <= 0 and is_awaited(links))
+        """Whether the window can be opened by enough to tell the peer.
+
+        That is half of it, where held frames keep leaving; where they do not, what is left beside
+        them is all there is, and twice as much as was told before is enough.
+        """
+        if self.size <= 0 and is_awaited(links):
+            return True
+        whole = self.whole()
+        gain = whole - self.held_frames - self.size
+        if gain <= 0:
+            return False
+        if self.is_moving and self.held_frames:
+            return gain * 2 >= whole
+        return gain >= self.size
+
+    def has_waited(self, now: float) -> bool:
+        """Whether an opening that is delayed is due by now; to be asked some times a second."""
+        was_moving = self.is_moving
+        self.is_moving = False
+        return not was_moving or now - self.withheld_at >= PATIENCE_S
 
 
 def is_awaited(links: dict[int, Any]) -> bool:

@@ -36,12 +36,14 @@ from router.core.blocking import (
 from router.core.counters import Counters
 from router.core.network import through
 from router.core.network.membership import ROLES
-from router.core.table import TREATMENT_NAMES, AddressRule, address_name
+from router.core.rules import TREATMENT_NAMES, AddressRule
+from router.core.table import address_name
 from router.core.ties import places, served_by
 from router.engine.naming import link_identity
 from router.management.explain_auto_links import auto_links_at, reasons_of, told_of
 from router.management.explain_network import address_of, explain_network, far_of, route_of
 from router.management.explain_routed import explain_routed
+from router.management.explain_stuck import explain_stuck
 from router.management.requests import BAD_REQUEST, Refused, Request
 from router.management.views import RouterView
 
@@ -184,6 +186,8 @@ def _rule(rule: AddressRule) -> dict[str, Any]:
         "egressPhase": rule.egress_phase,
         "enableFallback": rule.fallback,
         "deadLetterAddress": rule.dead_letter,
+        "stuckReceiver": "drop" if rule.drop_after_s else "wait",
+        "stuckReceiverTimeoutSeconds": rule.drop_after_s or None,
     }
 
 
@@ -237,6 +241,7 @@ def _flow(
             "room": 0,
             "creditHeld": 0,
             "counters": {},
+            "stuckReceivers": None,
             "ownLinks": [],
         }
     state = survey.address(address)
@@ -257,6 +262,7 @@ def _flow(
         "room": state.room,
         "creditHeld": state.held,
         "counters": _counters(through.counted(address)),
+        "stuckReceivers": explain_stuck(found, survey.forwarder.turn.now),
         "ownLinks": [_own(survey, link) for link in _some(own)],
     }
 

@@ -19,7 +19,7 @@ from router.core.network.branch_links import BranchLink, named
 from router.core.network.far_ends import far_end_of
 from router.core.network.names import edge_key_in, key_at
 from router.core.network.out_links import OutLink
-from router.core.table import TREATMENT_NAMES
+from router.core.rules import TREATMENT_NAMES
 from router.management.views import RouterView
 
 # Of how many routers it is told, each on its own; and how many are named in a sentence.

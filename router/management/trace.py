@@ -50,7 +50,7 @@ def trace(router: RouterView, request: Request) -> dict[str, Any]:
                 f"connection {pumps[0].number} carries a trace itself, and so cannot be traced",
             )
     deliveries = _deliveries(asked["delivery"]) if "delivery" in asked else None
-    started = _start(router, to, request.connection)
+    started = _start(router, to, request.connection, receivers)
     if deliveries is not None:
         return _follow(router, started, deliveries)
     frames = Frames(router, started)
@@ -101,9 +101,13 @@ def _deliveries(asked: Any) -> Wanted:
     )
 
 
-def _start(router: RouterView, to: str, asker: int | None) -> Trace:
+def _start(router: RouterView, to: str, asker: int | None, receivers: set[int]) -> Trace:
+    """Begin a trace; what waits is charged to who asked, or to who receives for one elsewhere."""
+    pumps = router.observed.pumps
+    holder = pumps.get(asker or 0) or pumps[min(receivers)]
+    account = holder.connection.account
     try:
-        return router.streams.begin(to, asker)
+        return router.streams.begin(to, asker, account)
     except TooMany:
         reason = f"{MOST_TRACES} traces are under way, and there may be no more"
         raise Refused(BAD_REQUEST, reason) from None

@@ -25,6 +25,7 @@ from router.amqp.types import Timestamp
 from router.client import ClientError, Sender, Sending
 from router.client.connection import ClientConnection
 from router.core.table import AddressTable
+from router.engine.account import LINE_BYTES, TRACES, Account
 
 log = structlog.get_logger("router.management")
 
@@ -48,10 +49,12 @@ Line = dict[str, Any]
 class Trace:
     """One trace: what waits to be sent, and to where."""
 
-    def __init__(self, number: int, to: str, asker: int | None) -> None:
+    def __init__(self, number: int, to: str, asker: int | None, account: Account) -> None:
         self.number = number
         self.to = to
         self.asker = asker
+        # what waits is charged to this
+        self._account = account
         # what to call when it is over, and now and then until then
         self.at_end: Callable[[], None] = _nothing
         self.at_beat: Callable[[], None] = _nothing
@@ -73,6 +76,7 @@ class Trace:
         line["at"] = Timestamp(int(time.time() * 1000))
         self._lines.append((line, size))
         self._characters += size
+        self._account.charge(TRACES, LINE_BYTES + size)
         self._some.set()
 
     def is_full(self) -> bool:
@@ -99,6 +103,7 @@ class Trace:
             characters += size
             taken.append(line)
         self._characters -= characters
+        self._account.release(TRACES, LINE_BYTES * len(taken) + characters)
         message = Message(
             header=Header(ttl=LINE_TTL_MS),
             properties=Properties(to=self.to, subject=SUBJECT),
@@ -106,6 +111,13 @@ class Trace:
             body=(AmqpValue(taken),),
         )
         self._sent[sender.send_nowait(encode_message(message))] = len(taken)
+
+    def end(self) -> None:
+        """Forget what waits: nobody receives it any more."""
+        self._account.release(TRACES, LINE_BYTES * len(self._lines) + self._characters)
+        self._lines.clear()
+        self._characters = 0
+        self.at_end()
 
     def told(self, sending: Sending) -> None:
         """What became of lines that were sent: where nobody took them, they are left out, too."""
@@ -150,12 +162,12 @@ class Streams:
         # the router itself, whose connection has no number, receives no traces
         return {consumer.link.session.connection.number for consumer in consumers} - {0}
 
-    def begin(self, to: str, asker: int | None) -> Trace:
-        """A new trace for the receiver at `to`; raises TooMany."""
+    def begin(self, to: str, asker: int | None, account: Account) -> Trace:
+        """A new trace for the receiver at `to`, charged to `account`; raises TooMany."""
         if self._nursery is None or len(self.under_way) >= MOST_TRACES:
             raise TooMany
         self._last += 1
-        trace = self.under_way[self._last] = Trace(self._last, to, asker)
+        trace = self.under_way[self._last] = Trace(self._last, to, asker, account)
         self._nursery.start_soon(self._run, trace)
         return trace
 
@@ -177,7 +189,7 @@ class Streams:
                 reason = str(lost)
         finally:
             del self.under_way[trace.number]
-            trace.at_end()
+            trace.end()
         ids = {"trace": trace.number, "connection": trace.asker}
         log.info("trace ended", **ids, reason=reason, dropped=trace.dropped)
 

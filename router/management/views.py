@@ -21,7 +21,8 @@ from router.core.counters import Counters
 from router.core.network import through
 from router.core.network.names import key_of
 from router.core.network.reach import Reach
-from router.core.table import TREATMENT_NAMES, AddressTable
+from router.core.rules import TREATMENT_NAMES
+from router.core.table import AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity

@@ -1,7 +1,8 @@
 """The metrics as text, in the format that the scraper asked for, without stopping the router.
 
 A reading is taken in steps, and turned into text metric by metric; the router forwards in between.
-One text is made at a time, so however many ask at once, what the router loses to them is the same.
+One text is made at a time, and all who asked before it was begun get the same one; so however many
+ask at once, what the router loses to them is the same.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from router.metrics.reading import Reading, read_in_steps
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_END: Final = b"# EOF\n"
+# So many texts are kept: scrapers ask for one or two content types.
+_TEXTS: Final = 2
 
 Encoder = Callable[[Collector], bytes]
 
@@ -144,19 +147,41 @@ class Exposition:
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self._turn = trio.Lock()
+        # how many texts have been begun
+        self.begun = 0
+        # the last text of each content type, and the number it was begun as
+        self._texts: dict[str, tuple[int, bytes]] = {}
 
-    async def render(self, accept: str) -> tuple[str, bytes]:
-        """The content type and the text for what an Accept header asks for."""
+    async def render(self, accept: str, ticket: int | None = None) -> tuple[str, bytes]:
+        """Return the content type and the text for what an Accept header asks for.
+
+        `ticket` is what `begun` was when the text was asked for, if that was before now: a text
+        that was begun since will do.
+        """
         encode, content_type = _chosen(accept)
-        chunks = []
+        asked_at = self.begun if ticket is None else ticket
         async with self._turn:
-            await self.collector.read()
-            for family in self.registry.collect():
-                chunks.append(encode(_Single(family)).removesuffix(_OPENMETRICS_END))
-                await trio.lowlevel.checkpoint()
+            begun_as, text = self._texts.get(content_type, (0, b""))
+            if begun_as <= asked_at:
+                text = await self._make(encode, content_type)
+        return content_type, text
+
+    async def _make(self, encode: Encoder, content_type: str) -> bytes:
+        """Make a text, and keep it for those who have asked for it by now."""
+        self.begun += 1
+        number = self.begun
+        chunks = []
+        await self.collector.read()
+        for family in self.registry.collect():
+            chunks.append(encode(_Single(family)).removesuffix(_OPENMETRICS_END))
+            await trio.lowlevel.checkpoint()
         if content_type.startswith(_OPENMETRICS):
             chunks.append(_OPENMETRICS_END)
-        return content_type, b"".join(chunks)
+        text = b"".join(chunks)
+        if len(self._texts) >= _TEXTS:
+            self._texts.clear()
+        self._texts[content_type] = (number, text)
+        return text
 
 
 def _chosen(accept: str) -> tuple[Encoder, str]:

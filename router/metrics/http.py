@@ -1,15 +1,18 @@
 """The HTTP side of a router: metrics for scrapers, health and readiness for who keeps it running.
 
-Hypercorn speaks HTTP on each connection; what one bad client may cost is seen to here: so many
-connections, one request on each, so many octets, so much time; and what goes wrong on a connection
-ends that one alone (docs/decisions/0020-http-by-connection.md).
+Hypercorn speaks HTTP on each connection, once a request's head has come. What one bad client may
+cost is bounded here: connections, one request on each, octets and time; and what goes wrong on a
+connection ends that one alone (docs/decisions/0020-http-by-connection.md). Probes do not wait for
+scrapes, and half-requests keep nobody out (docs/decisions/0083-room-for-probes.md).
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import attrs
@@ -22,14 +25,30 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
+from router.metrics.admission import Admission, Admitted
 from router.metrics.exposition import Exposition
 from router.metrics.readiness import Readiness
+from router.metrics.request_heads import (
+    MAX_HEAD_BYTES,
+    HalfRequests,
+    Kind,
+    RequestHead,
+    Unfinished,
+)
 
 log = structlog.get_logger("router.http")
 
-# Nobody needs more: a scraper and a prober or two, each with one connection.
-MAX_CONNECTIONS: Final = 64
-MAX_HEADER_BYTES: Final = 16 * 1024
+# At most so many connections have sent a part of a request's head, and so many requests of each
+# kind wait for their turn; less where the process may have few descriptors (`_crowd`).
+MAX_CROWD: Final = 1024
+# So many answers to probes, to other requests, and to what may become another protocol are under
+# way at a time, and so many of them are being made: of what is not a probe one, so that the loop
+# soon comes round to probes.
+PROBES: Final = (64, 16)
+REQUESTS: Final = (64, 1)
+OTHERS: Final = (8, 8)
+# How often it is said that requests are refused while it lasts.
+WARN_EVERY_S: Final = 10.0
 # How long a connection may take to send a request's header, or be idle before the next one.
 IDLE_S: Final = 5.0
 # How long an answer may take, from the request until it is made, and then until it is taken.
@@ -37,6 +56,8 @@ ANSWER_S: Final = 10.0
 TAKE_S: Final = 5.0
 # A connection serves one request, so nothing on it can last longer than this.
 LIFE_S: Final = IDLE_S + ANSWER_S + TAKE_S
+# How long a connection stays that was answered before its request had come.
+LINGER_S: Final = 1.0
 # How long answers that are under way have at the end.
 GRACE_S: Final = 1.0
 
@@ -45,8 +66,11 @@ _JSON: Final = "application/json"
 _METHODS: Final = ("GET", "HEAD")
 
 Headers = list[tuple[bytes, bytes]]
-# Accepts connections until cancelled; each is served in the nursery, and closed after.
-Accept = Callable[[Callable[[trio.SocketStream], Awaitable[object]], trio.Nursery], Awaitable[None]]
+Handler = Callable[[trio.SocketStream], Awaitable[object]]
+Room = Callable[[], Awaitable[int]]
+# Accepts connections until cancelled, whenever there is room; each is served in the nursery, and
+# closed after.
+Accept = Callable[[Handler, trio.Nursery, Room], Awaitable[None]]
 
 
 @attrs.frozen
@@ -70,9 +94,24 @@ class Answer:
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
         ]
 
+    def http_octets(self, is_head: bool) -> bytes:
+        """The whole response, for a connection that Hypercorn never sees."""
+        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()]
+        lines += [name + b": " + value for name, value in self.http_headers()]
+        lines += [b"connection: close", b"", b"" if is_head else self.body]
+        return b"\r\n".join(lines)
+
 
 def _said(status: int, text: str, **headers: str) -> Answer:
     return Answer(status, _TEXT, f"{text}\n".encode(), headers)
+
+
+_BUSY: Final = _said(503, "too many requests at once", **{"retry-after": "1"})
+# What a connection gets whose request did not come whole; nothing where the client is gone.
+_UNFINISHED: Final = {
+    Unfinished.SLOW: _said(408, "the request did not come in time"),
+    Unfinished.EVICTED: _BUSY,
+}
 
 
 @attrs.frozen
@@ -87,7 +126,7 @@ class App:
     """An ASGI application with the routes of one listener."""
 
     def __init__(self, exposition: Exposition | None, health: Health | None) -> None:
-        self.routes: dict[str, Callable[[Headers], Awaitable[Answer]]] = {}
+        self.routes: dict[str, Callable[[Headers, int], Awaitable[Answer]]] = {}
         if exposition is not None:
             self.exposition = exposition
             self.routes["/metrics"] = self._metrics
@@ -109,33 +148,40 @@ class App:
         with trio.move_on_after(ANSWER_S):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_discard, receive)
-                answer = await self.answer(scope["method"], scope["path"], scope["headers"])
+                # a connection of HTTP/2 may have further requests, each of which asks anew
+                is_single = scope["http_version"].startswith("1")
+                ticket = scope["state"]["ticket"] if is_single else self.ticket()
+                answer = await self.answer(scope["method"], scope["path"], scope["headers"], ticket)
                 headers = answer.http_headers()
-                if scope["http_version"].startswith("1"):
+                if is_single:
                     headers.append((b"connection", b"close"))
                 start = {"status": answer.status, "headers": headers}
                 await send({"type": "http.response.start", **start})
                 await send({"type": "http.response.body", "body": answer.body})
                 nursery.cancel_scope.cancel()
 
-    async def answer(self, method: str, path: str, headers: Headers) -> Answer:
-        """What a request gets; for HEAD it is what GET gets, and Hypercorn leaves out the body."""
+    def ticket(self) -> int:
+        """Return what tells a request that came now from those that come later."""
+        return self.exposition.begun if "/metrics" in self.routes else 0
+
+    async def answer(self, method: str, path: str, headers: Headers, ticket: int) -> Answer:
+        """Answer a request; for HEAD it is what GET gets, and Hypercorn leaves out the body."""
         route = self.routes.get(path)
         if route is None:
             return _said(404, "not found")
         if method not in _METHODS:
             return _said(405, "method not allowed", allow=", ".join(_METHODS))
-        return await route(headers)
+        return await route(headers, ticket)
 
-    async def _metrics(self, headers: Headers) -> Answer:
-        content_type, body = await self.exposition.render(_accepted(headers))
+    async def _metrics(self, headers: Headers, ticket: int) -> Answer:
+        content_type, body = await self.exposition.render(_accepted(headers), ticket)
         return Answer(200, content_type, body)
 
-    async def _healthz(self, _: Headers) -> Answer:
+    async def _healthz(self, _: Headers, __: int) -> Answer:
         wrong = await self.health.round_trip()
         return _said(200, "OK") if wrong is None else _said(503, wrong)
 
-    async def _readyz(self, headers: Headers) -> Answer:
+    async def _readyz(self, headers: Headers, _: int) -> Answer:
         reasons = self.health.readiness.reasons()
         status = 503 if reasons else 200
         if _JSON in _accepted(headers):
@@ -162,59 +208,129 @@ class HttpListener:
     def __init__(self, name: str, accept: Accept, app: App) -> None:
         self._accept = accept
         self.log = log.bind(listener=name)
-        self._app = ASGIWrapper(app)
+        self._app = app
+        self._wrapped = ASGIWrapper(app)
         self._config = _hypercorn_config()
         self._context = WorkerContext(None)
-        self._connections = 0
-        self._is_full = False
+        self._crowd = crowd = _crowd()
+        self._lingering = 0
+        self._half_requests = HalfRequests(crowd)
+        self._admissions = {
+            Kind.PROBE: Admission(*PROBES, crowd),
+            Kind.PLAIN: Admission(*REQUESTS, crowd),
+            Kind.OTHER: Admission(*OTHERS, 0),
+        }
+        self._warned_at = float("-inf")
 
     async def serve(self, stop: trio.Event) -> None:
         """Serve until `stop` is set; then let answers under way be finished, and close."""
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
-                accepting.start_soon(self._accept, self._serve_one, connections)
+                room = self._half_requests.room
+                accepting.start_soon(self._accept, self._serve_one, connections, room)
                 await stop.wait()
                 accepting.cancel_scope.cancel()
             # has connections without a request closed, and the others after their answer
+            self._half_requests.close()
             await self._context.terminated.set()
             connections.cancel_scope.deadline = trio.current_time() + GRACE_S
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         """Serve one connection, which is closed after."""
-        if self._connections >= MAX_CONNECTIONS:
-            if not self._is_full:
-                self.log.warning("connections refused", limit=MAX_CONNECTIONS)
-            self._is_full = True
+        head = await self._half_requests.read(stream, IDLE_S)
+        if isinstance(head, Unfinished):
+            if head in _UNFINISHED:
+                await _say_at_once(stream, _UNFINISHED[head])
+                await self._linger(stream)
             return
-        self._connections += 1
-        # Hypercorn annotates one kind of stream, and uses of any kind what is there below.
-        impatient: Any = _ImpatientStream(stream)
-        state = ConnectionState({})
+        ticket = self._app.ticket()
+        admitted = await self._admissions[head.kind].enter()
+        if admitted is None:
+            self._warn(head.kind)
+            await _say_at_once(stream, _BUSY, head.is_head)
+            return
+        try:
+            if head.kind is not Kind.PROBE:
+                await self._half_requests.quiet()
+            await self._speak(_ImpatientStream(stream, head, admitted), ticket)
+        finally:
+            admitted.leave()
+
+    async def _speak(self, impatient: Any, ticket: int) -> None:
+        """Have Hypercorn serve a connection; it annotates one kind of stream, and uses of any kind
+        what `_ImpatientStream` has.
+        """
+        state = ConnectionState({"ticket": ticket})
         try:
             with trio.move_on_after(LIFE_S):
-                await TCPServer(self._app, self._config, self._context, state, impatient).run()
+                await TCPServer(self._wrapped, self._config, self._context, state, impatient).run()
         except ExceptionGroup as failures:
             # Whatever a client makes Hypercorn's tasks fail with leaves their nursery as a group.
             self.log.warning("connection failed", reason=repr(failures))
+
+    async def _linger(self, stream: trio.SocketStream) -> None:
+        """Let the client close first, whose request may be under way: it would be answered with a
+        reset, which takes the answer away.
+        """
+        if self._lingering >= self._crowd:
+            return
+        self._lingering += 1
+        try:
+            with trio.move_on_after(LINGER_S):
+                await stream.send_eof()
+                while await stream.receive_some(MAX_HEAD_BYTES):
+                    pass
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
         finally:
-            self._connections -= 1
-            self._is_full = False
+            self._lingering -= 1
+
+    def _warn(self, kind: Kind) -> None:
+        """Say that requests are refused, now and then."""
+        now = trio.current_time()
+        if now - self._warned_at >= WARN_EVERY_S:
+            self._warned_at = now
+            self.log.warning("too many requests at once", kind=kind.value)
+
+
+def _crowd() -> int:
+    """How many connections there may be that are not being answered: of each kind an eighth of the
+    descriptors that the process may have, most of which are for AMQP.
+    """
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CROWD if allowed == resource.RLIM_INFINITY else max(1, min(MAX_CROWD, allowed // 8))
+
+
+async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
+    """Answer without Hypercorn, where no time can be spent on a request."""
+    with trio.move_on_after(TAKE_S):
+        try:
+            await stream.send_all(answer.http_octets(is_head))
+        except trio.BrokenResourceError:
+            pass
 
 
 class _ImpatientStream:
-    """What Hypercorn uses of a stream, with a limit to how long a client may take to read.
+    """What Hypercorn uses of a stream, with the request's head first, which has been read, and with
+    a limit to how long a client may take to read.
 
     Hypercorn shields its sends from being cancelled, so nothing else could end one.
     """
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:
         self.socket = stream.socket
-        self.receive_some = stream.receive_some
         self.send_eof = stream.send_eof
         self.aclose = stream.aclose
         self._stream = stream
+        self._head = head.octets
+        self._admitted = admitted
+
+    async def receive_some(self, max_bytes: int) -> bytes | bytearray:
+        head, self._head = self._head, b""
+        return head or await self._stream.receive_some(max_bytes)
 
     async def send_all(self, data: bytes) -> None:
+        self._admitted.answer_made()
         with trio.move_on_after(TAKE_S) as waiting:
             await self._stream.send_all(data)
         if waiting.cancelled_caught:
@@ -235,8 +351,8 @@ def _hypercorn_config() -> Config:
     config.logger_class = _Log
     config.errorlog = None
     config.include_server_header = False
-    config.h11_max_incomplete_size = MAX_HEADER_BYTES
+    config.h11_max_incomplete_size = MAX_HEAD_BYTES
     config.h2_max_concurrent_streams = 1
     config.keep_alive_timeout = IDLE_S
-    config.websocket_max_message_size = MAX_HEADER_BYTES
+    config.websocket_max_message_size = MAX_HEAD_BYTES
     return config

@@ -46,6 +46,8 @@ class NetworkReading:
     conflicts: int = 0
     refused: int = 0
     link_retries: int = 0
+    routers_left_out: int = 0
+    addresses_left_out: int = 0
 
 
 def read_network(network: Adjacency | None) -> NetworkReading:
@@ -53,7 +55,7 @@ def read_network(network: Adjacency | None) -> NetworkReading:
     if network is None:
         return NetworkReading()
     reach, protocol = network.reach, network.protocol
-    changed = None if protocol is None else protocol.last_topology_change
+    changed = None if protocol is None else protocol.routes.changed_at
     return NetworkReading(
         connections=len(network.peerings),
         neighbours=len(reach.neighbours),
@@ -67,4 +69,6 @@ def read_network(network: Adjacency | None) -> NetworkReading:
         conflicts=network.conflicts,
         refused=network.refused,
         link_retries=network.forwarder.network.outward.retries,
+        routers_left_out=0 if protocol is None else protocol.states.left_out,
+        addresses_left_out=0 if protocol is None else protocol.mobile.left_out,
     )

@@ -16,8 +16,10 @@ import attrs
 from router.core.address import Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
+from router.core.holdings import holdings_of
 from router.core.network import through
 from router.core.watch import is_blocked as is_blocked_long
+from router.engine.account import Ledger
 from router.engine.link import IncomingLink
 from router.engine.states import SessionState
 from router.engine.traffic import Traffic, traffic_of
@@ -84,6 +86,8 @@ class ConnectionReading:
     traffic: Traffic = attrs.Factory(Traffic)
     held_bytes: int = 0
     unsent_bytes: int = 0
+    # all that its peer makes the router keep
+    memory_bytes: int = 0
     incoming: LinkReading = attrs.Factory(LinkReading)
     outgoing: LinkReading = attrs.Factory(LinkReading)
 
@@ -134,6 +138,7 @@ class Reading:
     links_resumed: int
     suspended: int
     memory: dict[str, int]
+    ledger: Ledger
     link_routes: LinkRouteReading
     auto_links: AutoLinkReading
     network: NetworkReading
@@ -238,6 +243,7 @@ def read_in_steps(
         links_resumed=core.suspended.resumed,
         suspended=core.suspended.deliveries(),
         memory=_read_memory(observed, connections),
+        ledger=observed.turn.ledger,
         link_routes=read_link_routes(core.link_routes),
         auto_links=read_auto_links(observed.auto_links),
         network=read_network(observed.network),
@@ -294,6 +300,7 @@ class _Connections:
                 own.traffic.add(traffic)
         output = connection.outbox.output
         own.held_bytes += connection.held_bytes
+        own.memory_bytes += sum(holdings_of(connection).values())
         own.unsent_bytes += output.size()
         self.held_back += connection.held_back
         self.input += len(connection.kept)
@@ -345,4 +352,5 @@ def _read_memory(observed: Observed, connections: _Connections) -> dict[str, int
         "output": connections.output,
         "management": sum(len(each.kept) + each.outbox.output.capacity() for each in own),
         "read_buffer": len(observed.buffer),
+        **observed.turn.ledger.by_kind,
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import socket
 from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
@@ -15,6 +16,8 @@ import trio
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
+# Waits until connections may be accepted, and says how many.
+Room = Callable[[], Awaitable[int]]
 
 # What accept says when descriptors or memory are short, of the process or of the system.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -22,6 +25,8 @@ SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 PAUSE_S = 0.1
 # How often it is said while it lasts.
 WARN_EVERY_S = 10.0
+# So many connections are accepted in one round of the loop, where a listener asks for room.
+BATCH = 32
 
 
 async def accept_connections(
@@ -29,15 +34,18 @@ async def accept_connections(
     sockets: Iterable[trio.SocketListener],
     handler: Handler,
     connections: trio.Nursery,
+    room: Room | None = None,
 ) -> None:
     """Accept until cancelled, on all sockets of the listener `name`, and then close them.
 
-    Each connection is handled by a task of its own in `connections`, and closed after.
+    Each connection is handled by a task of its own in `connections`, and closed after. With `room`
+    that is waited for first, and as many are accepted at once as it says: a round of the loop for
+    each would keep those waiting who come last of many. Others wait in the backlog of the socket.
     """
     shortage = _Shortage(name)
     async with trio.open_nursery() as accepting:
-        for socket in sockets:
-            accepting.start_soon(_accept, socket, handler, connections, shortage)
+        for each in sockets:
+            accepting.start_soon(_accept, each, handler, connections, shortage, room)
 
 
 class _Shortage:
@@ -60,18 +68,50 @@ class _Shortage:
 
 
 async def _accept(
-    socket: trio.SocketListener, handler: Handler, connections: trio.Nursery, shortage: _Shortage
+    listener: trio.SocketListener,
+    handler: Handler,
+    connections: trio.Nursery,
+    shortage: _Shortage,
+    room: Room | None,
 ) -> None:
-    async with socket:
+    async with listener:
         while True:
+            more = 0
+            if room is not None:
+                # those who were accepted before take their room: tasks begin in the next round, in
+                # any order
+                for _ in range(2):
+                    await trio.lowlevel.checkpoint()
+                more = min(BATCH, await room()) - 1
             try:
-                stream = await socket.accept()
+                stream = await listener.accept()
             except OSError as error:
                 if error.errno not in SHORTAGES:
                     raise
                 await shortage.wait(error.errno)
             else:
                 connections.start_soon(_handle, stream, handler)
+                if more:
+                    for another in _accept_at_once(listener, more):
+                        connections.start_soon(_handle, another, handler)
+
+
+def _accept_at_once(listener: trio.SocketListener, most: int) -> list[trio.SocketStream]:
+    """Accept connections that wait in the backlog, at most so many, without waiting for any."""
+    streams: list[trio.SocketStream] = []
+    # trio lets others run after each connection that it accepts; this is the same descriptor
+    direct = socket.socket(fileno=listener.socket.fileno())
+    direct.setblocking(False)
+    try:
+        while len(streams) < most:
+            accepted, _address = direct.accept()
+            streams.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
+    except OSError:
+        # there is none; what else is wrong shows when one is waited for
+        pass
+    finally:
+        direct.detach()
+    return streams
 
 
 async def _handle(stream: trio.SocketStream, handler: Handler) -> None:

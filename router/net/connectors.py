@@ -57,13 +57,19 @@ def delays(uniform: Callable[[float, float], float] = random.uniform) -> Iterato
 
 
 class AmqpConnector:
-    """One configured connector."""
+    """One configured connector; with `only` it goes to this place in place of its own."""
 
-    def __init__(self, connector: ConnectorSettings, exchange: Exchange, container_id: str) -> None:
+    def __init__(
+        self,
+        connector: ConnectorSettings,
+        exchange: Exchange,
+        container_id: str,
+        only: Place | None = None,
+    ) -> None:
         self.connector = connector
         self.exchange = exchange
         self.container_id = container_id
-        self.places = Places(connector)
+        self.places = Places(connector, only)
         self.tally = exchange.add_tally(connector.name, "out", connector.role)
         self.status = ConnectorStatus(self.places.round, time.monotonic())
         if self.tally.status is not None:

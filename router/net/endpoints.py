@@ -23,7 +23,8 @@ from router.core.exchanges import BindingRule, ExchangeRule
 from router.core.network.membership import INTER_ROUTER, ROLES, Membership
 from router.core.redirects import Redirects
 from router.core.route_outlets import Rule
-from router.core.table import AddressRule, address_name
+from router.core.rules import AddressRule
+from router.core.table import address_name
 from router.engine.settings import ConnectionSettings
 
 PRODUCT = "trioute"
@@ -137,6 +138,7 @@ def configured_rules(settings: Iterable[AddressSettings]) -> list[AddressRule]:
             one.enable_fallback,
             (one.hold_seconds, one.hold_messages, one.hold_bytes) if one.hold_seconds else None,
             one.priority,
+            one.stuck_receiver_timeout_seconds if one.stuck_receiver == "drop" else 0.0,
         )
         for one in settings
     ]

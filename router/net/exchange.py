@@ -8,7 +8,7 @@ has the whole router to itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -19,7 +19,9 @@ from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
 from router.core.network.membership import Membership
+from router.core.overdrawn import Overdrawn
 from router.core.shedding import shed
+from router.core.stuck_receivers import StuckReceivers
 from router.core.table import AddressTable
 from router.core.watch import Watch
 from router.engine.outbox import Turn
@@ -41,6 +43,11 @@ READ_BYTES = 256 * 1024
 # nothing to time-outs counted in seconds; where a peer gives up sooner they are looked at as often
 # as that needs.
 TICK_S = 0.25
+# How long a turn takes that goes on with what was put off: others wait no longer than that for
+# theirs, and it is long enough that most of it is work.
+SLICE_S = 0.0005
+# The clocks of so many connections are looked at in one turn.
+TICKS_A_TURN = 256
 # Clocks that nobody has looked at for this long say that the loop is stuck.
 STUCK_S = 5.0
 
@@ -59,6 +66,11 @@ class Hub:
         self.own_pump: Pump | None = None
         self._next_number = 0
         self._empty = trio.Event()
+        # held by the connection that has a long turn: of those that have much to do, one at a time
+        # does a part of it, and whoever has little to do is served before the next one
+        self.long_turns = trio.Lock()
+        # set when there is work for later turns
+        self._work = trio.Event()
         self._last_look = self.turn.now
         self._tick_s = TICK_S
 
@@ -112,29 +124,74 @@ class Hub:
                 connection.owner.send()
             # room that sending made may have let more deliveries go
             self.before_sending()
+        if turn.deferred:
+            self.wake()
 
     def before_sending(self) -> None:
         """Do what a turn put off to its end; overridden by who puts things off."""
+
+    async def run(self) -> None:
+        """Look at the clocks, and do what was put off to later turns, for ever."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.watch_clock)
+            nursery.start_soon(self.work_off)
+
+    def wake(self) -> None:
+        """Have `go_on` called soon; overridden by who has no tasks."""
+        self._work.set()
+
+    async def work_off(self) -> None:
+        """Do what was put off to later turns, between the turns of everybody else, for ever."""
+        while True:
+            await self._work.wait()
+            self._work = trio.Event()
+            while self.has_work():
+                await trio.lowlevel.checkpoint()
+                self.go_on()
+
+    def has_work(self) -> bool:
+        """Return whether anything has been put off to later turns."""
+        return bool(self.turn.deferred)
+
+    def go_on(self) -> None:
+        """Take a turn, for a short time, with what was put off."""
+        self.begin_turn()
+        deferred = self.turn.deferred
+        end = self.turn.now + SLICE_S
+        while deferred.step() and self.clock() < end:
+            pass
+        self.finish_turn()
 
     async def watch_clock(self) -> None:
         """Look at every connection's clocks, for ever."""
         self._last_look = self.clock()
         while True:
             await trio.sleep(self.until_next_look_s())
-            self.look_at_clock()
+            for _ in self.looks():
+                # there may be very many connections
+                await trio.lowlevel.checkpoint()
 
     def look_at_clock(self) -> None:
         """Look at every connection's clocks, and at whatever else is due."""
+        for _ in self.looks():
+            pass
+
+    def looks(self) -> Iterator[None]:
+        """Look at the clocks, at those of some connections in each turn; yield between turns."""
         self.begin_turn()
         self._last_look = self.turn.now
         self.expire()
         # a heartbeat that is due after half of its time leaves before the whole of it
         tick_s = TICK_S
-        for pump in list(self.pumps.values()):
+        for count, pump in enumerate(list(self.pumps.values()), 1):
             pump.tick()
             idle_s = pump.connection.remote_idle_s
             if idle_s and idle_s < 2 * tick_s:
                 tick_s = idle_s / 2
+            if count % TICKS_A_TURN == 0:
+                self.finish_turn()
+                yield
+                self.begin_turn()
         self._tick_s = tick_s
         if self.own_pump is not None:
             self.own_pump.tick()
@@ -193,17 +250,23 @@ class Exchange(Hub):
         # who sees to connections with other routers, for those who want to know; None where it
         # works alone
         self.network: Any = None
+        # a turn will go on with what there is to be done of the network
+        self._is_hurried = False
         # what this router says of itself to other routers; None where it works alone
         self.membership: Membership | None = None
         # does what is to be done at the end of each turn, before anything is sent, and says whether
         # it did anything that the core has to look at
         self.ending: Callable[[], bool] | None = None
         # what looks at clocks of its own, in the turn in which they are looked at
-        self.clocks: list[Callable[[float], None]] = []
+        self.clocks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).look]
         # who else hears of what rarely happens on connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
         self.watch = Watch(lambda: [pump.connection for pump in self.pumps.values()])
         self.chores.append(self.watch.look)
+        overdrawn = Overdrawn(
+            self.turn.ledger, lambda: [pump.connection for pump in self.pumps.values()]
+        )
+        self.clocks.append(overdrawn.look)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
@@ -270,17 +333,27 @@ class Exchange(Hub):
             self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:
-        """Until a message that waits expires, or as long as ever; not at all where there is more to
-        be done of the network.
+        """Until a message that waits expires, or as long as ever.
 
         The timeouts of termini are whole seconds: they can wait for the next look.
         """
-        if self.network is not None and self.network.is_behind:
-            return 0.0
         expiry = self.forwarder.backlog.next_expiry
         if expiry:
             return min(self._tick_s, max(0.0, expiry - self.clock()))
         return self._tick_s
+
+    def hurry(self) -> None:
+        """Have more of the network's work done soon, in a turn of its own."""
+        if not self._is_hurried:
+            self._is_hurried = True
+            self.turn.deferred.add(_NetworkWork(self))
+
+    def go_on_with_network(self) -> None:
+        """Have some of the network's work done at the end of this turn."""
+        self._is_hurried = False
+        if self.network is not None:
+            self.network.go_on(self.turn.now)
+            self.forwarder.network.go_on()
 
     def honour_absolute_expiry(self, honours: bool = True) -> None:
         """From now on, have messages that come to wait expire at their absolute-expiry-time as
@@ -318,4 +391,17 @@ class Exchange(Hub):
             chore(now)
         if any(tally.is_over for tally in self.tallies):
             self.forget_tallies()
-        self._reclaimer.look(now, self._next_number, len(self.pumps))
+        kept_bytes = self.turn.ledger.total + self.forwarder.backlog.held_bytes
+        self._reclaimer.look(now, self._next_number, len(self.pumps), kept_bytes)
+
+
+class _NetworkWork:
+    """What there is to be done of the network; a task of `Deferred`."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    def step(self) -> bool:
+        """Have some of it done as the turn ends, which asks for another turn if there is more."""
+        self._exchange.go_on_with_network()
+        return False

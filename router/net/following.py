@@ -20,10 +20,8 @@ class Trail:
     """A connector's way from one of its places; `here` is how far it has come."""
 
     def __init__(self, connector: ConnectorSettings, start: Place) -> None:
-        self._is_allowed = connector.allow_redirect
-        # a place that it goes to anyhow has its password already
-        named = (start.host, connector.host, *connector.redirect_hosts)
-        self._hosts = {host.lower() for host in named}
+        self._connector = connector
+        self._start = start
         self.here = start
         self._seen = {_key(self.here)}
 
@@ -38,15 +36,10 @@ class Trail:
 
     def follow(self, redirect: Redirect) -> str:
         """Go where a redirect leads, or stay: then returns why, for people, and else nothing."""
-        host = redirect.host
-        if not self._is_allowed:
-            return "allowRedirect is off"
-        if host is None:
-            return "it names no host"
-        if host.lower() not in self._hosts:
-            return f"{host} is not among redirectHosts"
-        port = AMQP_PORT if redirect.port is None else redirect.port
-        there = Place(host, port, redirect.hostname or host)
+        there = place_of(redirect)
+        reason = objection(self._connector, self._start, redirect)
+        if reason or there is None:
+            return reason
         if _key(there) in self._seen:
             return "it leads in a circle"
         if self.hops == MOST_HOPS:
@@ -54,6 +47,31 @@ class Trail:
         self.here = there
         self._seen.add(_key(there))
         return ""
+
+
+def objection(connector: ConnectorSettings, start: Place, redirect: Redirect) -> str:
+    """Return why a connector that began at a place may not go where a redirect leads, or nothing.
+
+    A place that it goes to anyhow has its password already.
+    """
+    host = redirect.host
+    if not connector.allow_redirect:
+        return "allowRedirect is off"
+    if host is None:
+        return "it names no host"
+    named = (start.host, connector.host, *connector.redirect_hosts)
+    if host.lower() not in {each.lower() for each in named}:
+        return f"{host} is not among redirectHosts"
+    return ""
+
+
+def place_of(redirect: Redirect) -> Place | None:
+    """Return where a redirect leads; None where it names no host."""
+    host = redirect.host
+    if host is None:
+        return None
+    port = AMQP_PORT if redirect.port is None else redirect.port
+    return Place(host, port, redirect.hostname or host)
 
 
 def _key(place: Place) -> tuple[str, int, str]:

@@ -22,6 +22,11 @@ GONE_SHARE = 4
 # How long to look whether many come and go. Trio keeps the deadlines of those who lingered
 # (`pump.LINGER_S`) until they pass, so that less would be too early.
 QUIET_S = 2.5
+# A router that kept so much more than it does, and more than it still does, has something to give
+# back, however few have gone.
+MUCH_BYTES = 16 * 1024 * 1024
+# With more than this left a full collection would take longer than a turn should.
+LITTLE_BYTES = 4 * 1024 * 1024
 # How often at most it is done. It is done twice for those that went: the second time for what
 # others let go of only after a while (`router.floods`).
 AT_MOST_EVERY_S = 10.0
@@ -53,15 +58,25 @@ def give_back() -> None:
     """Empty Python's free lists, as nothing but a full collection does, and let go what is free."""
     _clear_caches()
     gc.collect()
+    trim()
+
+
+def trim() -> None:
+    """Let go what the C library has free, and walk over nothing."""
     if _trim is not None:
         _trim(0)
 
 
 class Reclaimer:
-    """Decides when memory is given back: twice, once many connections have gone and few come."""
+    """Decides when memory is given back: twice, once many connections have gone and few come, or
+    much of what they made the router keep.
+    """
 
-    def __init__(self, act: Callable[[], None] = give_back) -> None:
+    def __init__(
+        self, act: Callable[[], None] = give_back, trim: Callable[[], None] = trim
+    ) -> None:
         self._act = act
+        self._trim = trim
         # when it was last looked at who came and went, and how many had by then
         self._looked_at = 0.0
         self._came = 0
@@ -70,11 +85,16 @@ class Reclaimer:
         self._acted_at = -AT_MOST_EVERY_S
         self._gone_then = 0
         self._gone_before = 0
+        # the most that was kept since it was given back last, and in the time before
+        self._most_kept = 0
+        self._most_before = 0
 
-    def look(self, now: float, came: int, present: int) -> None:
+    def look(self, now: float, came: int, present: int, kept_bytes: int = 0) -> None:
         """Give memory back if it is time; `came` counts all connections ever, `present` those that
-        are there. `now` is in seconds; to be called some times a second.
+        are there, and `kept_bytes` is what they make the router keep. `now` is in seconds; to be
+        called some times a second.
         """
+        self._most_kept = max(self._most_kept, kept_bytes)
         if now - self._looked_at < QUIET_S:
             return
         gone = came - present
@@ -82,12 +102,15 @@ class Reclaimer:
         self._looked_at = now
         self._came = came
         self._gone = gone
-        if (
-            moved < MANY
-            and gone - self._gone_before >= max(MANY, GONE_SHARE * present)
-            and now - self._acted_at >= AT_MOST_EVERY_S
-        ):
+        are_many = gone - self._gone_before >= max(MANY, GONE_SHARE * present)
+        dropped = max(self._most_kept, self._most_before) - kept_bytes
+        is_much = dropped >= max(MUCH_BYTES, kept_bytes)
+        if moved < MANY and (are_many or is_much) and now - self._acted_at >= AT_MOST_EVERY_S:
+            self._most_before, self._most_kept = self._most_kept, kept_bytes
             self._acted_at = now
             self._gone_before = self._gone_then
             self._gone_then = gone
-            self._act()
+            if are_many or kept_bytes < LITTLE_BYTES:
+                self._act()
+            else:
+                self._trim()

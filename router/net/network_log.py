@@ -15,7 +15,7 @@ from router.core.network.news import (
     News,
     RoutersChanged,
     TableChanged,
-    TableTooLarge,
+    TooMuchTold,
 )
 
 hello_log = structlog.get_logger("router.hello")
@@ -43,18 +43,30 @@ def log_news(news: News) -> None:
                 ls_log.warning("routers out of reach", routers=_named(news.went), known=news.known)
         case TableChanged():
             ma_log.debug("addresses changed", router=news.router, count=news.addresses)
-        case TableTooLarge():
-            whose = "all routers together have" if news.of_all else "it has"
-            ma_log.error(
-                "more addresses than are kept",
-                router=news.router,
-                count=news.addresses,
-                reason=f"{whose} more than there is memory for; none of this router are known",
-            )
+        case TooMuchTold():
+            _log_too_much(news)
         case ConflictSeen():
             if _is_told(news.times):
                 facts = {"times": news.times} if news.times > 1 else {}
                 log.error("two routers have one id", router=news.router, reason=news.what, **facts)
+
+
+def _log_too_much(news: TooMuchTold) -> None:
+    if news.what == "routers":
+        ls_log.error(
+            "more routers than are kept",
+            neighbour=news.router,
+            kept=news.kept,
+            reason=f"maxRoutersPerNeighbour is {news.most}; those beyond it are ignored",
+        )
+        return
+    limit = "maxAddressBytesPerNeighbour" if news.in_octets else "maxAddressesPerRouter"
+    ma_log.error(
+        "more addresses than are kept",
+        router=news.router,
+        kept=news.kept,
+        reason=f"{limit} is {news.most}; those beyond it are ignored",
+    )
 
 
 def _is_told(times: int) -> bool:

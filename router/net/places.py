@@ -52,9 +52,9 @@ class Learnt:
 class Places:
     """Those of one connector; `here` is where it is, or was last."""
 
-    def __init__(self, connector: ConnectorSettings) -> None:
+    def __init__(self, connector: ConnectorSettings, only: Place | None = None) -> None:
         self._connector = connector
-        self._configured = _configured(connector)
+        self._configured = _configured(connector) if only is None else (only,)
         self._learnt: tuple[Place, ...] = ()
         self._at = 0
         # how many in a row were left since there was a connection that lasted, or a pause

@@ -39,6 +39,8 @@ LINGER_S = 2.0
 DRAIN_BYTES = 65536
 # Output memory of a connection that has been quiet for this long is given back.
 QUIET_S = 2.0
+# The option of a socket on Linux; below 0 elsewhere.
+QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
 TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
 
 
@@ -80,6 +82,8 @@ class Pump:
         self._is_writing = False
         # set when the writer has sent all there was
         self._written = trio.Event()
+        # all of its links are resolved
+        self._is_over = False
         # what went wrong with this connection while another had the turn
         self._defect: Exception | None = None
         exchange.look(self)
@@ -110,7 +114,6 @@ class Pump:
     async def _read(self) -> None:
         """Carry octets in until the connection is finished or the socket ends."""
         connection, exchange, sock = self.connection, self.exchange, self.sock
-        buffer = exchange.buffer
         while not connection.finished:
             if self._has_to_wait():
                 self._may_read = trio.Event()
@@ -118,31 +121,59 @@ class Pump:
                 continue
             if connection.is_behind:
                 # whoever else has something to say comes first
-                await trio.lowlevel.checkpoint()
-                exchange.begin_turn()
-                connection.resume()
-                exchange.finish_turn()
+                async with exchange.long_turns:
+                    exchange.begin_turn()
+                    connection.resume()
+                    exchange.finish_turn()
                 continue
             await trio.lowlevel.wait_readable(sock)
-            if self._has_to_wait():
-                continue
-            kept = connection.prepare(buffer)
-            try:
-                count = sock.recv_into(buffer[kept : kept + READ_BYTES])
-            except (BlockingIOError, InterruptedError):
-                continue
-            except OSError:
+            if not connection.took_long():
+                is_there = self._receive()
+            else:
+                async with exchange.long_turns:
+                    is_there = self._receive()
+            if not is_there:
                 return
-            if count == 0:
-                return
-            exchange.begin_turn()
-            tap = self.tap
-            if tap is not None:
-                tap.received(buffer[kept : kept + count])
-            connection.receive(buffer, kept + count)
-            if tap is not None:
-                tap.turned()
-            exchange.finish_turn()
+
+    def _receive(self) -> bool:
+        """Read what there is, in a turn of its own; return whether the peer is still there."""
+        if self._has_to_wait():
+            return True
+        connection, exchange, sock = self.connection, self.exchange, self.sock
+        buffer = exchange.buffer
+        kept = connection.prepare(buffer)
+        try:
+            count = sock.recv_into(buffer[kept : kept + READ_BYTES])
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            return False
+        if count == 0:
+            return False
+        exchange.begin_turn()
+        tap = self.tap
+        if tap is not None:
+            tap.received(buffer[kept : kept + count])
+        connection.receive(buffer, kept + count)
+        if tap is not None:
+            tap.turned()
+        exchange.finish_turn()
+        if QUICK_ACK >= 0 and connection.expects_more():
+            self._acknowledge()
+        return True
+
+    def _acknowledge(self) -> None:
+        """Have the kernel acknowledge at once what was read.
+
+        A peer with Nagle's algorithm on keeps the rest of a frame, or its next frame, until then.
+        The kernel would put it off by 40 ms, to send it along with an answer; but nothing is
+        answered before the rest has come. (docs/decisions/0089)
+        """
+        try:
+            self.sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
+        except OSError:
+            # no TCP socket, or one that is gone, of which the next read tells
+            return
 
     def _has_to_wait(self) -> bool:
         """An outcome of SASL is awaited, or the peer asks without ever reading the answers."""
@@ -263,8 +294,9 @@ class Pump:
             connection.end_of_input()
         finally:
             # break the cycles, so that memory goes now and not when the collector comes
-            connection.owner = _GONE
+            connection.owner = _GONE if self._is_over else _Ending(self)
             connection.failing = None
+            connection.unfinished = None
             self.exchange.finish_turn()
             connection.outbox.connection = None
 
@@ -287,8 +319,10 @@ class Pump:
             self.opened.set()
             # it is known now who the peer is
             self.exchange.look(self)
-        elif isinstance(event, events.ConnectionClosed) and event.by_peer:
-            self.close_error = event.error
+        elif isinstance(event, events.ConnectionClosed):
+            self._is_over = True
+            if event.by_peer:
+                self.close_error = event.error
         if not self.connection.settings.is_own:
             log_event(self.log, self.link_log, event, self.connection.user)
 
@@ -335,3 +369,17 @@ class _Gone:
 
 
 _GONE = _Gone()
+
+
+class _Ending(_Gone):
+    """Stands in for the pump of a connection that is over, while its last links are resolved."""
+
+    def __init__(self, pump: Pump) -> None:
+        self._pump = pump
+
+    def event_received(self, event: object) -> None:
+        """Have the pump hear of it, for the last time when the connection is closed."""
+        self._pump.event_received(event)
+        if isinstance(event, events.ConnectionClosed):
+            # break the cycle
+            self._pump.connection.owner = _GONE

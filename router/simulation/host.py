@@ -101,6 +101,7 @@ class Host:
         self.is_paused = self.is_leaving = False
         self._parts = parts = self._make_parts()
         parts.exchange.buffer = self._buffer
+        parts.exchange.wake = self._work_left  # type: ignore[method-assign]
         self._life = life = object()
         for hear in self.born:
             hear(self)
@@ -123,12 +124,20 @@ class Host:
         exchange.look_at_clock()
         self.agenda.after(exchange.until_next_look_s(), lambda: self._look(life))
 
+    def _work_left(self) -> None:
+        self.agenda.after(0, self._go_on)
+
+    def _go_on(self) -> None:
+        """Do a step of what was put off to later turns; a slice of no time would never end."""
+        if self.runs and self.exchange.has_work():
+            self.turn(self.exchange.turn.deferred.step)
+
     def enter(self, end: End) -> None:
         """A connection of this life."""
         self.ends = [each for each in self.ends if not each.is_over]
         self.ends.append(end)
 
-    def turn(self, act: Callable[[], None]) -> None:
+    def turn(self, act: Callable[[], object]) -> None:
         """Have something done in a turn of its own."""
         self.exchange.begin_turn()
         act()

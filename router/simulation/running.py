@@ -16,7 +16,7 @@ from router.simulation.joints import Distance
 from router.simulation.network import Network
 from router.simulation.phases import Account, Phase
 from router.simulation.plan import Plan, PlannedLink, draw
-from router.simulation.topology import Topology
+from router.simulation.topology import MOST_ROUTERS, Topology
 from router.simulation.traffic import Traffic
 from router.simulation.truth import Truth
 
@@ -195,6 +195,7 @@ def configuration_of(topology: Topology, plan: Plan, name: str) -> Configuration
         hello_interval_seconds=settings.hello_interval_seconds,
         hello_max_age_seconds=settings.hello_max_age_seconds,
         ra_interval_seconds=settings.ra_interval_seconds,
+        max_routers_per_neighbour=MOST_ROUTERS,
     )
     return Configuration(
         router=router,

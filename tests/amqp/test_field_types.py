@@ -77,6 +77,7 @@ def test_values_are_read(kind: FieldType, value: Any, found: Any) -> None:
         (t.FIELDS, {"é": 1}, "amqp:decode-error"),
         (t.ANNOTATIONS, {UInt(1): 1}, "amqp:decode-error"),
         (t.UNSETTLED_MAP, {"a": None}, "amqp:decode-error"),
+        (t.UNSETTLED_MAP, {None: None}, "amqp:decode-error"),
         (t.UNSETTLED_MAP, {b"a": Described(ULong(0x24), 1)}, "amqp:decode-error"),
         (t.UNSETTLED_MAP, {b"a": Described(ULong(0x10), ["c"])}, "amqp:decode-error"),
         (t.APPLICATION_PROPERTIES, {Symbol("a"): 1}, "amqp:decode-error"),

@@ -36,6 +36,7 @@ DOOR = {
         def read_u16(source, at): return octets.read_u16(source, at)
         def read_u32(source, at): return octets.read_u32(source, at)
         def read_u64(source, at): return octets.read_u64(source, at)
+        def mirror_u64(value): return octets.mirror_u64(value)
         def write_u16(target, at, value): octets.write_u16(target, at, value)
         def write_u32(target, at, value): octets.write_u32(target, at, value)
         def write_u64(target, at, value): octets.write_u64(target, at, value)
@@ -49,6 +50,7 @@ DOOR = {
         cpdef read_u16(const unsigned char[::1] source, Py_ssize_t at)
         cpdef read_u32(const unsigned char[::1] source, Py_ssize_t at)
         cpdef read_u64(const unsigned char[::1] source, Py_ssize_t at)
+        cpdef mirror_u64(unsigned long long value)
         cpdef write_u16(unsigned char[::1] target, Py_ssize_t at, unsigned int value)
         cpdef write_u32(unsigned char[::1] target, Py_ssize_t at, unsigned int value)
         cpdef write_u64(unsigned char[::1] target, Py_ssize_t at, unsigned long long value)
@@ -116,6 +118,12 @@ def test_nothing_is_read_outside(door: Any, size: int, length: int) -> None:
             continue
         with pytest.raises(IndexError, match=f"^{size} octets at {at} are outside of {length}$"):
             getattr(door, f"read_u{size * 8}")(source, at)
+
+
+@pytest.mark.parametrize("value", [0, 1, 0xFF, 0x0102030405060708, 2**63, 2**64 - 1])
+def test_a_word_is_mirrored(door: Any, value: int) -> None:
+    assert door.mirror_u64(value) == int.from_bytes(value.to_bytes(8, "little"), "big")
+    assert door.mirror_u64(door.mirror_u64(value)) == value
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.decode import decode_value
 from router.amqp.message import AmqpValue, Data, Header, Message, Properties, encode_message
-from router.amqp.peek import find_absolute_expiry, find_header, find_to
+from router.amqp.peek import find_absolute_expiry, find_header, find_to, is_durable
 from router.amqp.types import Symbol, Timestamp
 
 from support.wire import cut_short, messages
@@ -231,3 +231,29 @@ def test_what_is_written_over_a_ttl_is_read_back() -> None:
     octets[found.ttl_at : found.ttl_at + found.width] = (5).to_bytes(found.width, "big")
     value, _ = decode_value(bytes(octets))
     assert value.value[2] == 5
+
+
+@pytest.mark.parametrize("descriptor", DESCRIPTORS)
+@pytest.mark.parametrize(
+    ("items", "count", "expected"),
+    [
+        ("41", 1, True),
+        ("5601", 1, True),
+        ("415004", 2, True),
+        ("42", 1, False),
+        ("5600", 1, False),
+        ("405004", 2, False),
+        ("", 0, False),
+        # of another type, and none
+        ("5201", 1, False),
+        ("5602", 1, False),
+    ],
+)
+def test_whether_a_message_is_durable(
+    descriptor: str, items: str, count: int, expected: bool
+) -> None:
+    for enclose in LISTS.values():
+        octets = bytes.fromhex(descriptor) + enclose(bytes.fromhex(items), count) + b"\x00\x53\x75"
+        assert is_durable(b"before" + octets, 6, 6 + len(octets)) is expected
+    for other in ("", "005375a00178", "005370", "005373c00403404041", "ffffffff"):
+        assert not is_durable(bytes.fromhex(other), 0, len(other) // 2)

@@ -42,6 +42,7 @@ def written(output: Output) -> bytes:
     first=st.booleans(),
     delivery_id=UINTS,
     tag=st.none() | st.binary(max_size=32),
+    word=st.binary(max_size=8),
     message_format=UINTS,
     settled=st.booleans(),
     more=st.booleans(),
@@ -56,6 +57,7 @@ def test_transfers(
     first: bool,
     delivery_id: int,
     tag: bytes | None,
+    word: bytes,
     message_format: int,
     settled: bool,
     more: bool,
@@ -67,12 +69,13 @@ def test_transfers(
     count = data.draw(st.integers(0, len(payload) - start))
     output = Output()
     write_transfer(
-        output, channel, handle, first, delivery_id, tag, message_format,
-        settled, more, aborted, memoryview(payload), start, count,
+        output, channel, handle, first, delivery_id, tag, len(word),
+        int.from_bytes(word, "big"), message_format, settled, more, aborted,
+        memoryview(payload), start, count,
     )  # fmt: skip
     begun: dict[str, Any] = {}
     if first:
-        made = delivery_id.to_bytes(4, "big") if tag is None else tag
+        made = (word or b"\xfe" + delivery_id.to_bytes(4, "big")) if tag is None else tag
         begun = {
             "delivery_id": delivery_id,
             "delivery_tag": made,
@@ -172,10 +175,12 @@ def test_frames_follow_one_another() -> None:
     output = Output()
     expected = b""
     for number in range(300):
+        size = 2 + number % 7
         write_transfer(
-            output, 0, 0, True, number, None, 0, False, False, False, memoryview(b"x" * 50), 0, 50
-        )
-        tag = number.to_bytes(4, "big")
+            output, 0, 0, True, number, None, size, number, 0, False, False, False,
+            memoryview(b"x" * 50), 0, 50,
+        )  # fmt: skip
+        tag = number.to_bytes(size, "big")
         expected += encode_frame(0, Transfer(0, number, tag, 0, settled=False), b"x" * 50)
         if number % 7 == 6:
             assert written(output)[:100] == expected[:100]
@@ -190,7 +195,7 @@ def test_no_octet_past_the_payload_is_read() -> None:
         output = Output()
         with pytest.raises(IndexError):
             write_transfer(
-                output, 0, 0, True, 0, None, 0, False, False, False, payload, start, count
+                output, 0, 0, True, 0, None, 1, 0, 0, False, False, False, payload, start, count
             )
         # the frame that could not be written was not begun
         assert output.size() == 0

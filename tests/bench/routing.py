@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from router.control.network.codec import decode_control, encode_control
 from router.control.network.messages import MobileTable
+from router.control.network.steps import do_all
 from router.control.network.tables import Assembly, Table
 
 from support.routing import Network, Router, random_links
@@ -134,7 +135,7 @@ def kept(parts: list[MobileTable]) -> Table:
         assembly.add(part)
     if not assembly.is_right:
         raise AssertionError("the digest is another one")
-    table.replace(parts[0].seq, assembly.entries, parts[0].digest)
+    do_all(table.replace(assembly))
     return table
 
 

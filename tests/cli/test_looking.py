@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from router.cli.columns import View
 from router.cli.looking import LINK, Slice, Viewer, known_names
 from router.cli.rates import LINK_ATTRIBUTES
-from router.cli.views import ADDRESSES, CONNECTIONS, EDGES, LINKS, NODES, View
+from router.cli.views import ADDRESSES, CONNECTIONS, EDGES, LINKS, NODES
 from router.client import ManagementClient, RequestRefused, connect_management
 from router.client.management import Table
 from router.config.model import Configuration, ListenerSettings

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
+from router.cli.columns import View, text_order
 from router.cli.views import (
     CONNECTIONS,
     LINKS,
     VIEWS,
-    View,
     address_text,
     authentication,
     security,
-    text_order,
 )
 from router.management.entity_types import ENTITY_TYPES
 from router.management.schema import long_name

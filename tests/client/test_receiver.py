@@ -220,6 +220,9 @@ async def test_octets_that_nobody_takes_close_the_window() -> None:
             more = range(sent, min(limit, count))
             sent += len(more)
             await peer.say(*[message(number, bytes(size)) for number in more])
+            if sent == count:
+                # the client may close before it owes another window
+                return
             flow = await peer.hear(Flow)
             limit = (flow.next_incoming_id or 0) + flow.incoming_window
 

@@ -9,10 +9,17 @@ import pytest
 from router.config.address_checks import ADDRESS_CHECKS
 from router.config.model import AddressSettings, Configuration
 
-RIGHT = AddressSettings(prefix="q", dead_letter_address="dead", enable_fallback=True)
+RIGHT = AddressSettings(
+    prefix="q",
+    dead_letter_address="dead",
+    enable_fallback=True,
+    distribution="multicast",
+    stuck_receiver="drop",
+)
 WRONG = {
     "_dead_letters": AddressSettings(pattern="q", dead_letter_address="q/"),
     "_fallbacks": AddressSettings(prefix="q", enable_fallback=True, waypoint=True),
+    "_stuck_receivers": AddressSettings(prefix="q", stuck_receiver="drop"),
 }
 
 

@@ -16,8 +16,12 @@ def addresses(*prefixes: str) -> Configuration:
 def test_the_newest_comes_first_and_the_oldest_is_forgotten() -> None:
     history = History(addresses("0"), 0.0, 5)
     assert (history.current.number, history.current.cause) == (5, "start")
+    oldest = None
     for number in range(1, MOST + 5):
-        history.add(addresses(str(number)), (), f"for {number}", float(number))
+        _, oldest = history.add(addresses(str(number)), (), f"for {number}", float(number))
+        assert (oldest is None) == (number < MOST)
+    assert oldest is not None
+    assert oldest.number == 9
     numbers = [each.number for each in history]
     assert numbers == list(range(5 + MOST + 4, 9, -1))
     assert history.find(5) is None

@@ -7,6 +7,7 @@ import pytest
 from router.control.auto_links import FIRST_RETRY_S, RETRY_S
 from router.control.keeping import SPREAD, Status
 from router.core.auto_links import AutoLinkChanged
+from router.core.rules import Rules
 
 from support.containers import Container, ControlledRouter, plan
 
@@ -50,6 +51,7 @@ def test_it_is_found_by_the_name_of_its_listener_too() -> None:
     assert [len(each.attached("q")) for each in (one, other, third)] == [1, 1, 0]
 
 
+@pytest.mark.spec("2.6.1-1")
 def test_each_connection_of_a_container_has_a_link() -> None:
     router = ControlledRouter()
     router.configure(plan("q", receives=True))
@@ -184,12 +186,12 @@ def test_a_link_moves_to_another_phase_with_its_address() -> None:
     router = ControlledRouter()
     container = Container(router)
     router.configure(plan("q", receives=True), plan("q"))
-    router.table.set_rules([], "balanced")
+    router.table.rules = Rules([], "balanced")
     router.auto_links.phases_changed()
     router.wait(2)
     assert len(container.attaches) == 2
-    rules = ControlledRouter([(True, "q", "balanced", True, None, 0, 1)]).table.rules()
-    router.table.set_rules(rules, "balanced")
+    rules = ControlledRouter([(True, "q", "balanced", True, None, 0, 1)]).table.rules
+    router.table.rules = Rules(rules, "balanced")
     router.auto_links.phases_changed()
     router.wait(2)
     assert len(container.attaches) == 3

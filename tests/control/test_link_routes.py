@@ -160,7 +160,14 @@ class Container(Peer):
         """Lose the socket."""
         self.is_lost = True
         self.connection.end_of_input()
-        self.router.forwarder.finish_turn()
+        work_off(self.router)
+
+
+def work_off(router: Controlled) -> None:
+    """End the turn, and do what was put off to later ones."""
+    router.forwarder.finish_turn()
+    while router.turn.deferred.step():
+        router.forwarder.finish_turn()
 
 
 REFUSED = Error(condition=Symbol("amqp:not-found"))
@@ -229,5 +236,6 @@ def test_nothing_is_left_of_links_however_containers_come_answer_refuse_and_go(
     assert not router.way("q").is_active
     for client in clients:
         client.connection.end_of_input()
+    work_off(router)
     assert len(router.forwarder.link_names) == 0
     assert routes._links_of == {}

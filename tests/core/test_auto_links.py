@@ -17,7 +17,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core.auto_links import NO_NODE, phase_of
-from router.core.table import AddressRule
+from router.core.rules import AddressRule, Rules
 
 from support.containers import Container, ControlledRouter, Node, plan
 
@@ -64,6 +64,7 @@ def test_what_the_container_sends_comes_in() -> None:
 
 
 @pytest.mark.parametrize("nowhere", [Target(), Coordinator()])
+@pytest.mark.spec("2.6.3-6")
 def test_nothing_is_sent_to_a_container_that_names_no_node(nowhere: Any) -> None:
     router = ControlledRouter()
     container = Container(router)
@@ -88,6 +89,7 @@ def test_nothing_is_sent_to_a_container_that_names_no_node(nowhere: Any) -> None
     assert len(container.attached("q")) == 1
 
 
+@pytest.mark.spec("2.6.3-6")
 def test_nothing_is_taken_from_a_container_that_names_no_node() -> None:
     router = ControlledRouter()
     container = Container(router)
@@ -181,7 +183,7 @@ def test_the_phase_is_that_of_whom_it_serves(
     router = ControlledRouter()
     if rule is not None:
         rules = [AddressRule(True, "q", "balanced", True, None, *rule)]
-        router.table.set_rules(rules, "balanced")
+        router.table.rules = Rules(rules, "balanced")
     assert phase_of(router.table, plan("q", **fields)) == phase
 
 

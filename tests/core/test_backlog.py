@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from router.amqp.performatives import Accepted, Begin
+from router.amqp.performatives import Accepted, Begin, Flow
 
-from support.in_memory import ReceivingLink, Router, SendingLink
+from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.transcripts import On
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -134,6 +134,107 @@ def test_sessions_share_what_their_connection_may_have_waiting() -> None:
         windows.append(client.router_window)
     assert windows == sorted(windows, reverse=True)
     assert [windows[n] for n in (0, 1, 3, 7, 15, 19)] == [64, 32, 16, 8, 4, 4]
+
+
+FRAME_BYTES = 64 * KIB
+
+
+def flows(client: Client) -> list[int]:
+    """The session windows that a client was told."""
+    return [each.incoming_window for each in client.heard if isinstance(each, Flow)]
+
+
+def stream(sender: SendingLink, receiver: ReceivingLink, frames: int, taken: int) -> int:
+    """Send a message of so many frames as fast as the window lets it, while its receiver takes
+    `taken` frames for each that comes; how often the window was told meanwhile.
+
+    A receiver that takes less than what comes makes the router hold the rest.
+    """
+    client, taking = sender.client, receiver.client
+    room = 0
+    client.heard.clear()
+    left = frames
+    while left:
+        if client.router_window > 0:
+            if left == frames:
+                sender.send(b"x" * 65_000, more=True, settled=True)
+            else:
+                sender.go_on(b"x" * 65_000, more=left > 1)
+            left -= 1
+        room += taken
+        if room >= 2:
+            taking.open_window(room // 2)
+            room %= 2
+    return len(flows(client))
+
+
+def streaming() -> tuple[Router, SendingLink, ReceivingLink]:
+    """A sender, and a receiver whose window is closed."""
+    router = Router(limit_bytes=256 * MIB)
+    taking = router.client()
+    receiver = taking.receiver("q", 10)
+    taking.open_window(0)
+    return router, router.client().sender("q"), receiver
+
+
+def test_a_large_message_that_passes_at_once_is_told_few_windows() -> None:
+    router, sender, receiver = streaming()
+    receiver.client.open_window(100_000)
+    # 50 MiB, of which 2 MiB would be let come at a time without that: 25 windows
+    assert stream(sender, receiver, 800, 0) <= 10
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+def test_a_receiver_that_is_slower_than_the_sender_makes_few_windows() -> None:
+    _, sender, receiver = streaming()
+    # one frame for each two that come: before, each few that it took were told as a window
+    assert stream(sender, receiver, 320, 1) <= 8
+
+
+def test_a_receiver_that_takes_nothing_is_waited_for_with_no_more_than_a_window() -> None:
+    router, sender, receiver = streaming()
+    connection = sender.client.connection
+    sender.send(b"x" * 65_000, more=True)
+    while sender.client.router_window > 0:
+        sender.go_on(b"x" * 65_000, more=True)
+        connection.tick()
+        router.finish_turn()
+    assert connection.held_bytes <= 4 * MIB + 2 * FRAME_BYTES
+    assert router.turn.lendable_bytes == 64 * MIB
+    receiver.client.open_window(100_000)
+    assert sender.client.router_window > 32
+
+
+def test_what_is_lent_is_given_back_when_the_connection_is_lost() -> None:
+    router, sender, receiver = streaming()
+    receiver.client.open_window(100_000)
+    sender.send(b"x" * 65_000, more=True)
+    for _ in range(100):
+        sender.go_on(b"x" * 65_000, more=True)
+    assert router.turn.lendable_bytes < 64 * MIB
+    sender.client.lose()
+    assert router.turn.lendable_bytes == 64 * MIB
+
+
+def test_one_link_goes_on_while_what_another_sent_has_stopped_leaving() -> None:
+    router, stuck, receiver = streaming()
+    client = stuck.client
+    elsewhere = router.client().receiver("elsewhere", 1000)
+    other = client.sender("elsewhere")
+    stuck.send(b"x" * 65_000, more=True)
+    for _ in range(63):
+        stuck.go_on(b"x" * 65_000, more=True)
+    assert client.router_window == 0
+    # some of it leaves, and then no more
+    receiver.client.open_window(10)
+    assert client.router_window == 0
+    for _ in range(2):
+        client.connection.tick()
+        router.finish_turn()
+    assert client.router_window == 10
+    for number in range(100):
+        other.send(b"small")
+        assert len(elsewhere.received) == number + 1
 
 
 def test_a_sender_that_is_gone_may_still_have_something_waiting() -> None:

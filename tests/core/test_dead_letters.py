@@ -10,7 +10,7 @@ from router.amqp.message import Data, Header, Message, Properties, decode_messag
 from router.amqp.performatives import Accepted, Error, Modified, Rejected, Released
 from router.amqp.types import Symbol
 from router.core.address import MESH, OWN_TREE
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
 from support.pairs import rejected

@@ -45,6 +45,88 @@ def test_what_waits_comes_first_and_may_be_all_that_was_asked_for() -> None:
     assert not router.forwarder.drains
 
 
+@pytest.mark.spec("2.6.7-9")
+def test_a_drain_without_credit_is_answered() -> None:
+    router, sender, receiver = pair(0)
+    for count in (1, 2):
+        receiver.grant(0, drain=True)
+        assert receiver.drains_heard == count
+        assert receiver.drained == 0
+    assert not router.forwarder.drains
+    # senders are not asked for anything: there is no room for it
+    assert (sender.credit, sender.drain) == (0, False)
+
+
+def test_a_drain_that_takes_back_the_credit_is_answered() -> None:
+    _, sender, receiver = pair(10)
+    sender.send(b"taken")
+    receiver.grant(0, drain=True)
+    assert receiver.drains_heard == 1
+    assert receiver.take() == b"taken"
+
+
+@pytest.mark.parametrize("credit", [0, 1, 2, 3])
+def test_a_drain_is_answered_while_messages_wait(credit: int) -> None:
+    router, sender, receiver = pair(2)
+    receiver.grant(0)
+    for n in range(2):
+        sender.send(b"%d" % n)
+    assert receiver.drains_heard == 0
+    receiver.grant(credit, drain=True)
+    router.wait(PATIENCE_S if receiver.credit else 0)
+    assert receiver.drains_heard == 1
+    assert len(receiver.received) == min(credit, 2)
+    assert receiver.drained == max(0, credit - 2)
+
+
+def test_a_drain_that_a_sender_uses_up_is_answered() -> None:
+    router, sender, receiver = pair(0)
+    receiver.grant(2, drain=True)
+    sender.send(b"1")
+    assert receiver.drains_heard == 0
+    sender.send(b"2")
+    assert (receiver.drains_heard, receiver.drained) == (1, 0)
+    router.wait(PATIENCE_S)
+    assert receiver.drains_heard == 1
+
+
+@pytest.mark.parametrize("is_aborted", [False, True])
+def test_a_drain_is_answered_after_the_whole_of_the_last_message(is_aborted: bool) -> None:
+    _, sender, receiver = pair(0)
+    receiver.grant(1, drain=True)
+    sender.send(b"half", more=True)
+    sender.go_on(b"+half", more=True)
+    assert receiver.drains_heard == 0
+    if is_aborted:
+        sender.abort()
+    else:
+        sender.go_on(b"+half")
+    assert receiver.drains_heard == 1
+    assert (receiver.credit, receiver.drained) == (0, 0)
+
+
+def test_a_drain_of_who_does_not_read_is_answered_when_it_does() -> None:
+    _, sender, receiver = pair(1, window=1)
+    sender.send(b"first")
+    receiver.grant(1)
+    sender.send(b"second", more=True)
+    sender.go_on(b"+end")
+    receiver.client.reads = False
+    receiver.grant(0, drain=True)
+    receiver.client.read()
+    receiver.client.open_window()
+    receiver.client.open_window()
+    assert receiver.drains_heard == 1
+    assert receiver.received[-1].payload == b"second+end"
+
+
+@pytest.mark.parametrize("treatment", ["closest", "balanced", "multicast"])
+def test_a_drain_without_credit_is_answered_whatever_the_treatment(treatment: str) -> None:
+    _, _, receiver = pair(0, default=treatment)
+    receiver.grant(0, drain=True)
+    assert receiver.drains_heard == 1
+
+
 def test_a_sender_that_had_its_time_is_not_waited_for_again() -> None:
     router, _, receiver = pair(0)
     receiver.grant(1, drain=True)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from router.amqp.message import decode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.exchanges import BindingRule, Exchange, ExchangeRule
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 from router.core.topics import MQTT
 from router.core.treating import Treating
 

@@ -36,7 +36,7 @@ def waiting(ttl: int, frames: int = 1) -> tuple[Router, SendingLink, ReceivingLi
 
 
 @pytest.mark.parametrize(("ttl", "waited", "left"), [(200, 0.15, 50), (70_000, 10, 60_000)])
-@pytest.mark.spec("3.2.1-6")
+@pytest.mark.spec("3.2.1-6", "G2.1-1")
 def test_what_is_left_of_a_ttl_is_sent_on(ttl: int, waited: float, left: int) -> None:
     router, _, receiver, _ = waiting(ttl)
     router.wait(waited)
@@ -202,6 +202,7 @@ def test_an_absolute_expiry_time_is_honoured_where_asked_for(
     assert len(receiver.received) == 1
 
 
+@pytest.mark.spec("G2.2-2")
 def test_an_absolute_expiry_time_is_not_looked_at_unless_asked_for() -> None:
     router, sender, receiver = pair(10, window=1)
     sender.send(b"first")

@@ -9,7 +9,8 @@ from router.amqp.message import Header, decode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.address import FALLBACK
 from router.core.passage import PHASE
-from router.core.table import AddressRule, AddressTable
+from router.core.rules import AddressRule
+from router.core.table import AddressTable
 from router.core.treating import Treating
 
 from support.examples import examples

@@ -32,7 +32,7 @@ def last_flow(client: Client) -> Flow:
 # What waits, told in `available`.
 
 
-@pytest.mark.spec("2.7.4-9")
+@pytest.mark.spec("2.7.4-9", "G1.4-2")
 def test_a_receiver_is_told_how_many_messages_wait_for_its_credit() -> None:
     router = Router()
     receiver = router.client().receiver("q", 1)

@@ -51,7 +51,7 @@ def test_a_sound_message_is_sent_on_as_it_came() -> None:
     assert receiver.received[0].payload == SOUND
 
 
-@pytest.mark.spec("3.2-3", "B2.2.1-2", "B2.2.1-3")
+@pytest.mark.spec("3.2-3", "B2.2.1-2")
 def test_sections_out_of_order_are_refused_and_the_link_goes_on() -> None:
     router, sender, receiver = pair()
     sending = sender.send(DOUBLED)
@@ -101,7 +101,6 @@ def test_what_waits_of_it_goes_nowhere() -> None:
     assert len(receiver.received) == 1
 
 
-@pytest.mark.spec("B2.2.1-3")
 def test_a_settled_one_has_no_outcome_to_be_refused_by() -> None:
     router, sender, receiver = pair()
     sender.send(DOUBLED, settled=True)

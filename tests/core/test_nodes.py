@@ -18,8 +18,10 @@ from router.amqp.performatives import (
     Source,
     Target,
 )
+from router.amqp.types import Symbol
 from router.core import nodes
 from router.core.nodes import DIST_MODES, LIFETIME_POLICY
+from router.core.treating import Treating
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 
@@ -56,7 +58,7 @@ def is_deleted(link: SendingLink | ReceivingLink) -> bool:
         ("until monday", DeleteOnClose()),
     ],
 )
-@pytest.mark.spec("3.5.3-5")
+@pytest.mark.spec("3.5.3-5", "3.5.9-1", "3.5.9-2")
 def test_the_answer_tells_what_the_node_is_like(asked: Any, granted: Any) -> None:
     router = Router()
     receiver, _ = made(router.client(), asked)
@@ -70,6 +72,86 @@ def test_the_answer_tells_what_the_node_is_like(asked: Any, granted: Any) -> Non
     assert sender.attach is not None
     assert isinstance(sender.attach.target, Target)
     assert sender.attach.target.dynamic_node_properties == told
+
+
+# Nodes that are topics.
+
+TEMPORARY_TOPIC = Symbol("temporary-topic")
+
+
+def topic_of_sender(client: Client, **asked: Any) -> tuple[SendingLink, str]:
+    """A sender with a node of its own, and the node's address."""
+    sender = client.sender(None, target=Target(dynamic=True, **asked))
+    assert sender.attach is not None
+    assert isinstance(sender.attach.target, Target)
+    assert sender.attach.target.address is not None
+    return sender, sender.attach.target.address
+
+
+@pytest.mark.parametrize(
+    ("asked", "granted"),
+    [
+        ({"capabilities": (TEMPORARY_TOPIC,)}, (TEMPORARY_TOPIC,)),
+        ({"capabilities": (Symbol("x"), Symbol("topic"))}, (Symbol("topic"),)),
+        ({"dynamic_node_properties": {DIST_MODES: Symbol("copy")}}, ()),
+    ],
+)
+@pytest.mark.spec("3.5.3-5")
+def test_each_receiver_of_a_topic_gets_a_copy(asked: Any, granted: Any) -> None:
+    router = Router()
+    client = router.client()
+    sender, address = topic_of_sender(client, **asked)
+    assert sender.attach is not None
+    assert isinstance(sender.attach.target, Target)
+    properties = sender.attach.target.dynamic_node_properties
+    assert properties == {LIFETIME_POLICY: DeleteOnClose(), DIST_MODES: "copy"}
+    assert sender.attach.target.capabilities == granted
+    receivers = [client.receiver(address, 5) for _ in range(2)]
+    sendings = [sender.send(b"own"), client.sender(address).send(b"other's")]
+    for receiver in receivers:
+        assert receiver.attach is not None
+        assert receiver.attach.source is not None
+        assert receiver.attach.source.distribution_mode == "copy"
+        receiver.settle(Accepted())
+        assert [receiver.take(), receiver.take()] == [b"own", b"other's"]
+    assert [each.outcome for each in sendings] == [Accepted(), Accepted()]
+
+
+def test_a_receiver_may_ask_for_a_topic_and_browse_it() -> None:
+    router = Router()
+    source = Source(dynamic=True, distribution_mode=Symbol("copy"), capabilities=(TEMPORARY_TOPIC,))
+    receiver = router.client().receiver(None, 5, source=source)
+    assert receiver.attach is not None
+    assert receiver.attach.source is not None
+    assert receiver.attach.source.distribution_mode == "copy"
+    assert receiver.attach.source.capabilities == (TEMPORARY_TOPIC,)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"capabilities": (Symbol("temporary-queue"),)},
+        {"dynamic_node_properties": {DIST_MODES: [Symbol("move"), Symbol("copy")]}},
+        {"dynamic_node_properties": {DIST_MODES: "copy", "x": [{}]}},
+        {},
+    ],
+)
+def test_any_other_node_is_a_queue(asked: Any) -> None:
+    router = Router()
+    client = router.client()
+    sender, address = topic_of_sender(client, **asked)
+    receivers = [client.receiver(address, 5) for _ in range(2)]
+    sender.send(b"x")
+    assert sum(len(each.received) for each in receivers) == 1
+
+
+def test_a_topic_stays_one_when_the_rules_change() -> None:
+    router = Router()
+    sender, address = topic_of_sender(router.client(), capabilities=(TEMPORARY_TOPIC,))
+    Treating(router.forwarder).change_rules([], [], "closest")
+    receivers = [sender.client.receiver(address, 5) for _ in range(2)]
+    sender.send(b"x")
+    assert [each.take() for each in receivers] == [b"x", b"x"]
 
 
 def test_an_ordinary_address_has_no_properties() -> None:
@@ -93,6 +175,20 @@ def test_senders_hear_of_their_messages_before_a_node_goes() -> None:
     assert all(is_deleted(sender) for sender in senders)
     assert taken.outcome == Modified(delivery_failed=True)
     assert waiting.outcome == Released()
+
+
+@pytest.mark.parametrize("how", ["detach", "end", "lose"])
+@pytest.mark.parametrize("policy", [DeleteOnClose(), None, "until monday"])
+@pytest.mark.spec("3.5.10-1")
+def test_a_node_goes_with_the_link_that_asked_for_it(policy: Any, how: str) -> None:
+    router = Router()
+    receiver, address = made(router.client(), policy)
+    sender = router.client().sender(address)
+    other = router.client().receiver(address, 5)
+    getattr(receiver if how == "detach" else receiver.client, how)()
+    assert is_deleted(sender)
+    assert is_deleted(other)
+    assert len(router.table) == 0
 
 
 @pytest.mark.parametrize("policy", EITHER_LINKS)

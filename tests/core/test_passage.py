@@ -26,7 +26,7 @@ from router.amqp.types import Symbol
 from router.core.address import MULTICAST
 from router.core.intake import MAX_HEAD_BYTES
 from router.core.passage import CONNECTION, INGRESS, TO, TRACE
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 
 from support.examples import examples
 from support.in_memory import ReceivingLink, Router, SendingLink

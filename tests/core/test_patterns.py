@@ -123,3 +123,19 @@ def test_what_is_removed_leaves_nothing_behind(kept: list[str], removed: list[st
         if pattern not in kept:
             both.remove(pattern)
     assert both.__dict__ == tree(*kept).__dict__
+
+
+@given(st.lists(st.sampled_from(PATTERNS), unique=True))
+@examples(50)
+def test_a_tree_is_taken_apart_until_nothing_is_left(patterns: list[str]) -> None:
+    made = tree(*patterns)
+    pieces = sum(1 for _ in made.pieces())
+    assert pieces >= 1
+    assert made.__dict__ == tree().__dict__
+
+
+def test_of_those_that_match_the_most_specific_one_is_found_that_counts() -> None:
+    made = tree("a/b", "a/*", "a/#")
+    assert made.match("a/b", lambda value: value != "a/b") == "a/*"
+    assert made.match("a/b", lambda value: value == "a/#") == "a/#"
+    assert made.match("a/b", lambda _: False) is None

@@ -14,7 +14,7 @@ from router.amqp.types import Symbol
 from router.core.address import FALLBACK
 from router.core.passage import PHASE
 from router.core.phases import granted, is_fallback, ordinal_of
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 
 from support.examples import examples
 from support.in_memory import Router

@@ -35,7 +35,7 @@ def closed(default: str = "balanced") -> tuple[Router, SendingLink, ReceivingLin
 
 
 @pytest.mark.parametrize("default", ["balanced", "closest", "multicast"])
-@pytest.mark.spec("3.2.1-4", "B2.2.3-1")
+@pytest.mark.spec("3.2.1-4", "B2.2.3-1", "3.2.1-1")
 def test_what_waits_is_sent_by_priority_and_in_order_within_one(default: str) -> None:
     _, sender, receiver = closed(default)
     for n, priority in enumerate((None, 4, 0, 9, 200, 5, None, 10, 3, 9, 0)):

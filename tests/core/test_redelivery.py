@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from router.amqp.message import Data, Header, Message, decode_message, encode_message
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.amqp.types import Symbol
+from router.core import redelivery
 from router.core.redelivery import MAX_ATTEMPTS
 
 from support.examples import examples
@@ -35,7 +36,7 @@ def kept_bytes(router: Router) -> int:
     return int(router.forwarder.redelivery.kept_bytes)
 
 
-@pytest.mark.spec("3.4.5-3")
+@pytest.mark.spec("3.4.5-3", "G1.3-3", "G1.4-3")
 @pytest.mark.parametrize("default", ["balanced", "closest"])
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("state", GIVEN_BACK)
@@ -68,7 +69,7 @@ def test_the_last_outcome_is_the_sender_s() -> None:
     assert kept_bytes(router) == 0
 
 
-@pytest.mark.spec("3.2.1-7", "3.4.4-1", "3.4.5-1", "3.4.5-2")
+@pytest.mark.spec("3.2.1-7", "3.4.4-1", "3.4.5-1", "3.4.5-2", "G2.1-2")
 def test_the_message_is_changed_as_its_receivers_say() -> None:
     _, sender, receivers = several("closest", [5, 5, 5])
     sender.send(message(Header(durable=True, first_acquirer=True), message_annotations={K: 1}))
@@ -269,3 +270,27 @@ def test_long_schedules_in_a_crowd() -> None:
             [(step, chance.randrange(41), chance.randrange(41)) for step in steps], crowd=8
         )
     assert redelivered > 20
+
+
+def test_of_very_many_receivers_some_are_asked_and_others_the_next_time() -> None:
+    router = Router()
+    client = router.client()
+    for _ in range(3 * redelivery.MOST_ASKED):
+        client.receiver("q")
+    address = router.table.in_use("q")
+    assert address is not None
+    asked = [redelivery._asked(address) for _ in range(3)]
+    assert [len(each) for each in asked] == [redelivery.MOST_ASKED] * 3
+    assert {id(each) for some in asked for each in some} == {id(each) for each in address.consumers}
+
+
+def test_what_one_of_very_many_receivers_releases_goes_to_another() -> None:
+    router = Router()
+    crowd = router.client()
+    receivers = [crowd.receiver("q", 1) for _ in range(2 * redelivery.MOST_ASKED)]
+    sending = router.client().sender("q").send(b"hello")
+    (first,) = [each for each in receivers if each.received]
+    first.settle(Released())
+    (second,) = [each for each in receivers if each.received and each is not first]
+    second.settle(Accepted())
+    assert sending.outcome == Accepted()

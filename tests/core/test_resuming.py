@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import ReceiverSettleMode, TerminusExpiryPolicy as Policy
+from router.amqp.encoded import decoded
 from router.amqp.performatives import (
     Accepted,
     Disposition,
@@ -52,7 +53,7 @@ def resume(router: Router, client: Client, state: Any = None, **fields: Any) -> 
 def told(sender: SendingLink) -> dict[bytes, Any]:
     assert sender.attach is not None
     assert sender.attach.unsettled is not None
-    return sender.attach.unsettled
+    return decoded(sender.attach.unsettled)
 
 
 @pytest.mark.spec("2.6.3-3", "2.6.13-3", "3.4.6-2", "3.4.6-6")

@@ -452,6 +452,43 @@ def test_a_drain_is_the_senders_to_end() -> None:
     pair.container << On(pair.channel, like(Flow, delivery_count=5, link_credit=7, drain=False))
 
 
+def test_each_drain_without_credit_is_the_senders_to_answer() -> None:
+    pair = receiving(credit=2)
+    pair.client >> flow(credit=0, drain=True)
+    pair.container << On(pair.channel, like(Flow, link_credit=0, drain=True)) << NOTHING
+    pair.client << NOTHING
+    pair.from_container(flow(credit=0, drain=True))
+    pair.client << like(Flow, delivery_count=0, link_credit=0, drain=True) << NOTHING
+    # as often as it is asked for, but a flow that nobody asked for is none
+    pair.from_container(flow(credit=0, drain=True))
+    pair.client << NOTHING
+    for _ in range(2):
+        pair.client >> flow(credit=0, drain=True)
+        pair.container << On(pair.channel, like(Flow, link_credit=0, drain=True)) << NOTHING
+        pair.from_container(flow(credit=0, drain=True))
+        pair.client << like(Flow, delivery_count=0, link_credit=0, drain=True) << NOTHING
+    pair.container << NOTHING
+
+
+def test_a_drain_that_messages_use_up_is_the_senders_to_answer() -> None:
+    pair = receiving(credit=1)
+    pair.client >> flow(credit=1, drain=True)
+    pair.container << On(pair.channel, like(Flow, link_credit=1, drain=True))
+    pair.from_container(Transfer(0, 0, b"0", 7), b"x")
+    pair.client << like(Transfer) << NOTHING
+    pair.from_container(flow(credit=0, count=1, drain=True, next_outgoing_id=1))
+    pair.client << like(Flow, delivery_count=1, link_credit=0, drain=True) << NOTHING
+
+
+def test_many_drains_of_one_turn_are_passed_on_as_one() -> None:
+    pair = receiving(credit=2)
+    pair.client >> [flow(credit=0, drain=True) for _ in range(5)]
+    pair.container << On(pair.channel, like(Flow, link_credit=0, drain=True)) << NOTHING
+    for _ in range(5):
+        pair.from_container(flow(credit=0, drain=True))
+    pair.client << like(Flow, link_credit=0, drain=True) << NOTHING
+
+
 def test_what_a_flow_says_beside_is_passed_on() -> None:
     properties = {Symbol("of-mine"): UInt(1)}
     pair = sending()
@@ -535,7 +572,7 @@ def test_a_link_that_awaits_its_container_can_be_stolen() -> None:
 # Coordinators.
 
 
-@pytest.mark.spec("0.2-6")
+@pytest.mark.spec("4.5.1-1")
 def test_a_coordinator_is_the_containers() -> None:
     pair = Pair()
     coordinator = Coordinator(capabilities=(Symbol("amqp:local-transactions"),))

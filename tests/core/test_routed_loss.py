@@ -362,6 +362,7 @@ def test_a_terminus_that_outlives_its_link_keeps_what_is_unsettled(lasting: Any)
     assert conditions(pair.to_client()) == [(False, LOST)]
 
 
+@pytest.mark.spec("4.1-1")
 def test_a_lost_coordinator_is_a_rollback() -> None:
     pair = Pair()
     pair.attach(sender(target=Coordinator()))

@@ -533,7 +533,7 @@ def test_what_is_given_back_is_offered_to_another_before_its_sender_hears_of_it(
         if each != ("multicast", True, True)
     ],
 )
-@pytest.mark.parametrize("state", [MINE, Accepted(), TransactionalState(b"t")])
+@pytest.mark.parametrize("state", [MINE, Accepted()])
 def test_a_state_goes_on_with_the_first_transfer(
     state: Any, waits: bool, default: str, settled: bool, more: bool
 ) -> None:
@@ -548,6 +548,60 @@ def test_a_state_goes_on_with_the_first_transfer(
     assert received.state == state
     assert received.settled is settled
     assert received.payload == (b"xy" if more else b"x")
+
+
+# Transactions, which the router's own addresses take no part in; more in `engine`.
+
+
+def is_refused(link: SendingLink | ReceivingLink) -> bool:
+    """Whether a link was detached since it cannot be in a transaction."""
+    if link.detached is None:
+        return False
+    assert link.detached.error is not None
+    assert link.detached.error.condition == "amqp:not-implemented"
+    return True
+
+
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("default", ["balanced", "multicast"])
+def test_nobody_gets_what_is_sent_in_a_transaction(default: str, settled: bool) -> None:
+    router, sender, receiver = two({"rcv_settle_mode": FIRST}, default=default)
+    other = sender.client.sender("q")
+    sender.send(b"x", state=TransactionalState(b"t"), settled=settled)
+    assert is_refused(sender)
+    assert receiver.received == []
+    sending = other.send(b"y")
+    receiver.settle(Accepted())
+    assert sending.outcome == Accepted()
+    assert nothing_is_open(router)
+
+
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("default", ["balanced", "multicast"])
+def test_no_sender_hears_an_outcome_that_is_in_a_transaction(default: str, settled: bool) -> None:
+    router, sender, receiver = two({"rcv_settle_mode": FIRST}, default=default)
+    sent = [sender.send(b"x") for _ in range(3)]
+    state = TransactionalState(b"t", Accepted())
+    receiver.client.say(Disposition(True, 0, 1, settled, state))
+    assert is_refused(receiver)
+    # of none of them an outcome has come
+    assert [each.outcome for each in sent] == [Modified(delivery_failed=True)] * 3
+    assert nothing_is_open(router)
+
+
+def test_nothing_is_sent_to_who_wants_it_in_a_transaction() -> None:
+    router, sender, receiver = two({"rcv_settle_mode": FIRST})
+    receiver.grant(0)
+    sending = sender.send(b"x")
+    properties = {Symbol("txn-id"): b"t"}
+    flow = receiver.client.flow(
+        handle=receiver.handle, delivery_count=0, link_credit=5, properties=properties
+    )
+    receiver.client.say(flow)
+    assert is_refused(receiver)
+    assert receiver.received == []
+    assert sending.outcome == Released()
+    assert nothing_is_open(router)
 
 
 def test_what_a_sender_says_of_what_waits_goes_with_its_transfer() -> None:

@@ -42,6 +42,7 @@ def test_the_outcome_is_the_receiver_s(state: Any) -> None:
     assert sending.outcome == state
 
 
+@pytest.mark.spec("G1.3-1")
 def test_a_settled_message_has_no_outcome() -> None:
     router, sender, receiver = pair()
     sender.send(b"x", settled=True)

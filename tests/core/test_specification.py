@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.constants import TerminusDurability, TerminusExpiryPolicy
+from router.amqp.framing import AMQP_HEADER
 from router.amqp.message import Data, Message, encode_message
 from router.amqp.performatives import (
     Accepted,
+    Attach,
     Detach,
     Disposition,
+    Error,
+    Open,
     Rejected,
     Source,
     Target,
@@ -18,11 +22,12 @@ from router.amqp.types import Described, Symbol, ULong
 
 from support.in_memory import Router
 from support.pairs import pair
+from support.transcripts import Talk, attach_receiver, attach_sender, begin
 
 NODE_PROPERTIES = {Symbol("x"): 1}
 
 
-@pytest.mark.spec("2.6.3-7", "3.5.5-1", "B2.3.10-1")
+@pytest.mark.spec("2.6.3-7", "3.5.5-1")
 def test_what_a_receiver_cannot_have_is_for_it_to_judge() -> None:
     asked = Source(
         address="q",
@@ -31,7 +36,9 @@ def test_what_a_receiver_cannot_have_is_for_it_to_judge() -> None:
         timeout=3600,
         filter={Symbol("f"): Described(ULong(0x468C00000004), "colour = 'red'")},
     )
-    receiver = Router().client().receiver(None, source=asked)
+    router = Router()
+    router.forwarder.sources.configure(refuses_filters=False, refuses_durable=False)
+    receiver = router.client().receiver(None, source=asked)
     assert receiver.attached
     assert receiver.attach is not None
     granted = receiver.attach.source
@@ -140,3 +147,23 @@ def test_a_dynamic_node_is_down_when_the_detach_that_ends_it_is_answered() -> No
     detached = [frame for frame in client.heard if isinstance(frame, Detach)]
     assert [frame.handle for frame in detached] == handles
     assert len(router.table) == 0
+
+
+@pytest.mark.spec("G1.2-2")
+def test_how_a_client_calls_its_own_end_is_answered_as_it_came() -> None:
+    router = Router()
+    talk = Talk(router.forwarder, turn=router.turn, sasl_mechanisms=())
+    (talk >> AMQP_HEADER >> Open("c") >> begin()).skip()
+    talk >> attach_receiver(0, source=Source("q"), target=Target("client$1"))
+    talk >> attach_sender(1, source=Source("client$2"), target=Target("q"))
+    ends = [each.performative for each in talk.frames() if isinstance(each.performative, Attach)]
+    assert [ends[0].target, ends[1].source] == [Target("client$1"), Source("client$2")]
+
+
+@pytest.mark.spec("G1.3-2")
+def test_the_error_of_a_rejection_is_the_receiver_s_own() -> None:
+    _, sender, receiver = pair()
+    sending = sender.send(b"x")
+    error = Error(Symbol("x:why"), "the body is no number", {Symbol("at"): 7})
+    receiver.settle(Rejected(error))
+    assert sending.outcome == Rejected(error)

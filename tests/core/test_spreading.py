@@ -8,8 +8,8 @@ import pytest
 
 from router.amqp.performatives import Accepted, Rejected, Released
 from router.core.address import FIRST_EDGE, HERE, MESH, MULTICAST, NO_TREE, OWN_TREE
+from router.core.rules import AddressRule
 from router.core.spreading import Spreader
-from router.core.table import AddressRule
 
 from support.in_memory import Router
 from support.waypoints import message, texts

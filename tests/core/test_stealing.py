@@ -636,7 +636,7 @@ def test_a_receiver_on_another_session_or_handle(channel: int) -> None:
 
 
 @pytest.mark.parametrize("channel", [0, 1])
-@pytest.mark.spec("2.5-1", "2.6.1-2")
+@pytest.mark.spec("2.5-1", "2.6.1-2", "2.7.4-6")
 def test_a_sender_on_another_session_or_handle(channel: int) -> None:
     router = Router()
     receiver = router.client().receiver("q", 5)

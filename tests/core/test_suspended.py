@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import TerminusExpiryPolicy as Policy
+from router.amqp.encoded import decoded
 from router.amqp.performatives import (
     Accepted,
     Attach,
@@ -346,7 +347,7 @@ def test_what_waits_counts_for_the_link_that_it_was_handed_to() -> None:
     sender.detach(closed=False)
     new = lasting_sender(again(router, sender.client), unsettled={b"1": None})
     assert new.attach is not None
-    assert list(new.attach.unsettled or ()) == [b"1"]
+    assert list(decoded(new.attach.unsettled)) == [b"1"]
     resumed = new.send(b"", tag=b"1", resume=True)
     assert sender.client.connection.held_bytes == 0
     assert new.client.connection.held_bytes >= 100
@@ -429,26 +430,46 @@ def test_a_link_to_another_address_is_another_link() -> None:
     assert new.attach.unsettled is None
 
 
-@pytest.mark.parametrize("is_sender", [True, False])
-def test_a_link_is_recovered_by_its_name(is_sender: bool) -> None:
+@pytest.mark.spec("2.6.3-8")
+@pytest.mark.parametrize("source", [None, Source()])
+def test_a_receiver_is_recovered_by_its_name(source: Source | None) -> None:
     router = Router()
     client = router.client()
-    link = lasting_sender(client) if is_sender else lasting_receiver(client)
+    lasting_receiver(client)
     client.lose()
     client = again(router, client)
-    if is_sender:
-        new: Any = client.sender(None, name="s", target=None)
-        terminus = new.attach.target
-    else:
-        new = client.receiver(None, name="r", source=None)
-        terminus = new.attach.source
-    assert terminus is not None
-    assert (terminus.address, terminus.timeout) == ("q", 30)
-    assert link.attach is not None
-    new.detach()
-    unknown: Any = client.receiver(None, name="unknown", source=None)
+    new = client.receiver(None, name="r", source=source)
+    assert new.attach is not None
+    assert new.attach.source is not None
+    assert (new.attach.source.address, new.attach.source.timeout) == ("q", 30)
+    unknown = client.receiver(None, name="unknown", source=source)
+    assert unknown.attach is not None
     assert unknown.attach.source is None
     assert unknown.detached is not None
+
+
+@pytest.mark.spec("2.6.3-8")
+def test_a_sender_is_recovered_by_its_name() -> None:
+    router = Router()
+    client = router.client()
+    lasting_sender(client)
+    client.lose()
+    new = again(router, client).sender(None, name="s", target=None)
+    assert new.attach is not None
+    assert isinstance(new.attach.target, Target)
+    assert (new.attach.target.address, new.attach.target.timeout) == ("q", 30)
+
+
+def test_an_empty_target_is_an_anonymous_one_even_where_the_link_had_another() -> None:
+    """What is sent there has an address of its own, and must not go to the former one."""
+    router = Router()
+    client = router.client()
+    lasting_sender(client)
+    client.lose()
+    new = again(router, client).sender(None, name="s")
+    assert new.attach is not None
+    assert isinstance(new.attach.target, Target)
+    assert new.attach.target.address is None
 
 
 @pytest.mark.spec("3.5.10-1")

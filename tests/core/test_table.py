@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer, Producer
-from router.core.table import TREATMENT_NAMES, TREATMENTS, AddressRule, AddressTable, address_name
+from router.core.rules import TREATMENT_NAMES, TREATMENTS, AddressRule, Rules
+from router.core.table import AddressTable, address_name
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
-
-from support.examples import examples
 
 
 def table(*rules: tuple[Any, ...], default: str = "balanced") -> AddressTable:
@@ -205,33 +204,17 @@ def test_a_dynamic_address_says_whom_it_was_made_for(
     assert text == f"amqp:/temp/0.{ending}"
 
 
-RULES = st.lists(
-    st.builds(
-        AddressRule,
-        st.booleans(),
-        st.sampled_from(["a", "a/b", "a.b", "b", "a/b/c"]),
-        st.sampled_from(["closest", "balanced", "multicast", "unavailable"]),
-        st.booleans(),
-        st.sampled_from([None, "dead", "b"]),
-    ),
-    max_size=6,
-    unique_by=lambda rule: (rule.is_prefix, rule.pattern.replace(".", "/")),
-)
-NAMES = ["a", "a/b", "a.b.c", "b", "b/c", "dead", "c"]
-
-
-@given(st.lists(st.tuples(RULES, st.sampled_from(["balanced", "closest"])), min_size=1, max_size=4))
-@examples(200)
-def test_rules_that_become_others_are_as_if_they_had_always_been(steps: list[Any]) -> None:
-    changing = table()
-    for rules, default in steps:
-        before = {name: changing.treatment(name) for name in NAMES}
-        changed = changing.set_rules(rules, default)
-        fresh = AddressTable(rules, default, str)
-        for name in NAMES:
-            assert changing.rule_of(name) == fresh.rule_of(name)
-            assert changing.treatment(name) == fresh.treatment(name)
-            assert changing.dead_letter_of(name) == fresh.dead_letter_of(name)
-            if changing.treatment(name) != before[name]:
-                assert changed is None or changed.match(name) is not None
-        assert set(changing.rules()) == set(rules)
+def test_claims_make_names_available_and_open_what_was_closed() -> None:
+    made = table()
+    made.rules = Rules([AddressRule(False, "q", "unavailable")], "balanced")
+    assert made.enter("q") is None
+    made.claim(Counter(["q"]))
+    address = made.enter("q", 3)
+    assert address is not None
+    made.claim(Counter())
+    made.claims_changed("q")
+    assert made.enter("q", 3) is None
+    made.claim(Counter(["q"]))
+    assert made.enter("q", 3) is None
+    made.claims_changed("q")
+    assert made.enter("q", 3) is address

@@ -53,14 +53,13 @@ def answer(link: SendingLink | ReceivingLink) -> Attach:
 # What is answered.
 
 
-@pytest.mark.spec("B2.3.11.3-1", "3.5.3-11")
+@pytest.mark.spec("B2.3.11.3-1", "B2.3.11.3-3", "3.5.3-11")
 @pytest.mark.parametrize(
     ("asked", "granted"),
     [
         ((), STANDARD),
         ((Released.NAME, Accepted.NAME), (Accepted.NAME, Released.NAME)),
         ((Accepted.NAME, "x:mine:list"), (Accepted.NAME,)),
-        (("x:mine:list",), STANDARD),
     ],
 )
 def test_the_answer_names_the_outcomes_that_there_are(
@@ -70,6 +69,19 @@ def test_the_answer_names_the_outcomes_that_there_are(
     source = answer(receiver).source
     assert source is not None
     assert source.outcomes == granted
+
+
+@pytest.mark.spec("B2.3.11.3-2")
+@pytest.mark.parametrize("names", [("x:mine:list",), ("x:mine:list", "amqp:received:list")])
+def test_a_source_of_which_no_outcome_is_known_is_refused(names: tuple[str, ...]) -> None:
+    _, receiver = agreed(outcomes=tuple(Symbol(name) for name in names))
+    assert answer(receiver).source is None
+    assert receiver.detached is not None
+    error = receiver.detached.error
+    assert error is not None
+    assert error.condition == "amqp:not-implemented"
+    assert error.description is not None
+    assert error.description.startswith(f"unsupported outcomes: {', '.join(names)}")
 
 
 def test_usual_terms_are_none() -> None:
@@ -87,16 +99,7 @@ def test_a_terminus_is_said_to_end_with_its_link() -> None:
         assert terminus.expiry_policy == TerminusExpiryPolicy.LINK_DETACH
 
 
-@pytest.mark.spec("B2.3.11-1")
-@pytest.mark.parametrize("mode", ["copy", "move"])
-def test_a_way_of_distribution_is_not_promised(mode: str) -> None:
-    _, receiver = agreed(distribution_mode=Symbol(mode))
-    source = answer(receiver).source
-    assert source is not None
-    assert source.distribution_mode is None
-
-
-@pytest.mark.spec("2.7.3-4", "2.7.5-10", "2.8.2-2")
+@pytest.mark.spec("2.7.3-4")
 @pytest.mark.parametrize(
     ("asked", "granted"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 
 from support.in_memory import Router
 from support.waypoints import into, message, out_of, texts

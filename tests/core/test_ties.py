@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.core.address import BALANCED, FALLBACK, Address
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 from router.core.ties import forget, held, places, producers, served_by, sources, tie, untie
 
 from support.in_memory import Router

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from router.amqp.performatives import Accepted, Released, Source
+from router.amqp.types import Symbol
 from router.core.address import BALANCED, CLOSEST, MULTICAST
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 from router.core.treating import Treating
 
 from support.in_memory import ReceivingLink, Router, Sending, SendingLink
@@ -18,7 +19,7 @@ from support.pairs import pair, several
 def set_rules(router: Router, *rules: tuple[Any, ...], default: str = "balanced") -> Treating:
     """Have a router take up rules, in a turn."""
     treating = Treating(router.forwarder)
-    before = list(router.table.rules())
+    before = list(router.table.rules)
     treating.change_rules(before, [AddressRule(*rule) for rule in rules], default)
     router.finish_turn()
     return treating
@@ -39,7 +40,7 @@ def treatment(router: Router, name: str = "q") -> int:
 def test_closest_becomes_balanced_at_once_with_messages_waiting() -> None:
     router, sender, (taking,) = several("closest", [1])
     waiting = keep_waiting(sender, taking)
-    assert set_rules(router).pending == []
+    assert set_rules(router).pending == {}
     assert treatment(router) == BALANCED
     taking.grant(5)
     taking.settle(Accepted())
@@ -64,7 +65,7 @@ def test_the_priority_of_an_address_is_that_of_what_comes_from_then_on() -> None
 def test_what_is_sent_is_settled_as_it_was_sent() -> None:
     router, sender, (one, two) = several("multicast", [5, 5])
     sent = sender.send(b"one")
-    assert set_rules(router, (True, "q", "closest")).pending == []
+    assert set_rules(router, (True, "q", "closest")).pending == {}
     assert treatment(router) == CLOSEST
     one.settle(Accepted())
     assert not sent.is_over
@@ -100,7 +101,7 @@ def test_it_becomes_multicast_as_soon_as_nothing_waits() -> None:
     assert waiting.outcome == Accepted()
     treating.go_on()
     router.finish_turn()
-    assert treating.pending == []
+    assert treating.pending == {}
     assert treatment(router) == MULTICAST
     one.grant(1)
     two.grant(1)
@@ -168,7 +169,7 @@ def test_a_dynamic_node_is_treated_as_ever() -> None:
     made = router.client().receiver(None, 5, source=Source(dynamic=True))
     assert made.attach is not None
     treating = set_rules(router, default="unavailable")
-    assert treating.pending == []
+    assert treating.pending == {}
     (address,) = router.table.addresses()
     assert router.table.find(address.name) is address
 
@@ -181,4 +182,30 @@ def test_an_address_that_is_gone_is_waited_for_no_more() -> None:
     for link in (taking, sender):
         link.client.close()
     treating.go_on()
-    assert treating.pending == []
+    assert treating.pending == {}
+
+
+@pytest.mark.spec("3.5.2-3")
+def test_who_was_granted_copies_takes_no_messages_away_when_there_are_none() -> None:
+    router = Router(default="multicast")
+    copies = Source("q", distribution_mode=Symbol("copy"))
+    browser = router.client().receiver(None, 5, source=copies)
+    others = [router.client().receiver("q", 5) for _ in range(2)]
+    sender = router.client().sender("q")
+    set_rules(router)
+    assert browser.detached is not None
+    assert browser.detached.error is not None
+    assert browser.detached.error.condition == "amqp:not-implemented"
+    sender.send(b"x")
+    assert browser.received == []
+    assert sum(len(each.received) for each in others) == 1
+
+
+def test_who_asked_for_copies_that_are_ignored_stays() -> None:
+    router = Router(default="multicast")
+    router.forwarder.sources.configure(refuses_filters=False, refuses_durable=False)
+    copies = Source("q", distribution_mode=Symbol("copy"))
+    browser = router.client().receiver(None, 5, source=copies)
+    set_rules(router)
+    router.client().sender("q").send(b"x")
+    assert browser.take() == b"x"

@@ -16,6 +16,7 @@ from router.core import verdicts
         (verdicts.NO_TO, "amqp:precondition-failed"),
         (verdicts.NOT_FOUND, "amqp:not-found"),
         (verdicts.EXPIRED, "trioute:expired"),
+        (verdicts.UNCONFIRMED, "amqp:precondition-failed"),
     ],
 )
 def test_a_rejection_says_why(octets: bytes, condition: str) -> None:
@@ -38,6 +39,8 @@ def test_ranks() -> None:
     order = ["RELEASED", "MODIFIED", "ACCEPTED", "REJECTED"]
     ranks = [verdicts.rank(int(Descriptor[name])) for name in order]
     assert ranks == sorted(set(ranks))
+    # any other receiver speaks for one that did not get it
+    assert verdicts.rank(int(Descriptor.REJECTED), verdicts.UNCONFIRMED) < min(ranks)
     for other in (0, int(Descriptor.TRANSACTIONAL_STATE), 0xFF):
         assert ranks[1] < verdicts.rank(other) < ranks[2]
 

@@ -158,7 +158,7 @@ def test_links_say_what_they_were_lost_with() -> None:
 
 
 @pytest.mark.parametrize("error", [None, PROBLEM])
-@pytest.mark.spec("2.5.4-2", "2.5.5-1")
+@pytest.mark.spec("2.5.4-2", "2.5.5-1", "2.7.8-1")
 def test_what_was_under_way_when_a_session_ended_is_ignored(error: AmqpError | None) -> None:
     talk = linked()
     beginning.end(session_of(talk), error)

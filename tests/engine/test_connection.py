@@ -16,11 +16,17 @@ from router.amqp.performatives import (
     Close,
     Detach,
     Disposition,
+    Error,
     Flow,
     Open,
     Received,
+    Rejected,
+    Released,
     Transfer,
 )
+from router.amqp.reading import Cursor
+from router.amqp.types import Symbol
+from router.engine import beginning
 from router.engine.delivery import Delivery
 from router.engine.events import ConnectionClosed
 from router.errors import AmqpError
@@ -304,6 +310,19 @@ def unsettled(count: int) -> Talk:
     return talk.skip()
 
 
+# How many deliveries of a disposition are taken in within one turn: 2 frames' worth each.
+MOST_DELIVERIES = TURN_WORK // 2
+
+
+def cursor_at(disposition: Disposition) -> Cursor:
+    """A cursor at the fields of a disposition."""
+    octets = encode_composite(disposition)
+    cursor = Cursor()
+    cursor.octets, cursor.end = octets, len(octets)
+    cursor.take_descriptor()
+    return cursor
+
+
 def about(last: int, state: Any, *, settled: bool = False) -> Disposition:
     return Disposition(True, 0, last, settled, state)
 
@@ -314,19 +333,42 @@ def outcomes(talk: Talk) -> int:
 
 def test_others_have_their_turn_when_a_read_is_much_work() -> None:
     talk = unsettled(1000)
-    said = wire(about(999, Received(0, 0)))
-    a_turn = TURN_WORK // 1000 + 1
-    give(talk, said * 100)
+    give(talk, wire(about(999, Received(0, 0))) * 100)
     turns = [outcomes(talk)]
     while talk.connection.is_behind:
-        assert len(talk.connection.kept) == len(said) * (100 - sum(turns) // 1000)
         talk.connection.resume()
         turns.append(outcomes(talk) - sum(turns))
-    # dispositions are frames as well, so that the last of a turn may be one less
-    assert max(turns) <= a_turn * 1000
-    assert len(turns) == -(-100 // (a_turn - 1))
+    assert max(turns) <= MOST_DELIVERIES
+    assert len(turns) <= 2 * -(-100_000 // MOST_DELIVERIES)
     assert sum(turns) == 100_000
     assert talk.connection.kept == b""
+
+
+def test_one_disposition_may_take_several_turns() -> None:
+    count = 2 * MOST_DELIVERIES + 1
+    talk = unsettled(count)
+    rejected = Rejected(Error(Symbol("x:mine")))
+    give(talk, wire([about(count - 1, rejected, settled=True), about(count - 1, Accepted())]))
+    turns = [outcomes(talk)]
+    while talk.connection.is_behind:
+        # what is read meanwhile is not what it says any more
+        talk.connection.disposition.read(cursor_at(about(0, Released())))
+        talk.connection.resume()
+        turns.append(outcomes(talk) - sum(turns))
+    # and what was read behind it has a turn of its own
+    assert turns == [MOST_DELIVERIES, MOST_DELIVERIES, 1, 0]
+    heard = talk.recorder.told("outcome")
+    assert [number for number, *_ in heard] == list(range(count))
+    assert {state for _, _, state in heard} == {0x25}
+
+
+def test_a_session_that_ends_in_the_middle_of_a_disposition() -> None:
+    talk = unsettled(2 * MOST_DELIVERIES)
+    give(talk, wire(about(2 * MOST_DELIVERIES - 1, Accepted(), settled=True)))
+    beginning.end(talk.connection.sessions.find(0), None)
+    talk.connection.resume()
+    assert bool(talk.connection.is_behind) is False
+    assert outcomes(talk) == MOST_DELIVERIES
 
 
 def test_what_comes_after_much_work_comes_after_it() -> None:
@@ -335,17 +377,18 @@ def test_what_comes_after_much_work_comes_after_it() -> None:
     give(talk, said[:-1])
     assert bool(talk.connection.is_behind) is True
     talk << NOTHING
-    talk.connection.resume()
+    while talk.connection.is_behind:
+        talk.connection.resume()
     # half a frame is left, and nothing to go on with
-    assert bool(talk.connection.is_behind) is False
     assert outcomes(talk) == 41_000
     talk.read(said[-1:])
     talk << Close() << OVER
 
 
 def test_a_read_that_ends_with_much_work_leaves_nothing_behind() -> None:
-    talk = unsettled(1000)
-    give(talk, wire([about(999, Received(0, 0))] * (TURN_WORK // 1000 + 1)))
+    talk = unsettled(MOST_DELIVERIES)
+    give(talk, wire(about(MOST_DELIVERIES - 1, Accepted(), settled=True)))
+    assert outcomes(talk) == MOST_DELIVERIES
     assert bool(talk.connection.is_behind) is False
     assert talk.connection.kept == b""
 
@@ -369,8 +412,9 @@ def test_frames_that_tables_decode_count_for_more() -> None:
     give(talk, wire(links))
     assert bool(talk.connection.is_behind) is True
     some = len(talk.recorder.links)
-    assert 100 < some < 200
-    talk.connection.resume()
+    assert 5 < some < 10
+    while talk.connection.is_behind:
+        talk.connection.resume()
     assert len(talk.recorder.links) == 200
 
 
@@ -385,8 +429,10 @@ def test_much_work_and_a_close_in_the_middle_of_it() -> None:
     talk = unsettled(1000)
     give(talk, wire([about(999, Received(0, 0))] * 40 + [Close()]))
     talk.connection.close(AmqpError("amqp:internal-error", "meanwhile"))
-    talk.connection.resume()
-    assert bool(talk.connection.is_behind) is False
+    said = outcomes(talk)
+    while talk.connection.is_behind:
+        talk.connection.resume()
+    assert outcomes(talk) == said
     assert talk.connection.kept == b""
 
 
@@ -410,3 +456,17 @@ def test_a_channel_beyond_the_highest_ends_the_connection(frame: Any) -> None:
 def test_a_handle_beyond_the_highest_ends_the_connection(performative: Any) -> None:
     talk = begun(handle_max=7)
     talk >> performative << failed(Close, "amqp:connection:framing-error") << OVER
+
+
+def test_what_ends_within_a_frame_or_a_delivery_is_followed_by_more() -> None:
+    talk = linked()
+    connection = talk.connection
+    connection.local_sessions[0].grant(talk.recorder.links["sender-0"], 5, False)
+    expected = []
+    whole = wire(message(0, b"x" * 50))
+    for octets in (whole[:5], whole[5:60], whole[60:], wire(message(1, more=True))):
+        talk.read(octets)
+        expected.append(bool(connection.expects_more()))
+    talk.read(wire(On(0, Transfer(0), b"")))
+    assert expected == [True, True, False, True]
+    assert not connection.expects_more()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from router.amqp.performatives import Detach, End, Flow
-from router.engine import attaching
+from router.amqp.performatives import Detach, End, Flow, Transfer
+from router.engine import attaching, flows
+from router.engine.delivery import Delivery
 
 from support.flow_talks import credit, flow, granted, outgoing, send
 from support.transcripts import (
@@ -74,7 +75,7 @@ def test_a_flow_on_a_link_that_we_have_detached_is_ignored() -> None:
     talk << Detach >> credit(10) << NOTHING
 
 
-@pytest.mark.spec("2.7.4-5", "2.7.4-6", "2.7.4-14", "2.7.4-15")
+@pytest.mark.spec("2.7.4-5", "2.7.4-14", "2.7.4-15")
 def test_a_flow_may_be_asked_for() -> None:
     talk = granted(7) >> flow(echo=True)
     talk << like(Flow, handle=None, next_incoming_id=0, incoming_window=64) << NOTHING
@@ -97,6 +98,60 @@ def test_drained_credit_is_used_up() -> None:
     assert talk.recorder.told("credit") == [("receiver-1", 5, True)]
     session_of(talk).use_up_credit(outgoing(talk))
     talk << like(Flow, handle=1, delivery_count=5, link_credit=0, drain=True) << NOTHING
+
+
+@pytest.mark.parametrize("sent", [0, 2])
+@pytest.mark.spec("2.6.7-9", "2.7.4-12")
+def test_a_drain_without_credit_is_answered(sent: int) -> None:
+    talk = linked() >> credit(sent)
+    for _ in range(sent):
+        send(talk)
+    talk.skip() >> credit(0, drain=True)
+    talk << like(Flow, handle=1, delivery_count=sent, link_credit=0, drain=True) << NOTHING
+    # and so is the next one
+    talk >> credit(0, sent, drain=True)
+    talk << like(Flow, handle=1, delivery_count=sent, link_credit=0, drain=True) << NOTHING
+
+
+def test_a_drain_that_crosses_the_last_deliveries_is_answered() -> None:
+    talk = linked() >> credit(2)
+    for _ in range(2):
+        send(talk)
+    # the peer has seen none of them
+    talk.skip() >> credit(1, 0, drain=True)
+    talk << like(Flow, handle=1, delivery_count=2, link_credit=0, drain=True) << NOTHING
+
+
+def test_a_flow_without_credit_that_does_not_drain_is_not_answered() -> None:
+    talk = linked() >> credit(0) << NOTHING
+    talk >> credit(0, drain=True) >> credit(0)
+    talk << like(Flow, handle=1, drain=False) << NOTHING
+    talk >> credit(0) << NOTHING
+
+
+def test_many_drains_in_one_turn_get_one_answer() -> None:
+    talk = linked()
+    for _ in range(5):
+        talk.read(wire(On(0, credit(0, drain=True, echo=True))))
+    talk << like(Flow, handle=1, link_credit=0, drain=True) << NOTHING
+
+
+def test_a_drain_waits_for_the_end_of_a_delivery() -> None:
+    talk = linked() >> credit(1)
+    delivery = Delivery()
+    session = session_of(talk)
+    session.begin_outgoing(outgoing(talk), delivery)
+    outgoing(talk).current = delivery
+    session.send(delivery, memoryview(b"half"), 0, 4, True)
+    talk.skip() >> credit(0, 1, drain=True) << NOTHING
+    flows.answer_drain(outgoing(talk))
+    talk << NOTHING
+    session.send(delivery, memoryview(b"half"), 0, 4, False)
+    outgoing(talk).current = None
+    flows.answer_drain(outgoing(talk))
+    talk << like(Transfer, handle=1) << like(Flow, handle=1, delivery_count=1, link_credit=0)
+    flows.answer_drain(outgoing(talk))
+    talk << NOTHING
 
 
 def test_credit_that_a_sender_gives_back() -> None:

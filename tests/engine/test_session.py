@@ -33,7 +33,7 @@ from router.engine.link import LENIENCE
 from router.errors import AmqpError
 
 from support.examples import examples
-from support.flow_talks import credit, flow, granted, outgoing, send
+from support.flow_talks import credit, flow, granted, outgoing, send, sent
 from support.transcripts import (
     NOTHING,
     OVER,
@@ -221,6 +221,7 @@ def test_the_window_opens_again_at_the_end_of_each_turn() -> None:
     for number in range(20):
         talk >> message(number)
         talk.frames()
+    assert len(talk.recorder.deliveries) == 20
 
 
 @pytest.mark.spec("2.5.6-4", "2.7.4-1")
@@ -228,18 +229,22 @@ def test_held_frames_narrow_the_window() -> None:
     talk = granted(window_limit=8)
     session = session_of(talk)
     session.window.held_frames = 6
-    for number in range(4):
+    for number in range(6):
         talk.read(wire(message(number)))
-    talk << like(Flow, next_incoming_id=4, incoming_window=4, handle=None)
+    # two more may come, as the peer knows
+    talk << NOTHING
+    talk.read(wire(message(6)))
+    talk << like(Flow, next_incoming_id=7, incoming_window=2, handle=None)
     session.window.held_frames = 8
-    for number in range(4, 8):
-        talk.read(wire(message(number)))
-    talk << like(Flow, next_incoming_id=8, incoming_window=0)
+    talk.read(wire(message(7)))
+    talk.read(wire(message(8)))
+    talk << NOTHING
     session.window.held_frames = 0
     session.note_window()
-    talk << like(Flow, next_incoming_id=8, incoming_window=8)
+    talk << like(Flow, next_incoming_id=9, incoming_window=8)
 
 
+@pytest.mark.spec("G1.1-5")
 def test_large_frames_narrow_the_window() -> None:
     """About 4 MiB of them may be under way, from the first frame on."""
     for size, most in ((200_000, 20), (1_000_000, 4)):
@@ -361,74 +366,6 @@ def test_a_state_larger_than_the_peer_s_frames_is_cut_to_its_outcome() -> None:
         talk.recorder.deliveries[0], True, 0x25, memoryview(octets), 0, len(octets)
     )
     talk << Disposition(True, 0, 0, True, Rejected()) << NOTHING
-
-
-def sent(count: int = 10, start: int = 0) -> Talk:
-    """A session that has sent deliveries with these ids."""
-    talk = linked()
-    session_of(talk).next_delivery_id = start
-    talk >> credit(count) << NOTHING
-    for _ in range(count):
-        send(talk)
-    return talk.skip()
-
-
-RANGES = [
-    (3, 3, [3]),
-    (3, None, [3]),
-    (0, 9, list(range(10))),
-    (4, 6, [4, 5, 6]),
-    (8, 500, [8, 9]),
-    (0, HALF - 1, list(range(10))),
-    (50, 60, []),
-    (TOP - 5, 1, [0, 1]),
-    (HALF + 20, 4, [0, 1, 2, 3, 4]),
-]
-
-
-@pytest.mark.parametrize(("first", "last", "named"), RANGES)
-@pytest.mark.parametrize("start", [0, 1000, TOP - 4])
-@pytest.mark.spec("2.7.6-3", "2.7.6-4")
-def test_a_disposition_over_a_range(
-    first: int, last: int | None, named: list[int], start: int
-) -> None:
-    talk = sent(start=start)
-    moved = None if last is None else (last + start) & TOP
-    talk >> Disposition(True, (first + start) & TOP, moved, True, Accepted()) << NOTHING
-    expected = [((number + start) & TOP, True, 0x24) for number in named]
-    assert talk.recorder.told("outcome") == expected
-    assert outgoing(talk).unsettled == 10 - len(named)
-
-
-def test_a_range_that_runs_backwards_ends_the_session() -> None:
-    for first, last in ((3, 2), (0, TOP), (0, HALF)):
-        sent() >> Disposition(True, first, last, True) << failed(End, "amqp:invalid-field")
-
-
-@pytest.mark.spec("2.6-1")
-def test_settling_twice_is_ignored() -> None:
-    talk = sent()
-    talk >> [Disposition(True, 0, 5, True, Accepted())] * 2 << NOTHING
-    assert len(talk.recorder.told("outcome")) == 6
-
-
-def test_settling_in_any_order() -> None:
-    talk = sent()
-    for number in (5, 0, 9, 1, 2, 8):
-        talk >> Disposition(True, number, None, True, Released()) << NOTHING
-    talk >> Disposition(True, 0, 9, True, Accepted()) << NOTHING
-    assert [about[0] for about in talk.recorder.told("outcome")] == [
-        5, 0, 9, 1, 2, 8, 3, 4, 6, 7,
-    ]  # fmt: skip
-    assert outgoing(talk).unsettled == 0
-
-
-def test_huge_ranges_take_no_longer_than_what_is_unsettled() -> None:
-    talk = sent(3)
-    wide = Disposition(True, 0, HALF - 1, False, Accepted())
-    for _ in range(2000):
-        talk.read(wire(On(0, wide)))
-    assert len(talk.recorder.told("outcome")) == 6000
 
 
 @pytest.mark.spec("2.7.6-1", "2.7.6-4")

@@ -13,6 +13,7 @@ from router.amqp.performatives import (
     Attach,
     Begin,
     Close,
+    Detach,
     Flow,
     Open,
     SaslInit,
@@ -162,3 +163,12 @@ def test_what_a_peer_offers_changes_nothing_of_what_it_is_told(is_client: bool) 
         said.append(talk.frames())
     assert len(said[0]) > 6
     assert said[0] == said[1]
+
+
+@pytest.mark.spec("2.6.7-11")
+def test_a_new_link_has_no_credit_and_does_not_drain() -> None:
+    talk = linked()
+    links = talk.recorder.links
+    assert [(link.credit, bool(link.drain)) for link in links.values()] == [(0, False)] * 2
+    assert not talk.connection.local_sessions[0].can_send(links["receiver-1"])
+    talk >> message(0) << like(Detach, handle=0, closed=True) << NOTHING

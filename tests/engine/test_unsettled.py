@@ -132,10 +132,10 @@ def test_the_deliveries_of_a_link_are_found_oldest_first() -> None:
     for number in range(RING_LIMIT + 10):
         delivery = Delivery()
         if number % 20_000 == 0:
-            delivery.incoming = incoming
+            delivery.incoming, delivery.incoming_id = incoming, number
             expected[number] = delivery
         elif number % 20_000 == 1:
-            delivery.outgoing = outgoing
+            delivery.outgoing, delivery.outgoing_id = outgoing, number
         unsettled.add(number, delivery)
     assert unsettled.of_link(incoming) == list(expected.values())
     assert len(unsettled.of_link(outgoing)) == 4
@@ -155,6 +155,9 @@ def test_one_that_stays_is_not_found_by_walking_over_those_that_went() -> None:
     assert unsettled.count_between(0, 10_000) == 1
 
 
+LINKS = [IncomingLink(None, name, 0) for name in "abc"]
+
+
 class UnsettledMachine(RuleBasedStateMachine):
     """Everything that a session does with its unsettled deliveries, beside a plain dictionary."""
 
@@ -164,11 +167,12 @@ class UnsettledMachine(RuleBasedStateMachine):
         self.model: dict[int, Delivery] = {}
         self.next = start
 
-    @rule(count=st.integers(1, 200))
+    @rule(count=st.integers(1, 200) | st.integers(1000, 2000))
     def add(self, count: int) -> None:
         for _ in range(count):
-            self.model[self.next] = Delivery()
-            self.unsettled.add(self.next, self.model[self.next])
+            delivery = self.model[self.next] = Delivery()
+            delivery.incoming, delivery.incoming_id = LINKS[count % len(LINKS)], self.next
+            self.unsettled.add(self.next, delivery)
             self.next = serial.add(self.next, 1)
 
     @rule(count=st.integers(1, 300) | st.sampled_from([RING_LIMIT, 10**6, HALF - 500]))
@@ -195,6 +199,12 @@ class UnsettledMachine(RuleBasedStateMachine):
     @rule()
     def thin(self) -> None:
         self.unsettled.thin()
+
+    @rule(link=st.sampled_from(LINKS))
+    def of_link(self, link: IncomingLink) -> None:
+        expected = [each for each in self.model.values() if each.incoming is link]
+        found = self.unsettled.of_link(link)
+        assert sorted(found, key=id) == sorted(expected, key=id)
 
     @rule(number=st.integers(0, TOP))
     def look_for_any(self, number: int) -> None:

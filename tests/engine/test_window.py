@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from router.engine.outbox import Turn
 from router.engine.window import IncomingWindow, share_of
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -70,6 +71,112 @@ def test_what_was_granted_is_not_taken_back() -> None:
     assert window.size == 2047
     window.widen(0, {})
     assert window.size == 2047
+
+
+def test_where_held_frames_keep_leaving_the_window_opens_by_half() -> None:
+    window = opened(64, 64 * KIB)
+    for _ in range(64):
+        window.spend(64 * KIB)
+    window.held_frames = 64
+    opens = []
+    while window.held_frames:
+        window.held_frames -= 1
+        window.is_moving = True
+        opens.append(bool(window.can_open({})))
+    assert opens == [False] * 31 + [True] * 33
+
+
+def test_where_held_frames_stay_what_is_left_beside_them_is_used() -> None:
+    window = opened(64, 64 * KIB)
+    for _ in range(64):
+        window.spend(64 * KIB)
+    window.held_frames = 60
+    assert window.can_open({})
+    window.widen(MOST_BYTES, {})
+    assert window.size == 4
+    told = []
+    for _ in range(4):
+        window.spend(64 * KIB)
+        told.append(bool(window.can_open({})))
+    assert told == [False, True, True, True]
+
+
+def test_an_opening_waits_while_frames_leave_but_no_longer_than_a_second() -> None:
+    window = opened(64, 64 * KIB)
+    window.withheld_at = 10.0
+    window.is_moving = True
+    assert not window.has_waited(10.25)
+    assert window.has_waited(10.5), "none has left since"
+    waited = []
+    for now in (10.25, 10.5, 10.75, 11.0):
+        window.is_moving = True
+        waited.append(bool(window.has_waited(now)))
+    assert waited == [False, False, False, True]
+
+
+def stretched(turn: Turn, window: IncomingWindow, *, is_large: bool = True) -> int:
+    """Have a window grow as its flow is told, and how large it is then."""
+    window.stretch(turn, MOST_BYTES, 4 * MOST_BYTES, is_large)
+    window.widen(MOST_BYTES, {})
+    return int(window.size)
+
+
+def lending(octets: int) -> Turn:
+    turn = Turn()
+    turn.lendable_bytes = octets
+    return turn
+
+
+def test_a_large_message_doubles_the_window_each_time() -> None:
+    turn = lending(1 << 30)
+    window = opened(2048, 64 * KIB)
+    assert [stretched(turn, window) for _ in range(4)] == [128, 256, 256, 256]
+    # half of the first window is told early enough for the whole of a later one
+    assert window.mark == 32
+    assert window.borrowed == 3 * MOST_BYTES == (1 << 30) - turn.lendable_bytes
+
+
+def test_what_was_granted_for_a_large_message_is_lent_until_it_is_used() -> None:
+    turn = lending(1 << 30)
+    window = opened(2048, 64 * KIB)
+    stretched(turn, window)
+    assert stretched(turn, window, is_large=False) == 128
+    assert turn.lendable_bytes == (1 << 30) - MOST_BYTES
+    for _ in range(96):
+        window.spend(64 * KIB)
+    assert stretched(turn, window, is_large=False) == 64
+    assert turn.lendable_bytes == 1 << 30
+
+
+def test_a_session_that_is_over_gives_back_what_it_was_lent() -> None:
+    turn = lending(1 << 30)
+    window = opened(2048, 64 * KIB)
+    stretched(turn, window)
+    window.give_back(turn)
+    window.give_back(turn)
+    assert turn.lendable_bytes == 1 << 30
+
+
+def test_all_together_are_lent_no_more_than_the_router_lends() -> None:
+    turn = lending(8 * MIB)
+    windows = [opened(2048, 64 * KIB) for _ in range(20)]
+    sizes = [stretched(turn, each) for each in windows]
+    assert sizes[:4] == [128, 96, 80, 72]
+    assert sizes[-1] == 64
+    for each in windows * 3:
+        stretched(turn, each)
+    assert turn.lendable_bytes >= 0
+    assert sum(each.borrowed for each in windows) + turn.lendable_bytes == 8 * MIB
+
+
+@pytest.mark.parametrize("frame_bytes", [100, 20_000])
+def test_small_frames_are_lent_nothing(frame_bytes: int) -> None:
+    turn = lending(1 << 30)
+    window = opened(2048, 64 * KIB)
+    for _ in range(60):
+        window.spend(frame_bytes)
+    stretched(turn, window)
+    assert turn.lendable_bytes == 1 << 30
 
 
 @given(

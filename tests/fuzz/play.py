@@ -476,6 +476,9 @@ class Play:
         intake = self.router.forwarder.intake
         assert 0 <= intake.held_bytes <= intake.limit_bytes
         assert 0 <= backlog.held_bytes <= LIMIT_BYTES + most * len(self.peers)
+        ledger = self.router.turn.ledger
+        assert ledger.total == sum(ledger.by_kind.values())
+        assert min(ledger.by_kind.values()) >= 0
         given = said = 0
         for peer in self.peers:
             connection = peer.connection
@@ -510,6 +513,9 @@ class Play:
         assert forwarder.backlog.held_bytes == 0
         assert forwarder.intake.held_bytes == 0
         assert forwarder.credit_due == []
+        assert forwarder.node_accounts == {}
+        assert self.router.turn.ledger.total == 0
+        assert set(self.router.turn.ledger.by_kind.values()) == {0}
         assert self.router.turn.touched == []
         assert len(self.router.table) == 0
         nowhere = self.router.table.nowhere

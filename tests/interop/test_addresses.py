@@ -8,9 +8,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from proton import Message, Terminus
+from proton import Message
 from proton.handlers import MessagingHandler
-from proton.reactor import AtMostOnce, Container, Copy, Selector
+from proton.reactor import AtMostOnce, Container
 from proton.utils import BlockingConnection, SyncRequestResponse
 
 from support.proton_peers import ProtonPeers, Sent
@@ -308,7 +308,7 @@ def test_balanced_receivers_get_equal_shares_when_nobody_settles(
     proton.until(sender.all_settled, "everything is settled")
 
 
-@pytest.mark.spec("B2.1-1")
+@pytest.mark.spec("B2.1-1", "G1.2-1")
 def test_urls_and_slashes_name_the_same_address(
     router: RouterProcess, proton: ProtonPeers, address: str
 ) -> None:
@@ -317,31 +317,3 @@ def test_urls_and_slashes_name_the_same_address(
     for text in (address, f"/{address}", f"amqps://other/{address}", f"{address}/"):
         assert connection.sender(text).outcome(Message(text)).outcome == "accepted"
     assert len(receiver.get(4)) == 4
-
-
-@pytest.mark.spec("B2.3.10-1", "B2.3.11-1")
-def test_proton_sees_that_its_selector_is_not_in_place(
-    router: RouterProcess, proton: ProtonPeers, address: str
-) -> None:
-    """And that it is not browsing: who cannot do without detaches (section 3.5.3)."""
-    receiver = proton.connect(router.url()).receiver(
-        address, 10, options=[Selector("colour = 'red'"), Copy()]
-    )
-    source = receiver.link.remote_source
-    assert source.address == address
-    assert not source.filter.get_object()
-    assert source.distribution_mode == Terminus.DIST_MODE_UNSPECIFIED
-    assert not receiver.is_over
-    assert proton.connect(router.url()).sender(address).outcome(Message("x")).outcome == "accepted"
-
-
-@pytest.mark.spec("B2.3.10-1")
-def test_rhea_sees_that_its_selector_is_not_in_place(
-    router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
-) -> None:
-    rhea.connect(router.port)
-    rhea.receiver({"address": address, "selector": "colour = 'red'"})
-    (opened,) = rhea.find("receiver_open")
-    assert opened["address"] == address
-    assert not opened["filter"]
-    assert proton.connect(router.url()).sender(address).outcome(Message("x")).outcome == "accepted"

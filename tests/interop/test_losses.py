@@ -151,7 +151,7 @@ def on_port(port: int) -> str:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-@pytest.mark.spec("3.2.1-2")
+@pytest.mark.spec("3.2.1-2", "G1.3-4")
 def test_nothing_accepted_is_lost_when_the_router_starts_again(
     routers: StartRouter, proton: ProtonPeers, address: str, how: int, tmp_path: Path
 ) -> None:

@@ -145,7 +145,7 @@ def proton_sends(
     return cross
 
 
-@pytest.mark.spec("0.2-4", "3.2-2", "3.2.4-1", "B2.2.1-1")
+@pytest.mark.spec("0.2-4", "3.2-2", "3.2.4-1", "B2.2.1-1", "G2.2-1")
 def test_bodies_of_any_size_cross_unchanged(cross: Cross) -> None:
     for size in SIZES:
         sent = a_message(a_body(size))
@@ -238,3 +238,22 @@ def test_annotations_and_header_arrive(cross: Cross) -> None:
     assert found.durable
     assert found.priority == 7
     assert 0 < found.ttl <= 600
+
+
+@pytest.mark.spec("2.6.12-2")
+def test_both_clients_are_told_the_senders_delivery_tags(
+    router: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
+) -> None:
+    address = f"multicast/{address}"
+    received = proton.connect(router.url()).receiver(address, 10)
+    rhea.connect(router.port, username="anonymous")
+    rhea.receiver(address)
+    sender = proton.connect(router.url()).sender(address)
+    # lock tokens of Azure's have 16 octets; Proton counts in decimal digits
+    tags = ["0123456789abcdef", "1", "2", "fedcba9876543210"]
+    sender.link.tag_generator = iter(tags)
+    for tag in tags:
+        sender.send(Message(tag))
+    assert [each.delivery.tag for each in received.get(4)] == tags
+    heard = rhea.wait("message", 4)
+    assert [bytes.fromhex(each["tag"]).decode() for each in heard] == tags

@@ -115,6 +115,32 @@ def test_every_outcome_comes_back(proton: ProtonPeers, line: Mesh, address: str)
     assert sender.outcomes == ["accepted", "rejected", "released", "modified"]
 
 
+def test_what_the_nearest_release_goes_farther(
+    proton: ProtonPeers, line: Mesh, address: str
+) -> None:
+    address = f"closest/{address}"
+    sender, far = pair(proton, line, "ac", address, 10, accept=False)
+    near = proton.connect(line["a"].url()).receiver(address, 10, accept=False)
+    for number in range(3):
+        sent = sender.send(Message(number))
+        near.get(number + 1)[number].settle(Delivery.RELEASED)
+        received = far.get(number + 1)[number]
+        assert received.body == number
+        received.settle(Delivery.ACCEPTED)
+        sender.settled(sent)
+    assert sender.outcomes == ["accepted"] * 3
+    # what both release is released, and what the nearest modifies is its own
+    sent = sender.send(Message(3))
+    near.get(4)[3].settle(Delivery.RELEASED)
+    far.get(4)[3].settle(Delivery.RELEASED)
+    sender.settled(sent)
+    sent = sender.send(Message(4))
+    near.get(5)[4].settle(Delivery.MODIFIED)
+    sender.settled(sent)
+    assert sender.outcomes[3:] == ["released", "modified"]
+    assert len(far.received) == 4
+
+
 def test_a_slow_receiver_two_hops_away_slows_its_sender(
     proton: ProtonPeers, line: Mesh, address: str
 ) -> None:

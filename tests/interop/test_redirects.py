@@ -229,6 +229,46 @@ def test_a_router_proves_itself_where_it_is_sent(
         assert "s3cret" not in router.log_text()
 
 
+AUTO_LINKS = """
+role = "route-container"
+
+[[autoLink]]
+address = "moved"
+direction = "out"
+connection = "out"
+
+[[autoLink]]
+address = "staying"
+direction = "out"
+connection = "out"
+"""
+
+
+@pytest.mark.spec("2.8.18-1")
+def test_an_auto_link_goes_where_a_container_sends_it_and_comes_back(
+    routers: StartRouter, proton: ProtonPeers
+) -> None:
+    inner = routers(front(None))
+    redirect = '[[redirect]]\nprefix = "moved"\ntoHostname = "inner"\n'
+    redirect += f'toNetworkHost = "{inner.host}"\ntoPort = {inner.port}\ntoAddress = "there"\n'
+    outer = routers(front(None, more=redirect))
+    there = proton.connect(inner.url()).receiver("there", 10)
+    staying = proton.connect(outer.url()).receiver("staying", 10)
+    edge = routers(connector(outer.port, more=AUTO_LINKS))
+    client = proton.connect(edge.url())
+    for address, receiver in (("moved", there), ("staying", staying)):
+        sender = client.sender(address)
+        sender.wait_for_credit()
+        assert sender.outcome(Message(address)).outcome == "accepted"
+        assert receiver.get(1)[0].body == address
+    (line,) = lines(edge, "following a link redirect")
+    assert f"amqp://127.0.0.1:{inner.port}/there (hostname inner)" in line
+    assert lines(edge, "auto-link failed") == lines(edge, "auto-link failed")[:1]
+    # what it was sent to goes away: so it asks again where it is configured to
+    inner.stop()
+    proton.until(logged(edge, "following a link redirect", 2), "it is sent there again")
+
+
 def test_a_router_does_not_go_where_it_may_not(
     routers: StartRouter, proton: ProtonPeers, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from proton import Described, Link, Message, Terminus, symbol
-from proton.reactor import DurableSubscription, LinkOption
+from proton.reactor import LinkOption
 
 from router.config.users import hash_password
 
@@ -96,16 +96,6 @@ def test_proton_is_told_how_long_its_termini_last(
     for terminus in (source, target):
         assert (terminus.expiry_policy, terminus.timeout) == granted
         assert terminus.durability == Terminus.NONDURABLE
-
-
-def test_a_durable_subscription_lasts_as_long_as_anything_does(
-    router: RouterProcess, proton: ProtonPeers, address: str
-) -> None:
-    """Proton's own name for an expiry-policy of never, and a durability that nobody can grant."""
-    receiver = proton.connect(router.url()).receiver(address, options=[DurableSubscription()])
-    source = receiver.link.remote_source
-    assert (source.expiry_policy, source.timeout) == (WITH_LINK, LONGEST)
-    assert source.durability == Terminus.NONDURABLE
 
 
 def test_rhea_is_told_how_long_its_termini_last(
@@ -256,9 +246,14 @@ def test_a_rhea_receiver_resumes_what_it_had(
     assert sender.settled(sender.sent[4]).outcome == "accepted"
 
 
+@pytest.mark.parametrize("options", [[NoTerminus()], []], ids=["no source", "an empty one"])
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_proton_receiver_recovers_its_link_without_saying_what_it_was(
-    router: RouterProcess, proton: ProtonPeers, address: str, ends: bool
+    router: RouterProcess,
+    proton: ProtonPeers,
+    address: str,
+    ends: bool,
+    options: list[LinkOption],
 ) -> None:
     """As clients do that end a durable subscription, of which they may know no more than a name."""
     connection = connect(proton, router, address)
@@ -269,7 +264,7 @@ def test_a_proton_receiver_recovers_its_link_without_saying_what_it_was(
     connection.close()
     assert not sent.outcome
     again = connect(proton, router, address)
-    new = again.receiver(None, 5, name="l", accept=False, options=[NoTerminus()])
+    new = again.receiver(None, 5, name="l", accept=False, options=options)
     source = new.link.remote_source
     assert (source.address, source.expiry_policy, source.timeout) == (address, WITH_LINK, 20)
     (line,) = lines(router, "link resumed", f"address={address} ")
@@ -280,7 +275,7 @@ def test_a_proton_receiver_recovers_its_link_without_saying_what_it_was(
     else:
         new.get(1)[0].accept()
         assert sender.settled(sent).outcome == "accepted"
-    unknown = again.receiver(None, name="unknown", options=[NoTerminus()])
+    unknown = again.receiver(None, name="unknown", options=options)
     unknown.until_over()
     assert unknown.condition is not None
     assert unknown.condition.name == "amqp:invalid-field"

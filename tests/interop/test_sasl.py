@@ -95,7 +95,7 @@ def test_no_sasl_is_enough_only_where_nobody_has_to_prove_anything(
     assert connection.opened == 0
 
 
-@pytest.mark.spec("0.2-8", "0.2-10", "0.2-11")
+@pytest.mark.spec("0.2-8", "0.2-10", "0.2-11", "G1.1-2")
 def test_rhea_comes_in_as_the_listener_says(
     guarded: RouterProcess, proton: ProtonPeers, rhea: RheaPeer, address: str
 ) -> None:

@@ -17,6 +17,7 @@ from router.amqp.types import Described, UInt, ULong
 from router.client import Receiver
 from router.client.management import ManagementClient, RequestRefused
 from router.config.model import AddressSettings, Configuration, ListenerSettings
+from router.engine.account import Account, Ledger
 from router.management.delivery_trace import MOST_FOLLOWED, Deliveries, Wanted
 from router.management.trace_streams import Trace
 
@@ -200,7 +201,7 @@ async def test_what_is_asked_wrongly_is_refused(asked: Any, why: str) -> None:
 
 async def test_what_is_remembered_is_bounded() -> None:
     async with attached(2 * MOST_FOLLOWED) as (running, sender, _target):
-        trace = Trace(1, "nowhere", None)
+        trace = Trace(1, "nowhere", None, Account(Ledger()))
         exchange = running.node.exchange
         deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
         exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)
@@ -214,7 +215,7 @@ async def test_what_is_remembered_is_bounded() -> None:
 @pytest.mark.parametrize("wrong", [2**32, 2**64 - 1, -1, True, "x", [1], None])
 async def test_frames_that_are_wrong_are_left_to_the_engine(field: int, wrong: Any) -> None:
     async with attached() as (running, sender, target):
-        trace = Trace(1, "nowhere", None)
+        trace = Trace(1, "nowhere", None, Account(Ledger()))
         exchange = running.node.exchange
         deliveries = Deliveries(trace, Wanted(address="q"), exchange, lambda _: False)
         exchange.traces.listen(lambda _: True, deliveries.hear, deliveries.turned)

@@ -12,7 +12,7 @@ from router.amqp.types import Symbol
 from router.config.model import Configuration, ListenerSettings
 from router.core.blocking import MEANINGS, Reason
 from router.core.network.network import GRACE_S
-from router.core.table import AddressRule
+from router.core.rules import AddressRule, Rules
 from router.management.explain import explain
 from router.management.requests import Request
 from router.management.views import RouterView
@@ -227,8 +227,8 @@ def test_what_comes_by_another_tree_is_not_for_who_sends_here() -> None:
 def test_a_router_that_does_not_give_to_all_is_left_out() -> None:
     mesh = Mesh("a", "b")
     mesh.join("a", "b")
-    mesh["a"].table.set_rules([AddressRule(True, "m", "multicast")], "balanced")
-    mesh["b"].table.set_rules([AddressRule(True, "m", "closest")], "balanced")
+    mesh["a"].table.rules = Rules([AddressRule(True, "m", "multicast")], "balanced")
+    mesh["b"].table.rules = Rules([AddressRule(True, "m", "closest")], "balanced")
     mesh.learn()
     mesh["b"].client().receiver("m", credit=10)
     mesh["a"].client().receiver("m", credit=10)
@@ -242,7 +242,7 @@ def test_those_who_take_what_nobody_else_does() -> None:
     mesh = line()
     for name in "abc":
         rule = AddressRule(True, "q", "balanced", fallback=True)
-        mesh[name].table.set_rules([rule], "balanced")
+        mesh[name].table.rules = Rules([rule], "balanced")
     fallback = Source(address="q", capabilities=(Symbol("qd.fallback"),))
     mesh["c"].client().receiver("q", source=fallback, credit=4)
     mesh.settle()

@@ -115,6 +115,35 @@ async def test_a_long_address_is_cut() -> None:
     assert len(body) < 50_000
 
 
+async def test_all_who_asked_before_a_text_was_begun_get_it() -> None:
+    shown = exposition("orders")
+    texts: list[bytes] = []
+
+    async def ask() -> None:
+        texts.append((await shown.render(""))[1])
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(ask)
+        while not shown.begun:
+            await trio.lowlevel.checkpoint()
+        for _ in range(10):
+            nursery.start_soon(ask)
+    assert len(texts) == 20
+    assert shown.begun == 2
+    assert len({id(text) for text in texts}) == 2
+
+
+async def test_who_asks_later_gets_a_text_of_that_time() -> None:
+    shown = exposition("orders")
+    ticket = shown.begun
+    _, text = await shown.render("")
+    assert (await shown.render("", ticket))[1] is text
+    assert (await shown.render(OPENMETRICS, ticket))[1] != text
+    later = shown.begun
+    assert (await shown.render("", later))[1] is not text
+
+
 async def test_others_run_while_a_text_is_made() -> None:
     shown = exposition(*(f"a{n}" for n in range(100)))
     passes = 0

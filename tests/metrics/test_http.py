@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -12,7 +14,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import attrs
-import h11
 import pytest
 import trio
 from proton import Message
@@ -268,17 +269,9 @@ async def test_a_websocket_is_refused(impatience: None) -> None:
         await drained(stream)
 
 
-async def is_served(port: int) -> bool:
-    """Whether there is a place for a request."""
-    try:
-        return (await request(port, "/healthz")).status == 200
-    except h11.RemoteProtocolError:
-        return False
-
-
 async def test_a_client_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_module, "TAKE_S", 0.3)
-    monkeypatch.setattr(http_module, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(http_module, "REQUESTS", (1, 1))
     async with running_node(address_label_limit=1000) as running:
         for number in range(1000):
             running.node.table.enter(f"{number:0100}")
@@ -288,10 +281,9 @@ async def test_a_client_that_does_not_read_is_let_go(monkeypatch: pytest.MonkeyP
             await sock.connect(("127.0.0.1", running.http_port))
             await sock.send(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
             await trio.lowlevel.wait_readable(sock)
-            assert not await is_served(running.http_port)
-            with trio.fail_after(http_module.IDLE_S):
-                while not await is_served(running.http_port):
-                    pass
+            assert (await running.request("/healthz")).status == 200
+            # the next one waits for the place, and gets it when that client is dropped
+            assert (await running.request("/metrics")).status == 200
         await amqp_works(running)
 
 
@@ -307,18 +299,113 @@ async def test_idle_connections_do_not_delay_a_shutdown() -> None:
                 await stream.aclose()
 
 
-async def test_there_are_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_module, "MAX_CONNECTIONS", 3)
-    async with running_node() as running:
-        kept = [await trio.open_tcp_stream("127.0.0.1", running.http_port) for _ in range(3)]
-        async with await trio.open_tcp_stream("127.0.0.1", running.http_port) as one_more:
-            assert await drained(one_more) == b""
-        # a place is free again as soon as one of them has been served
-        assert (await ask(kept[0], "/healthz")).status == 200
-        assert await drained(kept[0]) == b""
-        await amqp_works(running)
-        for stream in kept:
-            await stream.aclose()
+SCRAPE = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
+PROBE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@asynccontextmanager
+async def many_connected(port: int, count: int) -> AsyncIterator[list[trio.SocketStream]]:
+    """So many connections, which are closed at the end of the block."""
+    streams = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(count)]
+    try:
+        yield streams
+    finally:
+        for stream in streams:
+            await trio.aclose_forcefully(stream)
+
+
+def status_of(response: bytes) -> int:
+    """The status of a response; fails where there is none."""
+    assert response.startswith(b"HTTP/1.1 "), response
+    return int(response[9:12])
+
+
+async def test_half_requests_keep_no_probe_out() -> None:
+    async with running_node() as running, many_connected(running.http_port, 64) as halves:
+        for stream in halves:
+            await stream.send_all(b"GET /met")
+        for path in ("/healthz", "/readyz", "/metrics") * 10:
+            assert (await running.request(path)).status == 200
+        # and none of them had to go for it
+        await halves[0].send_all(b"rics HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert status_of(await drained(halves[0])) == 200
+
+
+async def test_the_oldest_half_request_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_module, "MAX_CROWD", 3)
+    async with running_node() as running, many_connected(running.http_port, 3) as halves:
+        for stream in halves:
+            await stream.send_all(b"GET /met")
+        assert (await running.request("/healthz")).status == 200
+        evicted = await drained(halves[0])
+        assert status_of(evicted) == 503
+        assert b"\r\nretry-after: 1\r\n" in evicted
+        await halves[1].send_all(b"rics HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert status_of(await drained(halves[1])) == 200
+
+
+async def test_few_descriptors_are_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = 40
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, most))
+    async with running_node() as running, many_connected(running.http_port, allowed) as halves:
+        for stream in halves:
+            await stream.send_all(b"GET /met")
+        assert (await running.request("/healthz")).status == 200
+        answers = [await drained(stream) for stream in halves[: -allowed // 8]]
+        assert {status_of(answer) for answer in answers} == {503}
+        # the others have their places
+        for stream in halves[-allowed // 8 + 1 :]:
+            await stream.send_all(b"rics HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert status_of(await drained(stream)) == 200
+
+
+async def test_a_request_that_does_not_come_in_time_is_told_so(impatience: None) -> None:
+    async with running_node() as running, connected(running.http_port) as stream:
+        await stream.send_all(b"GET /met")
+        assert status_of(await drained(stream)) == 408
+
+
+def say_at_once(stream: trio.SocketStream, octets: bytes) -> None:
+    """Send something short while the router, in the same loop, does nothing."""
+    assert os.write(stream.socket.fileno(), octets) == len(octets)
+
+
+async def test_scrapes_are_refused_clearly_where_too_many_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_module, "MAX_CROWD", 5)
+    monkeypatch.setattr(http_module, "REQUESTS", (1, 1))
+    async with running_node() as running, many_connected(running.http_port, 100) as streams:
+        for stream in streams:
+            say_at_once(stream, SCRAPE)
+        answers = [await drained(stream) for stream in streams]
+        refused = [answer for answer in answers if status_of(answer) == 503]
+        assert all(b"\r\nretry-after: 1\r\n" in answer for answer in refused)
+        assert {200, 503} == {status_of(answer) for answer in answers}
+        assert (await running.request("/metrics")).status == 200
+
+
+async def test_a_probe_is_answered_before_the_scrapes_that_came_first() -> None:
+    order: list[bytes] = []
+
+    async def note(stream: trio.SocketStream) -> None:
+        order.append(await drained(stream))
+
+    async with running_node() as running, many_connected(running.http_port, 300) as streams:
+        *scrapers, prober = streams
+        for stream in scrapers:
+            say_at_once(stream, SCRAPE)
+        say_at_once(prober, PROBE)
+        async with trio.open_nursery() as nursery:
+            for stream in streams:
+                nursery.start_soon(note, stream)
+        assert [status_of(answer) for answer in order] == [200] * len(streams)
+        at = next(n for n, answer in enumerate(order) if answer.endswith(b"OK\n"))
+        # those whose answers were under way when it came
+        assert at < len(streams) // 2
+        # they had their texts together
+        assert running.node.exposition.begun < len(streams) // 10
 
 
 async def test_a_failure_of_the_application_is_answered_and_logged(

@@ -13,6 +13,7 @@ from router.net.memory import (
     AT_MOST_EVERY_S,
     GONE_SHARE,
     MANY,
+    MUCH_BYTES,
     QUIET_S,
     Reclaimer,
     give_back,
@@ -143,3 +144,38 @@ def test_what_connections_took_is_given_back(start_router: StartRouter) -> None:
             most = resident_bytes(router)
         limit = fresh + REMAINS * (most - fresh)
         assert resident_below(router, limit) <= limit
+
+
+class Kept:
+    """A reclaimer that is told how much is kept, and notes what it does."""
+
+    def __init__(self) -> None:
+        self.acts: list[str] = []
+        self.now = 1000.0
+        self._reclaimer = Reclaimer(
+            lambda: self.acts.append("collect"), lambda: self.acts.append("trim")
+        )
+
+    def after(self, seconds: float, kept_bytes: int) -> list[str]:
+        """Let time pass with as much kept, and return what was done meanwhile."""
+        before = len(self.acts)
+        for _ in range(round(seconds * 4)):
+            self.now += 0.25
+            self._reclaimer.look(self.now, 2, 1, kept_bytes)
+        return self.acts[before:]
+
+
+def test_memory_is_given_back_twice_once_much_of_what_few_had_is_gone() -> None:
+    kept = Kept()
+    assert kept.after(60, 2 * MUCH_BYTES) == []
+    assert kept.after(2 * QUIET_S, 1000) == ["collect"]
+    assert kept.after(60, 1000) == ["collect"]
+    assert kept.after(60, MUCH_BYTES // 2) == []
+    assert kept.after(60, 1000) == []
+
+
+def test_nothing_is_walked_over_where_much_is_left() -> None:
+    kept = Kept()
+    assert kept.after(60, 4 * MUCH_BYTES) == []
+    assert kept.after(60, 2 * MUCH_BYTES) == ["trim", "trim"]
+    assert kept.after(60, 2 * MUCH_BYTES - MUCH_BYTES // 2) == []

@@ -12,15 +12,16 @@ from router.core.network.news import (
     News,
     RoutersChanged,
     TableChanged,
-    TableTooLarge,
+    TooMuchTold,
 )
 from router.logs.modules import module_of
 from router.net.network_log import log_news
 
 MANY = tuple(f"r{number:02}" for number in range(13))
 
-IT_HAS = "it has more than there is memory for; none of this router are known"
-ALL_HAVE = "all routers together have more than there is memory for; none of this router are known"
+OF_ONE = "maxAddressesPerRouter is 9; those beyond it are ignored"
+IN_OCTETS = "maxAddressBytesPerNeighbour is 1000; those beyond it are ignored"
+ROUTERS = "maxRoutersPerNeighbour is 20; those beyond it are ignored"
 
 
 @pytest.mark.parametrize(
@@ -37,18 +38,16 @@ ALL_HAVE = "all routers together have more than there is memory for; none of thi
         ),
         (TableChanged("B", 5), [("debug", "addresses changed", {"router": "B", "count": 5})]),
         (
-            TableTooLarge("B", 9),
-            [
-                (
-                    "error",
-                    "more addresses than are kept",
-                    {"count": 9, "reason": IT_HAS},
-                )
-            ],
+            TooMuchTold("addresses", "B", 9, 9),
+            [("error", "more addresses than are kept", {"kept": 9, "reason": OF_ONE})],
         ),
         (
-            TableTooLarge("B", 9, of_all=True),
-            [("error", "more addresses than are kept", {"router": "B", "reason": ALL_HAVE})],
+            TooMuchTold("addresses", "B", 9, 1000, in_octets=True),
+            [("error", "more addresses than are kept", {"router": "B", "reason": IN_OCTETS})],
+        ),
+        (
+            TooMuchTold("routers", "B", 20, 20),
+            [("error", "more routers than are kept", {"neighbour": "B", "reason": ROUTERS})],
         ),
         (ConflictSeen("B", "so"), [("error", "two routers have one id", {"reason": "so"})]),
         (ConflictSeen("B", "so", 2), []),

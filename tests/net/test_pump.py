@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
+import itertools
 import socket
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +19,7 @@ from structlog.testing import capture_logs
 from router.amqp.constants import Condition
 from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import (
+    Accepted,
     Attach,
     Begin,
     Close,
@@ -23,18 +28,22 @@ from router.amqp.performatives import (
     Flow,
     Open,
     Received,
+    Transfer,
 )
 from router.core import linking
 from router.engine import opening
+from router.engine.losing import AT_ONCE
 from router.net import exchange, pump
 from router.net.endpoints import UNSENT_LIMIT_BYTES
 from router.net.pump import Pump
 
 from support.loopback import WIDE, Peer, Running, dialled, listening, running_node
-from support.transcripts import attach_receiver, attach_sender, begin, message, wire
+from support.transcripts import On, attach_receiver, attach_sender, begin, message, wire
 
 # Small buffers fill after a few messages.
 SMALL = 4096
+# So many links are attached in one turn, at most.
+MOST_ATTACHED = 8
 
 
 @pytest.fixture
@@ -65,7 +74,7 @@ def window(received: int, frames: int, **fields: Any) -> Flow:
     )
 
 
-@pytest.mark.spec("0.2-1", "0.2-2")
+@pytest.mark.spec("0.2-1", "0.2-2", "0.2-14")
 async def test_a_whole_life() -> None:
     with capture_logs() as logs:
         async with running_node() as running, dialled(running.address) as peer:
@@ -88,6 +97,85 @@ async def test_a_whole_life() -> None:
         ("link attached", "info"),
     ]
     assert facts[-1] == ("connection closed", "info")
+
+
+# Where `tcpi_unacked` is in Linux's tcp_info: behind eight single octets and four numbers.
+UNACKED = slice(24, 28)
+
+
+async def exchanged(peer: Peer) -> None:
+    """Have both kernels take the connection for one where an answer carries the acknowledgement."""
+    for _ in range(20):
+        await peer.say(
+            Flow(1000, 0, 1000, next_incoming_id=0, echo=True),
+        )
+        await peer.hear_until(Flow)
+
+
+def has_received(pump: Pump, octets: int) -> bool:
+    return pump.connection.received_bytes >= octets
+
+
+def unacknowledged(peer: Peer) -> int:
+    """How many segments that a peer has sent its kernel has had no acknowledgement of."""
+    found = peer.stream.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    return int.from_bytes(found[UNACKED], sys.byteorder)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux can be told")
+@pytest.mark.parametrize("what", ["frame", "delivery"])
+async def test_who_sends_a_part_is_acknowledged_at_once(what: str) -> None:
+    """One with Nagle's algorithm on sends the rest only then, and else 40 ms later."""
+    async with (
+        running_node() as running,
+        dialled(running.address) as peer,
+        dialled(running.address) as receiver,
+    ):
+        await receiver.begin()
+        await receiver.attach_receiver("q", credit=100)
+        await peer.begin()
+        await peer.attach_sender("q")
+        pump = await running.pump_of(peer)
+        for number in range(10):
+            await exchanged(peer)
+            octets = wire(message(number, b"x" * 100, more=what == "delivery"))
+            cut = 50 if what == "frame" else len(octets)
+            came = pump.connection.received_bytes + cut
+            await peer.say(octets[:cut])
+            await running.until(functools.partial(has_received, pump, came))
+            assert unacknowledged(peer) == 0
+            await peer.say(octets[cut:] or wire(On(0, Transfer(0), b"")))
+            await receiver.message()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux can be told")
+@pytest.mark.parametrize("what", ["empty", "flow", "outcome"])
+async def test_who_is_not_answered_is_acknowledged_at_once(what: str) -> None:
+    """One with Nagle's algorithm on sends its next frame only then: credit behind an outcome."""
+    async with (
+        running_node() as running,
+        dialled(running.address) as peer,
+        dialled(running.address) as sender,
+    ):
+        await peer.begin()
+        await peer.attach_receiver("q", credit=1)
+        await sender.begin()
+        await sender.attach_sender("q")
+        pump = await running.pump_of(peer)
+        for number in range(10):
+            await exchanged(peer)
+            if what == "outcome":
+                await peer.say(window(number, WIDE, handle=1, delivery_count=number, link_credit=1))
+                await sender.transfer(number, b"x")
+                await peer.message()
+                said: Any = Disposition(True, number, settled=True, state=Accepted())
+            else:
+                said = window(0, WIDE) if what == "flow" else b"\0\0\0\x08\2\0\0\0"
+            octets = said if what == "empty" else wire(said)
+            came = pump.connection.received_bytes + len(octets)
+            await peer.say(octets)
+            await running.until(functools.partial(has_received, pump, came))
+            assert unacknowledged(peer) == 0
 
 
 @pytest.mark.spec("2.4.5-5")
@@ -244,6 +332,32 @@ async def test_much_work_for_one_does_not_keep_the_others_waiting() -> None:
         await busy.hear_until(Close)
 
 
+def attached_links(running: Running) -> int:
+    """How many links there are on all connections."""
+    sessions = (s for p in running.pumps for s in p.connection.local_sessions.values())
+    return sum(len(session.local_links) for session in sessions)
+
+
+async def test_of_many_with_much_work_one_at_a_time_does_a_part_of_it(unlogged: None) -> None:
+    links = wire([attach_receiver(number, "q") for number in range(200)])
+    async with running_node() as running, contextlib.AsyncExitStack() as stack:
+        peers = [await stack.enter_async_context(dialled(running.address)) for _ in range(10)]
+        for peer in peers:
+            await peer.begin()
+        for peer in peers:
+            await peer.say(links)
+        await running.until(lambda: all(each.connection.is_behind for each in running.pumps))
+        counts = [attached_links(running)]
+        while any(each.connection.is_behind for each in running.pumps):
+            # so long anybody else waits who has something to say
+            await trio.lowlevel.checkpoint()
+            counts.append(attached_links(running))
+        # whom the loop serves before and after the same turn of this task may be two of them
+        steps = [later - earlier for earlier, later in itertools.pairwise(counts)]
+        assert max(steps) <= 2 * MOST_ATTACHED
+        assert counts[-1] == 200 * len(peers)
+
+
 # What is answered without being read.
 
 
@@ -367,7 +481,7 @@ async def test_a_peer_that_never_opens_is_left(
         await running.until_empty()
 
 
-@pytest.mark.spec("2.4.5-2", "2.4.5-3")
+@pytest.mark.spec("2.4.5-2", "2.4.5-3", "G1.1-3")
 async def test_a_peer_that_falls_silent_is_told_so(
     one_clock: None, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -588,3 +702,34 @@ async def test_a_link_that_is_refused_is_not_said_to_be_attached() -> None:
     (line,) = (line for line in logs if line["event"].startswith("link"))
     assert (line["event"], line["log_level"]) == ("link refused", "warning")
     assert line["link"] == "sender-0"
+
+
+async def test_a_connection_with_many_links_is_lost_while_others_go_on(unlogged: None) -> None:
+    count = 4 * AT_ONCE
+    async with (
+        running_node() as running,
+        dialled(running.address) as crowd,
+        dialled(running.address) as other,
+    ):
+        await crowd.begin()
+        for number in range(count):
+            await crowd.attach_receiver(f"q{number}", handle=number)
+        pump = await running.pump_of(crowd)
+        table = running.node.table
+        assert all(table.in_use(f"q{number}") for number in range(count))
+        await other.begin()
+        with capture_logs() as logs:
+            crowd.reset()
+            await running.until(lambda: table.in_use("q0") is None)
+            assert table.in_use(f"q{count - 1}") is not None
+            await other.attach_receiver("here", credit=1)
+            await other.attach_sender("here")
+            await other.transfer(0, b"hello")
+            assert (await other.message())[1] == b"hello"
+            await running.until(lambda: table.in_use(f"q{count - 1}") is None)
+            # that is said in the step after the last link's
+            await running.until(lambda: "connection closed" in [line["event"] for line in logs])
+    closed = [line for line in logs if line["event"] == "connection closed"]
+    assert pump.number in [line["connection"] for line in closed]
+    # nothing keeps what the connection was made of
+    assert pump.connection.owner is not pump

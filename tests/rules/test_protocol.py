@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from support.house import protocol
@@ -105,6 +106,16 @@ def test_a_marker_that_says_nothing_is_found(tmp_path: Path, marker: str, offenc
 def test_a_statement_that_cannot_be_is_found(tmp_path: Path, wrong: str, offence: str) -> None:
     (found,) = protocol.offences(tree_of(tmp_path, *KEPT, wrong))
     assert found.startswith(offence)
+
+
+def test_papers_come_behind_the_specification_in_the_order_of_their_letters() -> None:
+    ids = ["2.6.8-1", "B2.3-1", "B2.3.1-1", "B2.4-1", "G1-1", "G1-2"]
+    catalogue = protocol.Catalogue(
+        {}, {}, tuple(protocol.Statement(each, "MUST", "sender", "x") for each in ids)
+    )
+    assert list(protocol._order_offences(catalogue)) == []
+    backwards = attrs.evolve(catalogue, statements=catalogue.statements[::-1])
+    assert len(list(protocol._order_offences(backwards))) == len(ids) - 1
 
 
 @pytest.mark.parametrize("excuse", ["no", "untested"])

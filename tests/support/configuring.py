@@ -5,6 +5,13 @@ from __future__ import annotations
 import json
 
 LISTENER = "[[listener]]\nport = 0\n\n"
+# Ignores what receivers ask for that it does not have, as Dispatch does.
+LENIENT = f"""\
+[router]
+unsupportedFilters = "ignore"
+durableSubscriptions = "ignore"
+
+{LISTENER}"""
 # For listeners whose clients stand still while a test that drives them waits for something else, as
 # for routers that start, which may take longer than a peer may be silent.
 PATIENT = {"idleTimeoutSeconds": 120}

@@ -164,6 +164,8 @@ class Container:
         self.silent: set[str] = set()
         # nodes that it has no links to, and why
         self.refuses: dict[str, str] = {}
+        # what the error of these refusals says beside
+        self.info: dict[Symbol, Any] | None = None
         # what it answers a link to one of its nodes with, beside the termini
         self.answers: dict[str, dict[str, Any]] = {}
         self.nodes: list[Node] = []
@@ -205,6 +207,9 @@ class Container:
         buffer[kept:end] = octets
         self.connection.receive(buffer, end)
         self.router.finish_turn()
+        while self.connection.is_behind:
+            self.connection.resume()
+            self.router.finish_turn()
 
     def close(self) -> None:
         """Close the connection."""
@@ -254,6 +259,8 @@ class Container:
             kept = self.connection.prepare(buffer)
             buffer[kept : kept + len(octets)] = octets
             self.connection.receive(buffer, kept + len(octets))
+            while self.connection.is_behind:
+                self.connection.resume()
 
     def _hear(self, channel: int, said: Any, payload: bytes, answers: list[Any]) -> None:
         match said:
@@ -312,7 +319,7 @@ class Container:
         if reason is not None:
             source = None if sends else Source()
             target = Target() if sends else None
-            error = Error(Symbol(reason), "no such queue")
+            error = Error(Symbol(reason), "no such queue", self.info)
             answer = Attach(said.name, 0, not sends, source=source, target=target,
                             initial_delivery_count=count)  # fmt: skip
             answers += [On(channel, answer), On(channel, Detach(0, closed=True, error=error))]

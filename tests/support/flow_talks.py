@@ -8,7 +8,7 @@ from router.amqp.performatives import Flow
 from router.engine.delivery import Delivery
 from router.engine.link import OutgoingLink
 
-from support.transcripts import Talk, linked, session_of
+from support.transcripts import NOTHING, Talk, linked, session_of
 
 
 def granted(credit: int = 100, **settings: Any) -> Talk:
@@ -44,3 +44,13 @@ def send(talk: Talk, payload: bytes = b"hello", *, settled: bool = False) -> Del
     session.begin_outgoing(outgoing(talk), delivery)
     assert session.send(delivery, memoryview(payload), 0, len(payload), False) == len(payload)
     return delivery
+
+
+def sent(count: int = 10, start: int = 0) -> Talk:
+    """A session that has sent deliveries with these ids."""
+    talk = linked()
+    session_of(talk).next_delivery_id = start
+    talk >> credit(count) << NOTHING
+    for _ in range(count):
+        send(talk)
+    return talk.skip()

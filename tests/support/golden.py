@@ -29,6 +29,8 @@ MASK: Final = "#"
 # Attributes whose values are another each time, in CSV and JSON.
 VOLATILE: Final = frozenset(
     {"uptimeSeconds", "memoryUsage", "residentMemoryUsage", "hostName", "version", "host"}
+    # buffers of a connection are given back once it has been quiet for a while
+    | {"memoryHeld", "memoryOutput"}
     | {"deliveriesDelayed1Sec", "lastDlvSeconds", "settleRate", "time", "zeroCreditSeconds"}
 )
 # Entities of the very client that looks: what they count depends on what was looked at before.
@@ -53,6 +55,10 @@ def _short(_found: re.Match[str]) -> str:
 
 def _whole(found: re.Match[str]) -> str:
     return MASK * len(found[0])
+
+
+def _holdings(found: re.Match[str]) -> str:
+    return found[1] + MASK * 3 + "\n"
 
 
 MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
@@ -81,6 +87,8 @@ MASKS: Final[tuple[tuple[str, Callable[[re.Match[str]], str]], ...]] = (
     (r"(?m)^(deliveries (in|out)|accepted|connections processed) +[\d,]+.*$", _digits),
     # a busy machine delays deliveries
     (r"(?m)(?<=^delayed over 1 s)  +[\d,]+$", _right),
+    # what each connection holds depends on what was said last, and their order and widths on it
+    (r"(?ms)^(Memory by connection\n)id .*\Z", _holdings),
     # how quickly
     (r"(?<=, in )[\d.]+(?= s )", _short),
     (r"(?<=\()[\d.,]+(?=/s\))", _short),

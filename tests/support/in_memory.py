@@ -39,8 +39,9 @@ from router.core.expiry import expire
 from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
 from router.core.redirects import Redirects
+from router.core.rules import AddressRule
 from router.core.shedding import shed
-from router.core.table import AddressRule, AddressTable
+from router.core.table import AddressTable
 from router.engine import serial
 from router.engine.connection import Connection
 from router.engine.outbox import Turn
@@ -102,7 +103,16 @@ class Router:
         self.events.append(event)
 
     def finish_turn(self) -> None:
-        """Grant credit and carry all that there is to say, as the exchange does."""
+        """Grant credit and carry all that there is to say, as the exchange does; then take the
+        turns in which what was put off is done.
+        """
+        self.end_turn()
+        while self.turn.deferred:
+            self.turn.deferred.step()
+            self.end_turn()
+
+    def end_turn(self) -> None:
+        """Grant credit and carry all that there is to say; what was put off waits."""
         self._before_sending()
         while self.turn.touched:
             touched, self.turn.touched = self.turn.touched, []
@@ -578,6 +588,8 @@ class ReceivingLink:
         self.unsettled: dict[int, Received] = {}
         self._taken = 0
         self.drained = 0
+        # flows that tell that a drain is over
+        self.drains_heard = 0
         self.default_outcome: Any = None
 
     def attach_heard(self, attach: Attach) -> None:
@@ -596,6 +608,7 @@ class ReceivingLink:
         self.delivery_count = flow.delivery_count
         self.credit -= used
         self.drained += used
+        self.drains_heard += bool(flow.drain and flow.link_credit == 0)
 
     def transfer_heard(self, transfer: Transfer, payload: bytes) -> None:
         """A frame came."""

@@ -17,10 +17,10 @@ from typing import Any
 from router.control.network.changes import (
     Change,
     Conflict,
+    LeftOut,
     LinkFailed,
     PathsChanged,
     Send,
-    TableRefused,
     Wanted,
 )
 from router.control.network.codec import CHUNK_BYTES, decode_control, encode_control
@@ -42,7 +42,7 @@ class Router:
         self.reach = Reach(name)
         self.interests: dict[str, Interest] = {}
         self.conflicts: list[Conflict] = []
-        self.refusals: list[TableRefused] = []
+        self.left_out: list[LeftOut] = []
         self.is_alive = True
         self.is_paused = False
         # what came, and what was due, while it was paused
@@ -62,6 +62,8 @@ class Router:
 
     def act(self) -> None:
         """End a turn: do what the protocol says."""
+        while self.protocol.is_behind:
+            self.protocol.work(self.network.now)
         for change in self.protocol.take(self.network.now):
             self._do(change)
         self.network.wake(self)
@@ -80,8 +82,8 @@ class Router:
                 wire = self.network.wires.get(change.link)
                 if wire is not None:
                     wire.lose(after_what_was_sent=True)
-            case TableRefused():
-                self.refusals.append(change)
+            case LeftOut():
+                self.left_out.append(change)
             case Conflict():
                 self.conflicts.append(change)
 

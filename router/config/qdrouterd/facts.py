@@ -345,5 +345,11 @@ ENTITIES: Final[Mapping[str, Entity]] = {
     ),
 }
 
-OWN: Final[Mapping[str, Mapping[str, object]]] = {"router": {"linkStealing": "off"}}
+OWN: Final[Mapping[str, Mapping[str, object]]] = {
+    "router": {
+        "linkStealing": "off",
+        "unsupportedFilters": "ignore",
+        "durableSubscriptions": "ignore",
+    }
+}
 """What Dispatch does of what is an attribute here alone."""

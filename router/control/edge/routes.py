@@ -25,6 +25,7 @@ from router.core.network.far_routes import (
 )
 from router.core.route_outlets import UplinkOutlet
 from router.core.table import address_name
+from router.engine import account
 from router.errors import AmqpError
 
 # What a router says in its open that knows of link routes by way of edges.
@@ -70,7 +71,7 @@ class ToldRoutes:
             route = keys.pop(key, None)
             if route is None:
                 continue
-            self._octets -= len(key.encode())
+            self._count(-1, len(key.encode()))
             if self.is_open:
                 self._close(route)
         for key in added:
@@ -84,9 +85,14 @@ class ToldRoutes:
                 self.refused += 1
                 continue
             keys[key] = route
-            self._octets += octets
+            self._count(1, octets)
             if self.is_open:
                 self._open(route)
+
+    def _count(self, by: int, octets: int) -> None:
+        """Count a key of so many octets that came, or with -1 went."""
+        self._octets += by * octets
+        self.connection.account.charge(account.ROUTES, by * (octets + account.ROUTE_BYTES))
 
     def _has_no_room(self, octets: int) -> bool:
         """Whether a key of so many octets is one too many; raises `AmqpError` for an edge's."""

@@ -22,7 +22,7 @@ from router.core.network.reach import (
     MOBILE,
     mobile_key,
 )
-from router.core.table import TREATMENTS
+from router.core.rules import TREATMENTS
 from router.errors import AmqpError
 
 # An edge that watches more takes what is beyond for reached, and finds out by credit.

@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, Protocol as Interface
+from typing import Any, Final
 
 from router.control.network.changes import (
     Change,
     Conflict,
+    LeftOut,
     LinkFailed,
     PathsChanged,
     Send,
-    TableRefused,
     Wanted,
 )
-from router.control.network.codec import decode_control, encode_control
 from router.control.network.edge_ids import EdgeIds
-from router.control.network.peerings import Peering
+from router.control.network.inboxes import Inboxes
+from router.control.network.limits import Limits
+from router.control.network.outboxes import STUCK_S, Outboxes
+from router.control.network.peerings import EdgeSide, Peering
 from router.control.network.protocol import Protocol
 from router.control.network.recurring import Recurring
 from router.control.network.seen import Seen
@@ -40,43 +42,36 @@ from router.core.network.news import (
     News,
     RoutersChanged,
     TableChanged,
-    TableTooLarge,
+    TooMuchTold,
 )
+from router.core.network.reach import Interest
 from router.engine import opening
 from router.engine.events import ConnectionClosed, ConnectionOpened, OpenReceived
 from router.engine.failures import NetworkCondition
 from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
-# A peer that takes no control messages for so long, while there are some for it, is not with us.
-STUCK_S: Final = 10.0
-# To note what is wanted elsewhere takes long where it is very much: of that so many at once.
-MOST_AT_ONCE: Final = 4000
+# So many that are wanted elsewhere are noted at once, and so many told of that are wanted here.
+MOST_AT_ONCE: Final = 128
+MOST_TOLD: Final = 1024
 # A router that has not looked at its clocks for so long has not sent anything, either. With its
 # neighbours' silence the protocol bears by itself.
 STALL_S: Final = 1.0
+DEFAULTS: Final = Limits()
 OPEN_RCVD = int(ConnectionState.OPEN_RCVD)
-
-
-class EdgeSide(Interface):
-    """Who sees to connections between an edge router and an interior one, at either of them."""
-
-    def connection_came(self, connection: Any, router_id: str, features: frozenset[str]) -> None:
-        """Such a connection is open, and messages can be sent on its control link; `features` are
-        what the other router can do.
-        """
-
-    def connection_left(self, connection: Any) -> None:
-        """It is over."""
-
-    def message_received(self, connection: Any, octets: bytes) -> None:
-        """A control message has come. Raises `AmqpError` where it is none."""
 
 
 class Adjacency:
     """Those of one router, which is `membership`; `now` is the turn's time, in seconds."""
 
-    def __init__(self, forwarder: Any, membership: Membership, timing: Timing, now: float) -> None:
+    def __init__(
+        self,
+        forwarder: Any,
+        membership: Membership,
+        timing: Timing,
+        now: float,
+        limits: Limits = DEFAULTS,
+    ) -> None:
         self.forwarder = forwarder
         self.reach = forwarder.reach
         self.membership = membership
@@ -84,16 +79,14 @@ class Adjacency:
         self.protocol: Protocol | None = None
         if membership.mode == "interior":
             self.protocol = Protocol(
-                membership.router, membership.instance, timing, now, membership.features
+                membership.router, membership.instance, timing, now, membership.features, limits
             )
+            self.protocol.links.is_full = lambda link: self.peerings[link.number].is_full
         self.edges: EdgeSide | None = None
         self.peerings: dict[int, Peering] = {}
         # who wants to know what is new of the network, for logs
         self.seen = Seen(forwarder.turn)
         self.watchers: list[Callable[[News], None]] = [self.seen.heard]
-        # control messages and their octets, by direction and opcode
-        self.messages: Counter[tuple[str, str]] = Counter()
-        self.octets: Counter[tuple[str, str]] = Counter()
         self.conflicts = 0
         # times that there were other ways through the network
         self.changes = 0
@@ -103,19 +96,32 @@ class Adjacency:
         self._looked_at = now
         self._by_connection: dict[Any, Peering] = {}
         self._numbers = count(1)
-        # those for which messages wait
-        self._sending: dict[Peering, None] = {}
+        self._outboxes = Outboxes()
         # there is something to be asked of the protocol at the end of the turn
         self._is_due = True
-        # what is wanted elsewhere and has not been noted yet; and whether some is to be at the end
-        # of this turn
-        self._news = Unnoted(self.reach)
+        # what is wanted elsewhere and has not been noted yet, and whether some is to be this turn
+        self._news = Unnoted(self.reach, self._interest)
         self._may_want = False
+        # what neighbours have said that is still to be acted on, and whether some is to be, too
+        self._inboxes: Inboxes | None = None
+        if self.protocol is not None:
+            self._inboxes = Inboxes(self.protocol, self._news, self._count_in, self._malformed)
+        self._may_go_on = False
+        # has `go_on` called soon, since there is more to do than was done
+        self.hurry: Callable[[], None] = lambda: None
         # connections that are to be closed then, and why
         self._failing: list[tuple[Peering, str, str]] = []
-        # what was encoded last: it may be for several
-        self._encoded: tuple[Any, bytes] = (None, b"")
         self.reach.on_here = self._note
+
+    @property
+    def messages(self) -> Counter[tuple[str, str]]:
+        """Control messages by direction and opcode."""
+        return self._outboxes.messages
+
+    @property
+    def octets(self) -> Counter[tuple[str, str]]:
+        """Their octets."""
+        return self._outboxes.octets
 
     @property
     def now(self) -> float:
@@ -129,8 +135,17 @@ class Adjacency:
             self.protocol.set_timing(timing, self.now)
             self._note()
 
+    def set_limits(self, limits: Limits) -> None:
+        """From now on so much is kept of what neighbours tell."""
+        if self.protocol is not None:
+            self.protocol.set_limits(limits)
+
     def _note(self) -> None:
         self._is_due = True
+
+    def _interest(self, router: str, key: str) -> Interest | None:
+        assert self.protocol is not None
+        return self.protocol.mobile.interest(router, key)
 
     @property
     def is_synced(self) -> bool:
@@ -224,6 +239,8 @@ class Adjacency:
         if peering is None:
             return
         peering.is_over = True
+        if self._inboxes is not None:
+            self._inboxes.drop(peering)
         del self.peerings[peering.number]
         self._edge_ids.left(peering)
         if peering.is_edge:
@@ -259,15 +276,8 @@ class Adjacency:
         """
         peering = self._by_connection.get(connection)
         if peering is not None:
-            self._send(peering, lambda: octets, control_links.MOST_WITH_EDGE)
-
-    def _send(
-        self, peering: Peering, octets: Callable[[], bytes], most: int = control_links.MOST_WAITING
-    ) -> None:
-        if peering not in self._sending:
-            self._sending[peering] = None
-            peering.moved_at = self.now
-        peering.control.send(octets, most)
+            most = control_links.MOST_WITH_EDGE
+            self._outboxes.add(peering, lambda: octets, self.now, most)
 
     def _received(self, peering: Peering, octets: bytes) -> None:
         if peering.is_over:
@@ -275,58 +285,79 @@ class Adjacency:
         if peering.is_edge:
             if self.edges is not None:
                 self.edges.message_received(peering.connection, octets)
-        elif self.protocol is not None:
-            message = decode_control(octets)
-            self._count("in", message.opcode, len(octets))
-            self.protocol.received(peering.number, message, self.now)
+        elif self.protocol is not None and self._inboxes is not None:
+            self.protocol.heard(peering.number, self.now)
+            self._inboxes.add(peering, octets)
+            self._may_go_on = True
         self._note()
+
+    def _count_in(self, opcode: str, octets: int) -> None:
+        self._outboxes.count("in", opcode, octets)
+
+    def _malformed(self, peering: Peering, error: AmqpError) -> None:
+        self._fail(peering, error.condition, error.description)
 
     def _lost(self, peering: Peering, why: str) -> None:
         self._fail(peering, NetworkCondition.CONTROL_LINK, why)
-
-    def _count(self, direction: str, opcode: str, octets: int) -> None:
-        self.messages[direction, opcode] += 1
-        self.octets[direction, opcode] += octets
-
-    def _encoder(self, peering: Peering, message: Any) -> Callable[[], bytes]:
-        def encode() -> bytes:
-            peering.leaves(message)
-            if self._encoded[0] is not message:
-                self._encoded = (message, encode_control(message))
-            octets = self._encoded[1]
-            self._count("out", message.opcode, len(octets))
-            return octets
-
-        return encode
 
     # The end of a turn.
 
     def finish(self) -> bool:
         """Tell the others what has come of this turn; whether the network is another one now."""
-        has_changed = False
+        has_changed, was_due, may_go_on = False, self._is_due, self._may_go_on
+        self._may_go_on = False
+        if may_go_on:
+            has_changed = self._go_on()
         while self._is_due:
             self._is_due = False
             self._close_failed()
             if self.protocol is None:
                 continue
-            if self.reach.changed_here:
-                self.protocol.want(self.reach.take_changed_here(), self.now)
+            if self.reach.changed_here and was_due:
+                was_due = False
+                self.protocol.want(self.reach.take_changed_here(MOST_TOLD), self.now)
             for change in self.protocol.take(self.now):
                 has_changed |= self._act(change)
         if self._may_want:
             self._may_want = False
             has_changed |= self._want()
-        for peering in list(self._sending):
-            if peering.control.flush():
-                peering.moved_at = self.now
-            if peering.control.is_idle:
-                del self._sending[peering]
+        for peering in self._outboxes.flush(self.now, is_all=may_go_on):
+            if self.protocol is not None:
+                self.protocol.has_room_again(peering.number)
+                self._note()
+        if may_go_on or was_due or self._outboxes or self.forwarder.network.is_behind:
+            if self.is_behind:
+                self.hurry()
         return has_changed
+
+    def _go_on(self) -> bool:
+        """Do some of what takes long; whether the core has something to look at."""
+        if self.protocol is None or self._inboxes is None:
+            return False
+        # first what neighbours say: what it leads to is told in the same turn
+        emptied = self._inboxes.work(self.now)
+        for peering in emptied:
+            if not peering.is_over:
+                peering.control.go_on(self.forwarder)
+        self.protocol.work(self.now)
+        self._note()
+        return bool(emptied)
 
     @property
     def is_behind(self) -> bool:
         """Whether it has more to do, and only lets others have their turns first."""
-        return bool(self._news)
+        if self._news or self._inboxes or self.forwarder.network.is_behind:
+            return True
+        if self.protocol is not None and (self.protocol.is_behind or self.reach.changed_here):
+            return True
+        return self._outboxes.can_flush
+
+    def go_on(self, now: float) -> None:
+        """Do some of what there is to do, in this turn."""
+        self._may_want = bool(self._news)
+        self._may_go_on = True
+        if self.protocol is not None and self.reach.changed_here:
+            self._note()
 
     def _want(self) -> bool:
         """Note what is wanted elsewhere, so much of it at once; whether there was any."""
@@ -343,23 +374,24 @@ class Adjacency:
         if isinstance(change, Send):
             peering = self.peerings.get(change.link)
             if peering is not None and peering.takes(change.message):
-                self._send(peering, self._encoder(peering, change.message))
+                self._outboxes.say(peering, change.message, self.now)
         elif isinstance(change, PathsChanged):
             self._paths_changed(change)
             return True
         elif isinstance(change, Wanted):
             # behind what waits already it waits for the next look
             self._may_want = self._may_want or not self._news
-            self._news.add(change.router, change.changes)
-            self._tell(TableChanged(change.router, len(change.changes)))
-        elif isinstance(change, TableRefused):
-            self._tell(TableTooLarge(change.router, change.count, change.of_all))
+            self._news.add(change.router, change.keys, whole=change.whole)
+            self._tell(TableChanged(change.router, len(change.keys)))
+        elif isinstance(change, LeftOut):
+            told = TooMuchTold(change.what, change.of, change.kept, change.most, change.in_octets)
+            self._tell(told)
         elif isinstance(change, LinkFailed):
             peering = self.peerings.get(change.link)
             if peering is not None:
                 self._fail(peering, change.condition, change.why)
         elif isinstance(change, Conflict):
-            self._conflict_seen(change.router, _conflict(change))
+            self._conflict_seen(change.router, change.words)
         return False
 
     def _paths_changed(self, change: PathsChanged) -> None:
@@ -391,19 +423,17 @@ class Adjacency:
 
     def look(self, now: float) -> None:
         """Do what is due by now, in seconds of the turn's clock."""
-        self._may_want = bool(self._news)
+        self.go_on(now)
         missed_s, self._looked_at = now - self._looked_at, now
         if missed_s > STALL_S:
-            for peering in self._sending:
-                peering.moved_at = now
+            self._outboxes.excuse(now)
         self._edge_ids.look(now)
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.look(now)
             self._note()
-        for peering in self._sending:
-            if now - peering.moved_at > STUCK_S:
-                why = f"no control message was taken for {STUCK_S:g} s"
-                self._fail(peering, NetworkCondition.SILENT, why)
+        for peering in self._outboxes.stuck(now):
+            why = f"no control message was taken for {STUCK_S:g} s"
+            self._fail(peering, NetworkCondition.SILENT, why)
 
 
 class _Heard:
@@ -418,9 +448,3 @@ class _Heard:
 
     def control_lost(self, control: ControlLink, why: str) -> None:
         self._adjacency._lost(self._peering, why)
-
-
-def _conflict(change: Conflict) -> str:
-    who = "this one leaves the network, since" if change.gives_way else "beside the one known here"
-    when = "later" if change.theirs > change.ours else "earlier"
-    return f"{who} there is another router of that id, which started {when}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import attrs
 
@@ -33,21 +33,34 @@ class PathsChanged:
 
 @attrs.frozen
 class Wanted:
-    """What is received from at another router is another: by key, None for what is not any more."""
-
-    router: str
-    changes: tuple[tuple[str, Interest | None], ...]
-
-
-@attrs.frozen
-class TableRefused:
-    """A router tells of more addresses than can be kept: none of it are, for some time. `count` is
-    how many there were by then; with `of_all` it is what all routers tell of that is too much.
+    """What is received from at another router may be another, as far as these keys go; `now` says
+    what it is at any time, None for what is not received from. With `whole` they are all keys of a
+    router that can be reached again, or no more.
     """
 
     router: str
-    count: int
-    of_all: bool = False
+    keys: Collection[str]
+    now: Callable[[str, str], Interest | None]
+    whole: bool = False
+
+    @property
+    def changes(self) -> list[tuple[str, Interest | None]]:
+        """What is so now."""
+        return [(key, self.now(self.router, key)) for key in self.keys]
+
+
+@attrs.frozen
+class LeftOut:
+    """A limit has been reached, and what is beyond it is ignored: `what` is `routers` or
+    `addresses`, `of` the neighbour or the router that tells of them, `kept` how many are kept, and
+    `most` the limit: a number, or with `in_octets` the memory that they may take.
+    """
+
+    what: str
+    of: str
+    kept: int
+    most: int
+    in_octets: bool = False
 
 
 @attrs.frozen
@@ -64,7 +77,8 @@ class Conflict:
     """Two routers have the same id.
 
     `ours` and `theirs` are their instances, and `link` the connection at which it was seen, if it
-    is a neighbour's. With `gives_way` it is this router's id, and the other one keeps it.
+    is a neighbour's. With `gives_way` it is this router's id, and the other one keeps it, as the
+    neighbour `told_by` says.
     """
 
     router: str
@@ -72,6 +86,16 @@ class Conflict:
     theirs: int
     link: int | None = None
     gives_way: bool = False
+    told_by: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What there is, for people."""
+        gives_way = "this one leaves the network, since"
+        who = gives_way if self.gives_way else "beside the one known here"
+        when = "later" if self.theirs > self.ours else "earlier"
+        told = f", as the neighbour {self.told_by} says" if self.told_by is not None else ""
+        return f"{who} there is another router of that id, which started {when}{told}"
 
 
-Change = Send | PathsChanged | Wanted | TableRefused | LinkFailed | Conflict
+Change = Send | PathsChanged | Wanted | LeftOut | LinkFailed | Conflict

@@ -7,7 +7,7 @@ read in time and memory in proportion to its size, and ends in a message or in `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any, Final, cast
 
 import attrs
@@ -19,9 +19,10 @@ from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.digests import BUCKETS
 from router.control.network.hearsay import Hearsay
+from router.control.network.steps import Steps, do_all
 from router.errors import AmqpError, Scope
 
-MAX_CONTROL_BYTES: Final = 1 << 20
+MAX_CONTROL_BYTES: Final = 1 << 18
 """No control message is larger; nearly all are below `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 32_768
 """About so large are the parts of what is said in several messages."""
@@ -31,6 +32,8 @@ MAX_KEY_BYTES: Final = 8192
 """How long the key of an address may be, in UTF-8."""
 MAX_LINKS: Final = 16_384
 """How many neighbours a router may have."""
+MOST_ITEMS: Final = 8192
+"""No message has more of what it tells: routers, rows, wishes, addresses."""
 MAX_COST: Final = 2**31 - 1
 MAX_NUMBER: Final = 2**63 - 1
 """Instances and sequence numbers stay below."""
@@ -88,11 +91,17 @@ def _items(value: Any, kind: type) -> tuple[Any, ...]:
     return value.items
 
 
+def _few(items: Sized) -> None:
+    if len(items) > MOST_ITEMS:
+        raise ValueError(f"has {len(items)} items, more than {MOST_ITEMS}")
+
+
 def _texts(most: int) -> Kind:
     one = _text(most)
 
     def read(value: Any) -> tuple[str, ...]:
         items = _items(value, str)
+        _few(items)
         for each in items:
             one.read(each)
         return items
@@ -158,6 +167,7 @@ def _several(one: Kind) -> Kind:
     def read(value: Any) -> tuple[Any, ...]:
         if type(value) is not list:
             raise ValueError("is no list")
+        _few(value)
         return tuple([one.read(each) for each in value])
 
     return Kind(lambda value: [one.write(each) for each in value], read)
@@ -248,11 +258,19 @@ def decode_control(octets: Buffer) -> Any:
 
     Raises AmqpError with the scope of a connection, whatever is wrong with it.
     """
+    return do_all(read_control(octets))
+
+
+def read_control(octets: Buffer) -> Steps[Any]:
+    """The same, bit by bit."""
     if len(octets) > MAX_CONTROL_BYTES:
         raise _malformed(f"{len(octets)} octets, more than {MAX_CONTROL_BYTES}")
-    update = _HEARSAY.decode(octets)
+    yield 1 + (len(octets) >> 8)
+    update = yield from _HEARSAY.decode(octets)
     if update is not None:
         return update
+    # of what is in one piece this is what it takes
+    yield len(octets) >> 6
     section, end = decode_value(octets)
     if type(section) is not Described or section.descriptor != Descriptor.AMQP_VALUE:
         raise _malformed("it does not begin with an amqp-value")

@@ -8,7 +8,6 @@ defence against a router that lies.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from hashlib import blake2b
 
 from router.control.network.messages import Row
@@ -47,12 +46,5 @@ def summary(rows: Iterable[Row]) -> tuple[int, ...]:
     """The digests of the parts of all routers."""
     sums = [0] * BUCKETS
     for row in rows:
-        bucket, digest = _place(row)
-        sums[bucket] += digest
+        sums[bucket_of(row.router)] += row_digest(row)
     return tuple([each & MASK for each in sums])
-
-
-# What is known of most routers is what was known when it was compared the last time.
-@lru_cache(maxsize=16_384)
-def _place(row: Row) -> tuple[int, int]:
-    return bucket_of(row.router), row_digest(row)

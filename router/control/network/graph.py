@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Final
 
 import attrs
 
+from router.control.network.steps import Steps, do_all
 from router.core.network.reach import Path
+
+# So many routers are looked at before anybody else may have a turn.
+_AT_ONCE: Final = 64
 
 
 @attrs.frozen
@@ -29,12 +35,18 @@ class Ways:
 
     def paths(self) -> dict[str, Path]:
         """By which neighbour of the root the ways go."""
+        return do_all(self.find_paths())
+
+    def find_paths(self) -> Steps[dict[str, Path]]:
+        """The same, bit by bit."""
         via: dict[str, str] = {}
         found = {}
-        for router in self.order[1:]:
+        for number, router in enumerate(islice(self.order, 1, None), 1):
             parent = self.parent[router]
             hop = via[router] = router if parent == self.root else via[parent]
             found[router] = Path(hop, self.cost[router])
+            if number % _AT_ONCE == 0:
+                yield _AT_ONCE // 4
         return found
 
 
@@ -51,13 +63,24 @@ class Graph:
         """The graph of `links`, which differ from those of this one in what `changed` say at most;
         this one itself where that makes no difference.
         """
+        return do_all(self.find_after(links, changed))
+
+    def find_after(
+        self, links: Mapping[str, Mapping[str, int]], changed: Collection[str]
+    ) -> Steps[Graph]:
+        """The same, bit by bit."""
         touched = set(changed)
         for router in changed:
             touched.update(links.get(router, ()))
             touched.update(neighbour for neighbour, _ in self.edges.get(router, ()))
         edges: dict[str, list[tuple[str, int]]] | None = None
+        done = 0
         for router in touched:
             neighbours = links.get(router)
+            done += 1 + len(neighbours or ())
+            if done >= _AT_ONCE:
+                yield done
+                done = 0
             now = None if neighbours is None else list(_both_ways(router, neighbours, links))
             if now != self.edges.get(router):
                 edges = dict(self.edges) if edges is None else edges
@@ -73,17 +96,26 @@ class Graph:
 
     def ways_from(self, root: str) -> Ways:
         """Dijkstra's algorithm, in O(E log V)."""
+        return do_all(self.find_ways(root))
+
+    def find_ways(self, root: str) -> Steps[Ways]:
+        """The same, bit by bit."""
         cost: dict[str, int] = {root: 0}
         parent: dict[str, str] = {}
         order: list[str] = []
         heap: list[tuple[int, str]] = [(0, root)]
         done: set[str] = set()
+        steps = 0
         while heap:
             so_far, router = heapq.heappop(heap)
             if router in done:
                 continue
+            if steps >= _AT_ONCE:
+                yield steps
+                steps = 0
             done.add(router)
             order.append(router)
+            steps += 1 + len(self.edges.get(router, ())) // 4
             for neighbour, step in self.edges.get(router, ()):
                 through = so_far + step
                 known = cost.get(neighbour)

@@ -21,10 +21,16 @@ from router.amqp.decode import Buffer, decode_value
 from router.amqp.encode import encode_value, write_list
 from router.amqp.types import Symbol, UInt
 from router.control.network.messages import Aged, LinkState, LinkStateUpdate
+from router.control.network.steps import Steps
 from router.errors import AmqpError
 
 MOST_REMEMBERED: Final = 4096
 """Of so many things that were said; then it begins anew."""
+MOST_STATES: Final = 8192
+"""No message has more of them; the general reader says so."""
+AT_ONCE: Final = 16
+COST: Final = 5
+"""So many are read before anybody else may have a turn, each as much work as so many addresses."""
 LARGEST_BYTES: Final = 2048
 """What is longer is not remembered."""
 
@@ -65,8 +71,10 @@ class Hearsay:
         write_list(found, 2, whole)
         return bytes(found)
 
-    def decode(self, octets: Buffer) -> LinkStateUpdate | None:
-        """What a whole AMQP message says, or None where that is for the general reader."""
+    def decode(self, octets: Buffer) -> Steps[LinkStateUpdate | None]:
+        """What a whole AMQP message says, or None where that is for the general reader; it is read
+        bit by bit.
+        """
         data = bytes(octets)
         try:
             if not data.startswith(_HEAD):
@@ -75,12 +83,14 @@ class Hearsay:
             if count != 2 or end != len(data) or not data.startswith(_OPCODE, at):
                 return None
             at, inner_end, count = _list_at(data, at + len(_OPCODE))
-            if inner_end != end:
+            if inner_end != end or count > MOST_STATES:
                 return None
             found = []
-            for _ in range(count):
+            for number in range(1, count + 1):
                 at, aged = self._aged_at(data, at, end)
                 found.append(aged)
+                if number % AT_ONCE == 0:
+                    yield AT_ONCE * COST
         except (_OtherError, IndexError, struct.error):
             return None
         return LinkStateUpdate(tuple(found)) if at == end else None

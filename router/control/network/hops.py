@@ -6,6 +6,8 @@ the same. For those who ask where messages go; nothing goes by it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from router.control.network.graph import Graph
 from router.core.network.reach import Path
 
@@ -16,10 +18,10 @@ MOST_ROUTERS = 256
 class Hops:
     """Ways through one network, each router's found once; `paths` are those of router `me`."""
 
-    def __init__(self, graph: Graph, me: str, paths: dict[str, Path]) -> None:
+    def __init__(self, graph: Graph, me: str, paths: Mapping[str, Path]) -> None:
         self._graph = graph
         self._me = me
-        self._paths = {me: paths}
+        self._paths: dict[str, Mapping[str, Path]] = {me: paths}
 
     def to(self, router: str) -> list[str]:
         """All routers on the way, this one first; of a large network only the next one and the last

@@ -24,6 +24,9 @@ from router.control.network.timing import Timing
 
 T = TypeVar("T")
 
+MOST_OCTETS: Final = 200 * 1024
+"""The links of this router are told in one message: so long may their ids be together."""
+
 SILENT: Final = "trioute:neighbour-silent"
 OTHER_ID: Final = "trioute:other-router"
 
@@ -47,6 +50,8 @@ class Link:
         # what one knows the other knows too, since the connection carries
         self.is_synced = False
         self.rows_came = False
+        # the digests that it has told, if it is to be told the rows in return
+        self.summary: tuple[int, ...] | None = None
         # whose links it is to be told of, and what is asked of it, at the end of the turn
         self.states_due: dict[str, None] = {}
         self.rows_due: dict[str, None] = {}
@@ -66,6 +71,8 @@ class Links:
         # the connection that carries, by the neighbour's id
         self.carriers: dict[str, Link] = {}
         self.failed: list[LinkFailed] = []
+        # whether so much waits for a neighbour that it is told no more until it has taken some
+        self.is_full: Callable[[Link], bool] = lambda _: False
         self._first: list[Send] = []
         self._then: list[Send] = []
 
@@ -74,6 +81,11 @@ class Links:
     def to_router(self, router: str) -> list[Link]:
         """The connections to one router."""
         return [link for link in self.by_number.values() if link.router == router]
+
+    def has_room(self, router: str) -> bool:
+        """Whether another neighbour can be told of with the others, in one message."""
+        routers = {router, *(link.router for link in self.by_number.values())}
+        return sum(len(each.encode()) + 8 for each in routers) <= MOST_OCTETS
 
     def add(self, link: Link) -> None:
         """A connection is open: say hello."""
@@ -137,6 +149,7 @@ class Links:
         for router, link in before.items():
             if carriers.get(router) is not link:
                 link.carries = link.is_synced = link.rows_came = False
+                link.summary = None
                 link.states_due.clear()
                 link.rows_due.clear()
                 link.wishes.clear()
@@ -188,6 +201,8 @@ class Links:
         told: list[Send] = []
         asked: list[Send] = []
         for link in self.carriers.values():
+            if self.is_full(link):
+                continue
             if link.states_due:
                 states += [
                     Send(link.number, LinkStateUpdate(tuple(part)))

@@ -8,38 +8,43 @@ right is asked for again, of whoever is next on the way to its origin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from router.control.network.changes import TableRefused, Wanted
+from router.control.network.answers import Answers
+from router.control.network.changes import LeftOut, Wanted
 from router.control.network.codec import MAX_KEY_BYTES
+from router.control.network.limits import Limits
 from router.control.network.links import Link, Links
 from router.control.network.messages import (
     GONE,
     LinkState,
-    MobileRequest,
     MobileTable,
     MobileUpdate,
     Row,
     Wish,
 )
 from router.control.network.states import MOST_ROUTERS
-from router.control.network.tables import Assembly, Table, interest_of, terms_of
+from router.control.network.steps import Steps
+from router.control.network.tables import AT_ONCE, Assembly, Table, interest_of, terms_of
 from router.core.network.reach import Interest
 
 # How long to wait for what is probably on its way, and what is said to be older than this is not.
 _GRACE_S: Final = 0.2
 _FRESH_MS: Final = 1000
+# What a router says of its links may be older than what it says of its addresses, by so much.
+_OVERTAKEN_S: Final = 5.0
 # An answer is waited for longer and longer, up to so many times as long as at first.
 _MOST_PATIENCE: Final = 8
 # After so many, the origin's word that there is nothing more is believed.
 _ENOUGH_TRIES: Final = 3
-# Of one router, and of all together, the addresses that are kept may take so much memory. Of one
-# that has more none are kept, and after so long it is seen whether there are fewer. Where all have
-# too much, the one with the most is left out: with the others nearly all would be there.
-MOST_OF_ONE: Final = 1 << 28
+# The addresses of all routers together may take so much memory.
 MOST_OF_ALL: Final = 1 << 30
-REFUSED_S: Final = 60.0
+# After so long it is seen whether there is room by now for what was left out; each time it is twice
+# as long, up to the second.
+LEFT_OUT_S: Final = 60.0
+LONGEST_LEFT_OUT_S: Final = 3600.0
 
 
 class Want:
@@ -51,13 +56,16 @@ class Want:
         self.link = link
         self.due = due
         self.tries = 0
+        # the connections by which it was asked for: nobody else's answer is taken
+        self.asked: set[int] = set()
 
 
 class Mobile:
     """The addresses of this router and of all others."""
 
-    def __init__(self, me: str, instance: int, links: Links) -> None:
+    def __init__(self, me: str, instance: int, links: Links, limits: Limits) -> None:
         self._links = links
+        self.limits = limits
         self.me = me
         self.own = Table(me, instance)
         self.tables: dict[str, Table] = {}
@@ -70,12 +78,17 @@ class Mobile:
         self._own_changes: dict[str, int] = {}
         # the routers whose addresses the core knows, and what it is to be told of them
         self._published: dict[str, None] = {}
-        # about how much memory the tables take, and those take that are being put together
+        # about how much memory the tables take, and those take that are being put together; and of
+        # that, by neighbour, what the routers tell that were heard of by it first
         self.octets = 0
-        # those of which nothing is kept, for it was too much, until when
-        self.refused: dict[str, float] = {}
-        self._refusals: list[TableRefused] = []
-        self._pending: dict[str, dict[str, int]] = {}
+        self.octets_told: Counter[str] = Counter()
+        # the tables of which something was left out: when they are asked for again, and how long
+        # that was put off; and what was said of it
+        self.partial: dict[str, tuple[float, float]] = {}
+        self._limits_met: dict[str, LeftOut] = {}
+        self.news: list[LeftOut] = []
+        self._pending: list[Wanted] = []
+        self.answers = Answers(self.table_of, self.is_good, links)
         # who is next on the way to a router
         self.next_hop: Callable[[str], str | None] = lambda _: None
         self.repairs = 0
@@ -113,6 +126,7 @@ class Mobile:
         if table is None or table.instance != state.instance:
             self.forget(state.router)
             table = self.tables[state.router] = Table(state.router, state.instance)
+            table.teller = link.router
         instance, seq, number = self._heralded.pop(state.router, (0, 0, 0))
         if instance == state.instance and seq > table.seq:
             self._miss(table, seq, number, now)
@@ -121,6 +135,17 @@ class Mobile:
             self._miss(table, state.mobile_seq, link.number, now + wait_s)
         elif state.mobile_seq == table.seq and state.digest != table.digest:
             table.declared = state.digest
+            if not table.is_right:
+                self._doubt(table, now)
+        elif state.mobile_seq < table.seq and now - age_ms / 1000 > table.moved_at + _OVERTAKEN_S:
+            # its origin has not come so far: somebody has made it up
+            if not state.mobile_seq:
+                self.forget(state.router)
+                self.tables[state.router] = Table(state.router, state.instance)
+                self.tables[state.router].teller = link.router
+                return
+            table.rewind()
+            self._miss(table, state.mobile_seq, link.number, now)
             self._doubt(table, now)
         else:
             self._disclaimed(table)
@@ -133,56 +158,83 @@ class Mobile:
 
     def forget(self, router: str) -> None:
         """A router is not known any more, or as another instance."""
+        self._drop_assembly(router)
         table = self.tables.pop(router, None)
         self.wants.pop(router, None)
-        self.refused.pop(router, None)
-        self._drop_assembly(router)
+        self.partial.pop(router, None)
+        self._limits_met.pop(router, None)
         if table is not None:
-            self.octets -= table.octets
-        if table is not None and router in self._published:
-            self._note(router, dict.fromkeys(table.entries, GONE))
+            self._reckon(table.teller, -table.octets)
+            self._note(router, list(table.entries))
+
+    def _reckon(self, teller: str, octets: int) -> None:
+        """So much more memory is taken by what was heard of by a neighbour first."""
+        self.octets += octets
+        self.octets_told[teller] += octets
+        if not self.octets_told[teller]:
+            del self.octets_told[teller]
+
+    def _room(self, table: Table, entries: int) -> tuple[int, int]:
+        """How many more addresses of a router may be kept, which has so many, and how many octets
+        of memory these may take.
+        """
+        of_one = self.limits.octets - self.octets_told[table.teller]
+        return self.limits.addresses - entries, min(of_one, MOST_OF_ALL - self.octets)
 
     # What comes of others' addresses.
 
-    def update_received(self, link: Link, update: MobileUpdate, now: float) -> bool:
+    def update_received(self, link: Link, update: MobileUpdate, now: float) -> Steps[bool]:
         """Something has changed at a router; tells whether it was news."""
         table = self.tables.get(update.router)
         if table is None or table.instance != update.instance:
             self._herald(update.router, update.instance, update.seq, link)
             return False
-        if update.seq <= table.seq:
+        if update.seq <= table.seq or self._is_hearsay(link, update.router, update.instance):
             return False
-        if update.router in self.refused:
-            # others may keep it
-            table.seq, table.declared = update.seq, update.digest
-            self._flood(table, update, link.router)
-            return True
         if update.base > table.seq:
             self._miss(table, update.seq, link.number, now)
             return False
-        before = table.octets
-        changes = table.apply(update)
-        self.octets += table.octets - before
+        if len(update.keys) <= AT_ONCE:
+            self._set_some(table, update, 0)
+        else:
+            for at in range(0, len(update.keys), AT_ONCE):
+                self._set_some(table, update, at)
+                yield AT_ONCE
+                if self.tables.get(update.router) is not table or update.base > table.seq:
+                    return False
+        table.follow(update)
+        table.moved_at = now
+        self._look_at_limits(table, now)
         self._flood(table, update, link.router)
-        if table.octets > MOST_OF_ONE:
-            self._refuse(table, now)
-            return True
-        if self.octets > MOST_OF_ALL:
-            # whose place it takes comes back only where there is room for the whole of it
-            largest = max(self.tables.values(), key=lambda each: (each.octets, each is table))
-            self._refuse(largest, now, of_all=True)
-            if largest is table:
-                return True
-        self._note(table.router, changes)
         self._progressed(table, now)
         return True
 
-    def table_received(self, link: Link, part: MobileTable, now: float) -> bool:
+    @property
+    def left_out(self) -> int:
+        """How many addresses are told of and not kept."""
+        return sum(self.tables[router].left_out for router in self.partial)
+
+    def _set_some(self, table: Table, update: MobileUpdate, at: int) -> None:
+        before = table.octets
+        end = at + AT_ONCE
+        changes = zip(update.keys[at:end], update.terms[at:end], strict=True)
+        changed = table.set_some(changes, *self._room(table, len(table.entries)))
+        self._reckon(table.teller, table.octets - before)
+        self._note(table.router, changed)
+
+    def _is_hearsay(self, link: Link, router: str, instance: int) -> bool:
+        """Whether this is somebody else's word on a neighbour, which tells its addresses itself."""
+        carrier = self._links.carriers.get(router)
+        return carrier is not None and carrier is not link and carrier.instance == instance
+
+    def table_received(self, link: Link, part: MobileTable, now: float) -> Steps[bool]:
         """A part of a whole table has come; tells whether the table is another now."""
         table, want = self.tables.get(part.router), self.wants.get(part.router)
         if table is None or want is None or table.instance != part.instance:
             return False
-        if part.seq < table.seq or (part.seq == table.seq and not want.whole):
+        if link.number not in want.asked:
+            return False
+        if part.seq <= table.seq and not want.whole:
             return False
         number, assembly = self._assemblies.get(part.router, (-1, None))
         if part.part == 0:
@@ -192,23 +244,39 @@ class Mobile:
         elif assembly is None or number != link.number or not assembly.belongs(part):
             return False
         want.due = now + self._links.timing.retry_s
-        before = assembly.octets
-        is_whole = assembly.add(part)
-        self.octets += assembly.octets - before
-        if assembly.octets > MOST_OF_ONE or self.octets > MOST_OF_ALL:
-            self._refuse(table, now, of_all=assembly.octets <= MOST_OF_ONE)
+        for at in range(0, len(part.keys), AT_ONCE):
+            if at:
+                yield AT_ONCE
+                if self._assemblies.get(part.router) != (link.number, assembly):
+                    return False
+            before = assembly.octets
+            entries = zip(part.keys[at : at + AT_ONCE], part.terms[at : at + AT_ONCE], strict=True)
+            assembly.add_some(entries, *self._room(table, len(assembly.entries)))
+            self._reckon(table.teller, assembly.octets - before)
+        if not assembly.added(part):
             return False
-        if not is_whole:
-            return False
-        self._drop_assembly(part.router)
         if not assembly.is_right:
+            self._drop_assembly(part.router)
             want.due = now
             return False
+        return (yield from self._replace(link, table, want, assembly, now))
+
+    def _replace(
+        self, link: Link, table: Table, want: Want, assembly: Assembly, now: float
+    ) -> Steps[bool]:
+        """Put a table that has come whole in the place of another one."""
+        before, teller = table.octets, table.teller
+        del self._assemblies[table.router]
+        changed = yield from table.replace(assembly)
+        if self.tables.get(table.router) is not table:
+            # it was forgotten meanwhile
+            self._reckon(teller, -assembly.octets)
+            return False
         want.whole = False
-        before = table.octets
-        changes = table.replace(part.seq, assembly.entries, part.digest)
-        self.octets += table.octets - before
-        self._note(table.router, changes)
+        table.moved_at = now
+        self._reckon(table.teller, -before)
+        self._note(table.router, changed)
+        self._look_at_limits(table, now)
         self._progressed(table, now)
         self._serve(table)
         # those who have a part of it do not know that they miss the rest
@@ -217,20 +285,25 @@ class Mobile:
 
     def _drop_assembly(self, router: str) -> None:
         _, assembly = self._assemblies.pop(router, (0, None))
-        if assembly is not None:
-            self.octets -= assembly.octets
+        table = self.tables.get(router)
+        if assembly is not None and table is not None:
+            self._reckon(table.teller, -assembly.octets)
 
-    def _refuse(self, table: Table, now: float, *, of_all: bool = False) -> None:
-        """Keep nothing of what a router tells: it is too much, or all is that there is."""
-        router, count = table.router, len(table.entries)
-        _, assembly = self._assemblies.get(router, (0, None))
-        if assembly is not None:
-            count = max(count, len(assembly.entries))
-        self.forget(router)
-        empty = self.tables[router] = Table(router, table.instance)
-        empty.seq, empty.declared = table.seq, table.declared
-        self.refused[router] = now + REFUSED_S
-        self._refusals.append(TableRefused(router, count, of_all))
+    def _look_at_limits(self, table: Table, now: float) -> None:
+        """See whether something of a router was left out, and say so once."""
+        router = table.router
+        if not table.left_out:
+            self.partial.pop(router, None)
+            self._limits_met.pop(router, None)
+        else:
+            self.partial.setdefault(router, (now + LEFT_OUT_S, LEFT_OUT_S))
+        if table.left_out and router not in self._limits_met:
+            count = len(table.entries)
+            is_count = count >= self.limits.addresses
+            most = self.limits.addresses if is_count else self.limits.octets
+            told = LeftOut("addresses", router, count, most, in_octets=not is_count)
+            self._limits_met[router] = told
+            self.news.append(told)
 
     def _herald(self, router: str, instance: int, seq: int, link: Link) -> None:
         """Remember what is heard of a table, until its origin's links are known."""
@@ -246,8 +319,6 @@ class Mobile:
             del self.wants[table.router]
 
     def _miss(self, table: Table, seq: int, link: int, due: float) -> None:
-        if table.router in self.refused:
-            return
         want = self.wants.get(table.router)
         if want is None:
             self.wants[table.router] = Want(seq, link, due)
@@ -258,8 +329,6 @@ class Mobile:
 
     def _doubt(self, table: Table, now: float) -> None:
         """A table is not what its origin says that it is."""
-        if table.router in self.refused:
-            return
         want = self.wants.get(table.router)
         if want is None:
             want = self.wants[table.router] = Want(table.seq, None, now)
@@ -284,9 +353,12 @@ class Mobile:
 
     def look(self, now: float) -> None:
         """Ask for what is missing and due."""
-        for router in [router for router, until in self.refused.items() if until <= now]:
-            del self.refused[router]
-            self._doubt(self.tables[router], now)
+        for router, (due, wait_s) in self.partial.items():
+            if due <= now:
+                # there may be room by now
+                wait_s = min(2 * wait_s, LONGEST_LEFT_OUT_S)
+                self.partial[router] = now + wait_s, wait_s
+                self._doubt(self.tables[router], now)
         for router, want in self.wants.items():
             if want.due <= now:
                 self._ask(router, want, now)
@@ -298,7 +370,7 @@ class Mobile:
     def next_due(self) -> float:
         """When the next of what is missing is to be asked for."""
         due = min((want.due for want in self.wants.values()), default=float("inf"))
-        return min(due, *self.refused.values()) if self.refused else due
+        return min(due, min((due for due, _ in self.partial.values()), default=due))
 
     def _ask(self, router: str, want: Want, now: float) -> None:
         self._drop_assembly(router)
@@ -306,6 +378,7 @@ class Mobile:
         want.due = now + self._links.timing.retry_s * min(1 + want.tries, _MOST_PATIENCE)
         want.tries += 1
         if link is not None:
+            want.asked.add(link.number)
             seq = 0 if want.whole else table.seq
             link.wishes[router] = Wish(router, table.instance, seq)
 
@@ -323,60 +396,48 @@ class Mobile:
         several = list(carriers.values())
         return several[want.tries % len(several)] if several else None
 
-    def request_received(self, link: Link, request: MobileRequest) -> None:
-        """A neighbour asks for tables: it is told what is here, now or as soon as it is."""
-        # whoever asks for one several times in one breath is answered once
-        for wish in {each.router: each for each in request.wishes}.values():
-            table = self.own if wish.router == self.me else self.tables.get(wish.router)
-            if table is None or table.instance != wish.instance:
-                continue
-            if wish.seq < table.seq and self._is_good(table):
-                self._answer(link, table, wish.seq)
-            else:
-                link.owed[wish.router] = wish.seq
-
-    def _is_good(self, table: Table) -> bool:
+    def is_good(self, table: Table) -> bool:
+        """Whether others may be told of a table what is here."""
         want = self.wants.get(table.router)
-        return table.is_right and (want is None or not want.whole)
-
-    def _answer(self, link: Link, table: Table, seq: int) -> None:
-        for message in table.since(seq):
-            self._links.send(link, message)
+        return table.is_right and not table.left_out and (want is None or not want.whole)
 
     def _serve(self, table: Table) -> None:
-        """Answer those who have asked for what was not here."""
-        if not self._is_good(table):
-            return
-        for link in self._links.carriers.values():
-            seq = link.owed.get(table.router)
-            if seq is not None and seq < table.seq:
-                del link.owed[table.router]
-                self._answer(link, table, seq)
+        self.answers.serve(table)
+
+    def table_of(self, router: str) -> Table | None:
+        """The table of a router's addresses, this one's among them."""
+        return self.own if router == self.me else self.tables.get(router)
 
     # What the core is told.
 
     def publish(self, reachable: Mapping[str, object]) -> None:
         """Only of these routers the addresses count from now on."""
-        for router in [each for each in self._published if each not in reachable]:
-            table = self.tables.get(router)
-            if table is not None:
-                self._note(router, dict.fromkeys(table.entries, GONE))
+        gone = [each for each in self._published if each not in reachable]
+        came = [each for each in reachable if each not in self._published]
+        for router in gone:
             del self._published[router]
-        for router in reachable:
-            if router not in self._published:
-                self._published[router] = None
-                table = self.tables.get(router)
-                if table is not None:
-                    self._note(router, table.entries)
+        self._published.update(dict.fromkeys(came))
+        for router in (*gone, *came):
+            table = self.tables.get(router)
+            if table is not None and table.entries:
+                wanted = Wanted(router, list(table.entries), self.interest, whole=True)
+                self._pending.append(wanted)
 
-    def _note(self, router: str, changes: Mapping[str, int]) -> None:
-        if changes and router in self._published:
-            self._pending.setdefault(router, {}).update(changes)
+    def interest(self, router: str, key: str) -> Interest | None:
+        """What is received from at a router, as far as it can be reached."""
+        table = self.tables.get(router)
+        if table is None or router not in self._published:
+            return None
+        return interest_of(table.entries.get(key, GONE))
 
-    def take(self) -> Iterator[Wanted | TableRefused]:
-        """What has become of the addresses of routers that can be reached."""
-        refusals, self._refusals = self._refusals, []
-        yield from refusals
-        pending, self._pending = self._pending, {}
-        for router, changes in pending.items():
-            yield Wanted(router, tuple([(key, interest_of(t)) for key, t in changes.items()]))
+    def _note(self, router: str, keys: Collection[str]) -> None:
+        # whether it can be reached or not: that may change before the core hears of it
+        if keys:
+            self._pending.append(Wanted(router, keys, self.interest))
+
+    def take(self) -> Iterator[Wanted | LeftOut]:
+        """What has become of the addresses of routers, and what was left out."""
+        news, self.news = self.news, []
+        yield from news
+        pending, self._pending = self._pending, []
+        yield from pending

@@ -7,7 +7,8 @@ asks for them, as it does for whatever it finds that it has missed.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections import deque
+from typing import Any, Final, Protocol as Interface
 
 from router.control.network.messages import MobileUpdate
 from router.core.network.control_links import ControlLink
@@ -15,6 +16,9 @@ from router.core.network.membership import EDGE, Peer
 
 MOST_UPDATES: Final = 1024
 """So many changes of addresses wait for one neighbour, each of about 32 KiB at most."""
+
+MOST_ANSWERS: Final = 64
+"""While so many messages wait for one neighbour, nothing is added that can be told later."""
 
 
 class Peering:
@@ -30,9 +34,17 @@ class Peering:
         # when the peer took a message last, or there was none for it
         self.moved_at = now
         self.is_over = False
+        # what it has said that is still to be read, and what was read last but not acted on
+        self.inbox: deque[bytes] = deque()
+        self.head: Any = None
         # the changes of addresses that wait, and how many were left out
         self.updates = 0
         self.left_out = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits for the peer that what it asks for has to wait, too."""
+        return len(self.control.queue) >= MOST_ANSWERS
 
     @property
     def is_edge(self) -> bool:
@@ -52,3 +64,18 @@ class Peering:
     def leaves(self, message: object) -> None:
         """A message waits no more."""
         self.updates -= isinstance(message, MobileUpdate)
+
+
+class EdgeSide(Interface):
+    """Who sees to connections between an edge router and an interior one, at either of them."""
+
+    def connection_came(self, connection: Any, router_id: str, features: frozenset[str]) -> None:
+        """Such a connection is open, and messages can be sent on its control link; `features` are
+        what the other router can do.
+        """
+
+    def connection_left(self, connection: Any) -> None:
+        """It is over."""
+
+    def message_received(self, connection: Any, octets: bytes) -> None:
+        """A control message has come. Raises `AmqpError` where it is none."""

@@ -7,13 +7,14 @@ docs/reference/inter-router-protocol.md says what is told when, and why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from router.control.network.changes import Change, Conflict, LinkFailed, PathsChanged
+from router.control.network.changes import Change, LinkFailed, PathsChanged
 from router.control.network.codec import MAX_COST, MAX_ID_BYTES, MAX_NUMBER
 from router.control.network.comparing import Comparison
-from router.control.network.graph import Graph, Ways
+from router.control.network.graph import Graph
+from router.control.network.limits import Limits
 from router.control.network.links import Link, Links
 from router.control.network.messages import (
     VERSION,
@@ -30,17 +31,21 @@ from router.control.network.messages import (
     Withdrawal,
 )
 from router.control.network.mobile import Mobile
-from router.control.network.states import Record, States
+from router.control.network.rivals import Rivals
+from router.control.network.routes import MOST_AT_ONCE, Routes
+from router.control.network.saying import Saying
+from router.control.network.states import States
+from router.control.network.steps import Steps, do_all
 from router.control.network.timing import Timing
-from router.control.network.trees import Trees
-from router.core.network.reach import Interest, Tree
+from router.core.network.reach import Interest, Path
 
 DUPLICATE: Final = "trioute:duplicate-id"
+DEFAULTS: Final = Limits()
 UNSUITABLE: Final = "trioute:unsuitable-router"
-# In networks of more routers than these, ways are computed not more often than takes so long for
-# each router: that is some twenty times as long as computing them takes.
-_MANY: Final = 64
-_PAUSE_S: Final = 0.000_1
+# So many link states are acted on before anybody else may have a turn; each is as much work as so
+# many addresses.
+_STATES_AT_ONCE: Final = 16
+_PER_STATE: Final = 8
 # No router comes so far; whoever claims it makes a mistake, which is waited out.
 _MOST_SAID: Final = 2**62
 
@@ -59,48 +64,47 @@ class Protocol:
         timing: Timing,
         now: float,
         features: Collection[str] = (),
+        limits: Limits = DEFAULTS,
     ) -> None:
         self.me = me
         self.instance = instance
         self.timing = timing
         self.options: dict[str, Any] = {"features": sorted(features)} if features else {}
         self.links = Links(me, instance, timing)
-        self.states = States(timing)
-        self.mobile = Mobile(me, instance, self.links)
+        self.states = States(timing, limits)
+        self.rivals = Rivals(me, instance, self.links, self.states, self._withdrawn)
+        self.mobile = Mobile(me, instance, self.links, limits)
         self.mobile.next_hop = self._next_hop
-        self.ways = Ways(me, [me], {me: 0}, {})
+        self.routes = Routes(me, self.links, self.states, now)
         self.comparison = Comparison(
             self.links, self.states, self.mobile, lambda router: router in self.paths
         )
-        self.paths = self.ways.paths()
-        # what is said of links, and by whom there is news of them, as of when ways were computed
-        self._known: dict[str, Mapping[str, int]] = {me: {}}
-        self._changed: set[str] = set()
-        self.graph = Graph(self._known)
-        self._tree_of: Callable[[str], Tree | None] = Trees(me, self.graph, self.ways).tree_of
-        # what was said last of its own links, and when; and how many more may be said at once
-        self.said = Record(LinkState(me, instance, 0, {}, 0, 0, self.options), now)
-        self._allowance = float(timing.burst)
-        self._must_say = True
-        # ways are to be computed, at once or when it is time; and when they were
-        self._is_dirty = False
-        self._is_urgent = False
-        self._computed_at = now - 3600
+        self.saying = Saying(LinkState(me, instance, 0, {}, 0, 0, self.options), timing, now)
         self._neighbours_changed = False
         self._looked_at = now
         self._hello_due = now + timing.hello_interval_s
         self._compare_due = now + timing.ra_interval_s
         self._flux_until = now
-        self._gone_until = now
-        self._changes: list[Change] = []
-        self.last_topology_change: float | None = None
-        self.conflicts = 0
+
+    @property
+    def paths(self) -> Mapping[str, Path]:
+        """The ways to all routers that can be reached."""
+        return self.routes.paths
+
+    @property
+    def graph(self) -> Graph:
+        """Who is a neighbour of whom."""
+        return self.routes.graph
+
+    def set_limits(self, limits: Limits) -> None:
+        """From now on so much is kept. What is there already stays."""
+        self.states.limits = self.mobile.limits = limits
 
     def set_timing(self, timing: Timing, now: float) -> None:
         """From now on these are the times. A neighbour that has been silent for longer than it may
         be by now has as much time anew: it may just be told of other times as well.
         """
-        self.timing = self.links.timing = self.states.timing = timing
+        self.timing = self.links.timing = self.states.timing = self.saying.timing = timing
         for link in self.links.by_number.values():
             if now - link.heard_at >= timing.hello_max_age_s - timing.hello_interval_s:
                 link.heard_at = now
@@ -129,9 +133,11 @@ class Protocol:
             self.links.fail(new, UNSUITABLE, why)
         elif not 0 <= instance <= MAX_NUMBER:
             self.links.fail(new, UNSUITABLE, f"an instance is a number up to {MAX_NUMBER}")
+        elif not self.links.has_room(router):
+            self.links.fail(new, UNSUITABLE, f"{self.me} has as many neighbours as it can tell of")
         elif router == self.me:
             self._refuse(new, self.instance, f"this router is {router}, too")
-        elif now < self._gone_until:
+        elif now < self.rivals.gone_until:
             why = f"this router has given way to another one that is called {self.me}, too"
             self.links.fail(new, DUPLICATE, why)
         elif self.states.is_withdrawn(router, instance):
@@ -151,8 +157,7 @@ class Protocol:
                 self.links.add(new)
 
     def _refuse(self, link: Link, known: int, why: str) -> None:
-        self.conflicts += 1
-        self._changes.append(Conflict(link.router, known, link.instance, link.number))
+        self.rivals.refused(link, known)
         self.links.fail(link, DUPLICATE, why)
 
     def link_down(self, link: int, now: float) -> None:
@@ -161,6 +166,16 @@ class Protocol:
 
     def received(self, link: int, message: Any, now: float) -> None:
         """A neighbour says something. Of a connection that is not known nothing is taken."""
+        do_all(self.receive(link, message, now))
+
+    def heard(self, link: int, now: float) -> None:
+        """A neighbour has said something, which is still to be read."""
+        known = self.links.by_number.get(link)
+        if known is not None:
+            known.heard_at = now
+
+    def receive(self, link: int, message: Any, now: float) -> Steps[None]:
+        """Act on what a neighbour says, bit by bit; what others say waits until it is over."""
         known = self.links.by_number.get(link)
         if known is None:
             return
@@ -176,18 +191,20 @@ class Protocol:
             self._elect(now)
         # of several connections each end has its own view which one carries
         known = self.links.carriers.get(known.router, known)
-        self._message_received(known, message, now)
+        yield from self._act_on(known, message, now)
 
-    def _message_received(self, link: Link, message: Any, now: float) -> None:
+    def _act_on(self, link: Link, message: Any, now: float) -> Steps[None]:
         match message:
             case LinkStateUpdate():
-                for aged in message.states:
+                for number, aged in enumerate(message.states, 1):
                     self._state_received(link, aged, now)
+                    if number % _STATES_AT_ONCE == 0:
+                        yield _STATES_AT_ONCE * _PER_STATE
             case MobileUpdate():
-                if self.mobile.update_received(link, message, now):
+                if (yield from self.mobile.update_received(link, message, now)):
                     self._in_flux(now)
             case MobileTable():
-                self.mobile.table_received(link, message, now)
+                yield from self.mobile.table_received(link, message, now)
             case Summary():
                 self.comparison.summary_received(link, message)
             case Rows():
@@ -195,12 +212,35 @@ class Protocol:
                     if row.router == self.me:
                         self._own_seen(row.instance, row.seq, row.mobile_seq, now)
                 self.comparison.rows_received(link, message, now)
+                yield len(message.rows)
             case LinkStateRequest():
-                link.states_due.update(dict.fromkeys(message.routers))
+                known = self.states.records
+                link.states_due.update(
+                    (each, None) for each in message.routers if each in known or each == self.me
+                )
+                yield len(message.routers) // 4
             case MobileRequest():
-                self.mobile.request_received(link, message)
+                self.mobile.answers.request_received(link, message)
+                yield len(message.wishes)
             case Withdrawal():
-                self._withdrawal_received(link, message, now)
+                self.rivals.withdrawal_received(link, message, now)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to go on with by `work`."""
+        return self.routes.is_behind or self.mobile.answers.is_behind
+
+    def work(self, now: float) -> None:
+        """Do some of what takes long; `take` gives what has come of it."""
+        if self.routes.work():
+            self._routes_changed(now)
+        self.mobile.answers.work(MOST_AT_ONCE)
+
+    def has_room_again(self, link: int) -> None:
+        """A neighbour has taken of what it was told: it can be told more."""
+        known = self.links.by_number.get(link)
+        if known is not None and known.carries:
+            self.mobile.answers.serve_all(known)
 
     def want(self, changes: Iterable[tuple[str, Interest | None]], now: float) -> None:
         """What is received from here has changed: by key, None for what is not any more."""
@@ -216,9 +256,11 @@ class Protocol:
             self._hello_due = now + self.timing.hello_interval_s
             for link in self.links.by_number.values():
                 self.links.greet(link)
+            self.rivals.look(now)
             for router in self.states.expire(now):
                 self.mobile.forget(router)
-                self._links_changed(router)
+                self.comparison.forget(router)
+                self.routes.links_changed(router)
         if now >= self._compare_due:
             self._compare_soon(now)
             self.mobile.tidy()
@@ -228,11 +270,8 @@ class Protocol:
     def next_due(self) -> float:
         """When `look`, and then `take`, is to be called at the latest."""
         due = min(self._hello_due, self._compare_due, self.links.next_silence())
-        if self._is_dirty:
-            due = min(due, self._computable_at())
-        if self._must_say:
-            due = min(due, self.said.said_at + self.timing.pace_s)
-        return min(due, self.said.said_at + self.timing.refresh_s, self.mobile.next_due())
+        due = min(due, self.routes.due_at())
+        return min(due, self.saying.due_at(), self.mobile.next_due())
 
     # What comes of messages.
 
@@ -240,53 +279,72 @@ class Protocol:
         state = aged.state
         if state.router == self.me:
             self._own_seen(state.instance, state.seq, state.mobile_seq, now)
+            if state.instance < self.instance:
+                self.rivals.state_heard(link, aged, now)
+            self.rivals.look_again(state, now)
             return
         self.comparison.asked.pop(state.router, None)
-        if not self.states.is_news(state.router, state.instance, state.seq):
+        if self._is_told_on(link, aged):
             return
+        if not self.states.is_news(state.router, state.instance, state.seq):
+            if state.instance == self.states.instance_of(state.router):
+                return
+            self.rivals.state_heard(link, aged, now)
+            self.rivals.look_again(state, now)
+            if not self.states.is_news(state.router, state.instance, state.seq):
+                return
         if self.states.is_too_old(aged) or not self.states.has_room(state):
             return
-        before = self.states.take(aged, now)
+        if not self.states.may_come(state.router, link.router):
+            return
+        before = self.states.take(aged, now, link.router)
         if before is None or before.links != state.links or before.instance != state.instance:
-            self._links_changed(state.router)
+            self.routes.links_changed(state.router)
+        self.comparison.note(state.router)
         self.links.flood_state(state.router, link.router)
         self.mobile.state_taken(state, aged.age_ms, link, now)
+        self.rivals.look_again(state, now)
+
+    def _is_told_on(self, link: Link, aged: Aged) -> bool:
+        """Whether this is somebody else's word on a neighbour, which speaks for itself: what it has
+        not said, it is told, so that it can object.
+        """
+        state = aged.state
+        carrier = self.links.carriers.get(state.router)
+        if carrier is None or carrier is link:
+            return False
+        record = self.states.records.get(state.router)
+        if record is None or record.state.instance != carrier.instance:
+            # it has just come, and has not spoken yet
+            return False
+        if (state.instance, state.seq) > (carrier.instance, record.state.seq):
+            self.links.send(carrier, LinkStateUpdate((aged,)))
+        elif state.instance < carrier.instance:
+            return False
+        return True
 
     def _own_seen(self, instance: int, seq: int, mobile_seq: int, now: float) -> None:
         """Somebody knows something that was said in this router's name."""
         if instance > self.instance:
-            self._withdraw(instance, now)
+            # this one is older, and keeps the id
+            self.saying.must |= self.rivals.claimed(instance, now)
         elif instance == self.instance:
             # it was said before a restart in the same millisecond: go on from there
             if self.comparison.own_seq < seq < _MOST_SAID:
                 self.comparison.own_seq = seq
-                self._must_say = True
+                self.saying.must = True
             if self.mobile.own.seq < mobile_seq < _MOST_SAID:
                 self.mobile.own.skip_to(mobile_seq)
-                self._must_say = True
+                self.saying.must = True
 
-    def _withdraw(self, instance: int, now: float) -> None:
-        """Another router has this one's id, or had it; this one is older, and keeps it."""
-        if self.states.withdraw(self.me, instance, now):
-            self.conflicts += 1
-            self._changes.append(Conflict(self.me, self.instance, instance))
-            self.links.flood(Withdrawal(self.me, instance, self.instance), None, first=True)
-            self._must_say = True
-
-    def _withdrawal_received(self, link: Link, message: Withdrawal, now: float) -> None:
-        if not self.states.withdraw(message.router, message.instance, now):
-            return
-        self.links.flood(message, link.router, first=True)
-        if message.router != self.me:
-            table = self.mobile.tables.get(message.router)
-            if table is not None and table.instance == message.instance:
-                self.mobile.forget(message.router)
-            self._links_changed(message.router)
-        elif message.instance == self.instance:
-            self.conflicts += 1
-            self._gone_until = now + self.timing.max_age_s
-            change = Conflict(self.me, self.instance, message.winner, gives_way=True)
-            self._changes.append(change)
+    def _withdrawn(self, router: str, instance: int) -> None:
+        """An instance of another router has given way to an older one."""
+        table = self.mobile.tables.get(router)
+        if table is not None and table.instance == instance:
+            self.mobile.forget(router)
+        if router not in self.states.records:
+            self.comparison.forget(router)
+        self.routes.links_changed(router)
 
     def _give_way(self) -> None:
         """Another router has this one's id and keeps it: be alone from now on."""
@@ -299,25 +357,35 @@ class Protocol:
     def take(self, now: float) -> list[Change]:
         """All that has come of the notices since this was called last, in order."""
         changed = self._elect(now)
-        self._say_links(now)
+        if self.saying.is_due(now):
+            self.comparison.own_seq += 1
+            self.saying.say(self.comparison.own_seq, self.links.costs(), self.mobile.own, now)
+            self.links.flood_state(self.me, None)
         if self.mobile.tell():
             self._in_flux(now)
-        if self._is_dirty and (self._is_urgent or now >= self._computable_at()):
-            changed |= self._compute(now)
+        if self.routes.look(now):
+            self._routes_changed(now)
         self.mobile.look(now)
         self.comparison.look(now)
+        self.comparison.answer()
         sends = self.links.take(lambda routers: self._aged(routers, now), self.comparison.rows_of)
-        changes, self._changes = self._changes, []
-        changes += self._take_failed()
-        if now < self._gone_until and self.links.by_number:
+        changes: list[Change] = [*self.rivals.news, *self._take_failed()]
+        self.rivals.news.clear()
+        if now < self.rivals.gone_until and self.links.by_number:
             self._give_way()
             self._elect(now)
-            self._compute(now)
+            has_changed = self.routes.look(now)
+            while self.routes.is_behind:
+                has_changed = self.routes.work()
+            if has_changed:
+                self._routes_changed(now)
             changed = True
         if changed or self._neighbours_changed:
             self._neighbours_changed = False
             neighbours = {router: link.number for router, link in self.links.carriers.items()}
-            changes.append(PathsChanged(neighbours, self.paths, self._tree_of))
+            changes.append(PathsChanged(neighbours, self.paths, self.routes.tree_of))
+        changes += self.states.news
+        self.states.news.clear()
         changes += self.mobile.take()
         changes += sends
         # those that end because of what was just sent on them
@@ -332,80 +400,26 @@ class Protocol:
         begun, changed = self.links.elect()
         if changed:
             self._neighbours_changed = True
-            if self.links.costs() != self.said.state.links:
-                self._links_changed(self.me)
-                self._is_urgent = self._must_say = True
+            if self.links.costs() != self.saying.said.state.links:
+                self.routes.links_changed(self.me, is_urgent=True)
+                self.saying.must = True
         if begun:
             self.comparison.say(begun)
             self._in_flux(now)
         return changed
 
-    def _say_links(self, now: float) -> None:
-        """Tell all of this router's own links, if that is due."""
-        since = now - self.said.said_at
-        if self._must_say:
-            allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
-            if allowance < 1:
-                return
-        elif since < self.timing.refresh_s:
-            return
-        else:
-            allowance = self._allowance
-        self._allowance = allowance - self._must_say
-        self._must_say = False
-        self.comparison.own_seq += 1
-        own = self.mobile.own
-        state = LinkState(
-            self.me,
-            self.instance,
-            self.comparison.own_seq,
-            self.links.costs(),
-            own.seq,
-            own.digest,
-            self.options,
-        )
-        self.said = Record(state, now)
-        self.links.flood_state(self.me, None)
-
     def _aged(self, routers: Iterable[str], now: float) -> Iterable[Aged]:
         for router in routers:
             if router == self.me:
-                yield Aged(self.said.state, round((now - self.said.said_at) * 1000))
+                yield Aged(self.saying.said.state, round((now - self.saying.said.said_at) * 1000))
             else:
                 yield from self.states.aged((router,), now)
 
-    def _computable_at(self) -> float:
-        routers = len(self.states.records)
-        return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
-
-    def _links_changed(self, router: str) -> None:
-        """Something else is known of a router's links."""
-        self._changed.add(router)
-        self._is_dirty = True
-
-    def _compute(self, now: float) -> bool:
-        """Find the cheapest ways, and with them who can be reached; whether that is new."""
-        self._is_dirty = self._is_urgent = False
-        known = self._known
-        for router in self._changed:
-            record = self.states.records.get(router)
-            if record is not None:
-                known[router] = record.state.links
-            else:
-                known.pop(router, None)
-        known[self.me] = self.links.costs()
-        graph = self.graph.after(known, {*self._changed, self.me})
-        self._changed.clear()
-        if graph is self.graph:
-            return False
-        self.graph = graph
-        self._computed_at = self.last_topology_change = now
-        self.ways = graph.ways_from(self.me)
-        self.paths = self.ways.paths()
-        self._tree_of = Trees(self.me, graph, self.ways).tree_of
+    def _routes_changed(self, now: float) -> None:
+        """There are other ways: who can be reached counts, and who cannot does not."""
+        self._neighbours_changed = True
         self.mobile.publish(self.paths)
         self._in_flux(now)
-        return True
 
     def _next_hop(self, router: str) -> str | None:
         path = self.paths.get(router)

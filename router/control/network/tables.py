@@ -7,7 +7,7 @@ The newest changes are kept, so that somebody who has missed a few need not be t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from router.control.network.codec import CHUNK_BYTES
@@ -19,6 +19,7 @@ from router.control.network.messages import (
     MobileTable,
     MobileUpdate,
 )
+from router.control.network.steps import Steps, do_all
 from router.core.network.reach import OF_EDGES, Interest
 
 # How many keys the changes that are kept may name: this many, or this part of the whole table.
@@ -26,6 +27,11 @@ _LEAST_KEPT: Final = 512
 _PART_KEPT: Final = 8
 MOST_KEYS: Final = 8192
 """No message names more addresses."""
+AT_ONCE: Final = 256
+"""So many addresses are looked at before anybody else may have a turn."""
+SMALL: Final = 1024
+"""A table of so many is told as it is; of a larger one rather its changes besides."""
+MOST: Final = 2**63
 KEY_OCTETS: Final = 300
 """What an address takes of a router's memory, beside the octets of its key."""
 
@@ -48,10 +54,6 @@ def terms_of(interest: Interest | None) -> int:
     return (interest.treatment & TREATMENT_BITS) | (SHOWS_BIT if interest.shows else 0)
 
 
-Terms = Mapping[str, int]
-"""The octets of terms by key."""
-
-
 class Table:
     """The addresses of one instance of a router."""
 
@@ -67,9 +69,17 @@ class Table:
         self.edges = 0
         # about how much memory they take
         self.octets = 0
+        # the neighbour by which its router was heard of first, and how many of its addresses were
+        # left out, for they were too many: what is here is a part of it then, and always right
+        self.teller = ""
+        self.left_out = 0
+        # since when it is as it is, as far as the number goes
+        self.moved_at = 0.0
         self._log: deque[MobileUpdate] = deque()
         self._logged = 0
+        # all of it as it was told last, and as of which number
         self._parts: tuple[MobileTable, ...] = ()
+        self._cut_at = 0
 
     # Changes.
 
@@ -95,33 +105,62 @@ class Table:
         self._note(update)
         return update
 
-    def apply(self, update: MobileUpdate) -> Terms:
-        """Make the changes that a message says, which must follow on what is there; give those
-        that were changes.
+    def apply(self, update: MobileUpdate) -> list[str]:
+        """Make the changes that a message says, which must follow on what is there; give the keys
+        that have changed.
         """
-        changed = {}
-        for key, terms in zip(update.keys, update.terms, strict=True):
-            if self.entries.get(key, GONE) != terms:
-                self._set(key, terms)
-                changed[key] = terms
+        changed = self.set_some(zip(update.keys, update.terms, strict=True))
+        self.follow(update)
+        return changed
+
+    def set_some(
+        self, changes: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
+    ) -> list[str]:
+        """Make a part of the changes of a message; `follow` is to come. There is room for so many
+        more addresses, and so many more octets of memory: what is beyond is left out.
+        """
+        changed = []
+        entries = self.entries
+        before = self.octets
+        for key, terms in changes:
+            known = entries.get(key, GONE)
+            if known == terms:
+                continue
+            if known == GONE and (most <= 0 or self.octets - before >= octets):
+                self.left_out += 1
+                continue
+            most += (known != GONE and terms == GONE) - (known == GONE)
+            self._set(key, terms)
+            changed.append(key)
+        return changed
+
+    def follow(self, update: MobileUpdate) -> None:
+        """All that a message says has been set."""
         self.seq = update.seq
         self.declared = update.digest
         self._note(update)
-        return changed
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what its origin says that it is."""
-        return self.digest == self.declared
+        """Whether it is what its origin says that it is, as far as it is kept."""
+        return self.left_out > 0 or self.digest == self.declared
 
-    def replace(self, seq: int, entries: dict[str, int], digest: int) -> Terms:
-        """Put another table in the place of this one; give what is different."""
-        changed = {key: GONE for key in self.entries if key not in entries}
-        changed |= {key: terms for key, terms in entries.items() if self.entries.get(key) != terms}
-        self.entries, self.seq = entries, seq
-        self.edges = sum(key.startswith(OF_EDGES) for key in entries)
-        self.octets = sum(map(len, entries)) + KEY_OCTETS * len(entries)
-        self.digest = self.declared = digest
+    def replace(self, assembly: Assembly) -> Steps[list[str]]:
+        """Put a table that has come whole in the place of this one; gives the keys that have
+        changed, once it is done.
+        """
+        before, entries = self.entries, assembly.entries
+        changed: list[str] = []
+        for several, others in ((before, entries), (entries, before)):
+            for number, (key, terms) in enumerate(several.items(), 1):
+                if others.get(key, GONE) != terms:
+                    changed.append(key)
+                if number % AT_ONCE == 0:
+                    yield AT_ONCE // 8
+        self.entries, self.seq = entries, assembly.seq
+        self.edges, self.octets = assembly.edges, assembly.octets
+        self.left_out = assembly.left_out
+        self.digest = self.declared = assembly.declared
         self._log.clear()
         self._logged = 0
         self._parts = ()
@@ -148,10 +187,14 @@ class Table:
         self._logged = 0
         self._parts = ()
 
+    def rewind(self) -> None:
+        """It has gone on to where its origin has never been: all of it is to come anew."""
+        self.skip_to(0)
+        self.seq = 0
+
     # What others are told.
 
     def _note(self, update: MobileUpdate) -> None:
-        self._parts = ()
         if self._log and self._log[-1].seq != update.base:
             self._log.clear()
             self._logged = 0
@@ -160,33 +203,57 @@ class Table:
         most = max(_LEAST_KEPT, len(self.entries) // _PART_KEPT)
         while self._logged > most:
             self._logged -= len(self._log.popleft().keys)
+        if not self._follows(self._cut_at):
+            self._parts = ()
+
+    def _follows(self, seq: int) -> bool:
+        """Whether all that has changed since a number is still at hand."""
+        return seq == self.seq or bool(self._log and self._log[0].base <= seq)
 
     def since(self, seq: int) -> tuple[MobileUpdate | MobileTable, ...]:
         """What somebody needs who has the table as of `seq`: the changes, or all of it."""
         if seq >= self.seq:
             return ()
-        if 0 < seq < self.seq and self._log and self._log[0].base <= seq:
-            return tuple(each for each in self._log if each.seq > seq)
-        return self.whole()
+        if seq > 0 and self._follows(seq):
+            return self._after(seq)
+        if self._cut_at < self.seq and len(self.entries) <= SMALL:
+            self._parts = ()
+        parts = self.whole()
+        return (*parts, *self._after(self._cut_at)) if self._cut_at < self.seq else parts
+
+    def _after(self, seq: int) -> tuple[MobileUpdate, ...]:
+        return tuple(each for each in self._log if each.seq > seq)
+
+    def must_be_cut(self, seq: int) -> bool:
+        """Whether to tell all since a number takes `cut` first."""
+        if len(self.entries) <= SMALL or (seq > 0 and self._follows(seq)):
+            return False
+        return not self._parts
 
     def whole(self) -> tuple[MobileTable, ...]:
-        """All of it, in parts; the same objects for everybody who asks, until it changes."""
+        """All of it, in parts, as of some number from which on its changes are at hand; the same
+        objects for everybody who asks.
+        """
         if not self._parts:
-            parts = list(chunks(self.entries.items())) or [[]]
-            self._parts = tuple(
-                MobileTable(
-                    self.router,
-                    self.instance,
-                    self.seq,
-                    self.digest,
-                    number,
-                    len(parts),
-                    tuple([key for key, _ in part]),
-                    bytes([terms for _, terms in part]),
-                )
-                for number, part in enumerate(parts)
-            )
+            do_all(self.cut())
         return self._parts
+
+    def cut(self) -> Steps[None]:
+        """Make the parts of `whole`, bit by bit; in vain where too much changes meanwhile."""
+        seq, digest, parts = self.seq, self.digest, []
+        # the table itself may be another one before this has come to its end
+        for part in chunks(dict(self.entries).items()):
+            parts.append(part)
+            yield len(part) // 4
+        several = []
+        for number, part in enumerate(parts or [[]]):
+            keys, terms = tuple([key for key, _ in part]), bytes([each for _, each in part])
+            origin = self.router, self.instance
+            count = len(parts) or 1
+            several.append(MobileTable(*origin, seq, digest, number, count, keys, terms))
+            yield len(part) // 8
+        if self._follows(seq):
+            self._parts, self._cut_at = tuple(several), seq
 
 
 class Assembly:
@@ -195,8 +262,12 @@ class Assembly:
     def __init__(self, first: MobileTable) -> None:
         self._first = first
         self._next = 0
+        self.seq = first.seq
+        self.declared = first.digest
         self.entries: dict[str, int] = {}
+        self.edges = 0
         self.octets = 0
+        self.left_out = 0
         self.digest = 0
 
     def belongs(self, part: MobileTable) -> bool:
@@ -212,11 +283,28 @@ class Assembly:
 
     def add(self, part: MobileTable) -> bool:
         """Take the next part; tells whether it was the last."""
-        for key, terms in zip(part.keys, part.terms, strict=True):
-            if key not in self.entries:
-                self.entries[key] = terms
-                self.octets += KEY_OCTETS + len(key)
-                self.digest += entry_digest(key, terms)
+        self.add_some(zip(part.keys, part.terms, strict=True))
+        return self.added(part)
+
+    def add_some(
+        self, entries: Iterable[tuple[str, int]], most: int = MOST, octets: int = MOST
+    ) -> None:
+        """Take some of a part, as far as there is room; `added` is to come."""
+        before = self.octets
+        for key, terms in entries:
+            if key in self.entries:
+                continue
+            self.digest += entry_digest(key, terms)
+            if most <= 0 or self.octets - before >= octets:
+                self.left_out += 1
+                continue
+            most -= 1
+            self.entries[key] = terms
+            self.edges += key.startswith(OF_EDGES)
+            self.octets += KEY_OCTETS + len(key)
+
+    def added(self, part: MobileTable) -> bool:
+        """All of a part has been taken; tells whether it was the last."""
         self._next += 1
         if self._next < part.parts:
             return False
@@ -226,7 +314,7 @@ class Assembly:
     @property
     def is_right(self) -> bool:
         """Whether it is what its sender said it would be."""
-        return self.digest == self._first.digest
+        return self.digest == self.declared
 
 
 def chunks(changes: Iterable[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:

@@ -61,7 +61,7 @@ def router_views(protocol: Protocol, now: float) -> list[RouterView]:
 
 
 def _own_view(protocol: Protocol, now: float) -> RouterView:
-    own, said = protocol.mobile.own, protocol.said
+    own, said = protocol.mobile.own, protocol.saying.said
     return RouterView(
         router=protocol.me,
         instance=protocol.instance,

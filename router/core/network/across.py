@@ -83,6 +83,9 @@ def finish(forwarder: Any, address: Address) -> None:
         # others may have been nearer until now
         for consumer in list(address.consumers):
             forwarder.serve(consumer)
+    farther = forwarder.network.farther
+    if farther:
+        farther.offer(address)
     replenish_across(address)
 
 

@@ -28,7 +28,9 @@ CAPABILITY: Final = Symbol("qd.router")
 NAME: Final = "qd.router."
 # A peer may have so many messages under way, each of which may be so large.
 CREDIT: Final = 32
-MAX_MESSAGE_BYTES: Final = 1 << 20
+MAX_MESSAGE_BYTES: Final = 1 << 18
+# So much is sent at once, however much credit there is: each message is made when it leaves.
+MOST_AT_ONCE_BYTES: Final = 1 << 13
 # So many of ours may wait: one who asks for more than it takes is given up.
 MOST_WAITING: Final = 1 << 17
 MOST_WITH_EDGE: Final = 1 << 12
@@ -58,6 +60,8 @@ class ControlLink:
         self.watcher = watcher
         self.queue: deque[Octets] = deque()
         self.is_over = False
+        # whether so much of the peer's waits to be acted on that it gets no more credit
+        self.is_full = False
         self.sent_messages = 0
         self.sent_octets = 0
         self.received_messages = 0
@@ -98,8 +102,25 @@ class ControlLink:
         elif not self.is_over:
             self.queue.append(octets)
 
+    def go_on(self, forwarder: Any) -> None:
+        """There is room for what the peer says: give it credit again."""
+        self.is_full = False
+        if self._receiver is not None and not self.is_over:
+            forwarder.note_credit(None, self._receiver.owner)
+
+    @property
+    def can_flush(self) -> bool:
+        """Whether `flush` would send anything."""
+        link: Any = self._sender.link
+        if self.is_over or not isinstance(link, OutgoingLink):
+            return False
+        session: Any = link.session
+        if self._rest is not None:
+            return session.remote_incoming_window > 0 and not session.outbox.congested
+        return bool(self.queue) and bool(session.can_send(link))
+
     def flush(self) -> bool:
-        """Send what there is room for; whether anything has left."""
+        """Send what there is room for, but not too much; whether anything has left."""
         link = self._sender.link
         if not isinstance(link, OutgoingLink) or self.is_over:
             return False
@@ -111,7 +132,10 @@ class ControlLink:
                 return False
             has_moved = True
             self._write(link, delivery, octets, at)
+        most = self.sent_octets + MOST_AT_ONCE_BYTES
         while self.queue and self._rest is None and session.can_send(link):
+            if self.sent_octets >= most:
+                break
             octets = self.queue.popleft()()
             delivery = Delivery.__new__(Delivery)
             delivery.settled = delivery.complete = True
@@ -206,8 +230,9 @@ class ControlEnd:
         link.session.connection.count_work(1 + (len(octets) >> 6))
         if delivery.incoming_open:
             link.session.tell_sender_code(delivery, ACCEPTED)
-        forwarder.note_credit(None, link.owner)
         self._control.received(octets)
+        if not self._control.is_full:
+            forwarder.note_credit(None, link.owner)
 
     def outlives(self, event: LinkDetached | None) -> bool:
         """It goes with its link."""

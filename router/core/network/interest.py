@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.core.address import MESH, Address, Consumer
+from router.core.address import MESH, MULTICAST, Address, Consumer
 from router.core.network.names import edge_key_in, key_of, router_in
 from router.core.network.reach import Interest
 from router.core.ties import is_exchange
@@ -50,6 +50,9 @@ class LocalInterest:
         """Have the others know by the end of this turn how it stands."""
         reach = self._forwarder.reach
         if not is_told(self._forwarder.table, address, reach.me):
+            if address.treatment == MULTICAST:
+                # it may have been a topic until it was deleted
+                reach.want(key_of(address), None)
             return
         receivers, shown = self._counts.get(address, (0, 0))
         is_received = receivers or is_exchange(address)
@@ -65,10 +68,13 @@ def is_counted(consumer: Consumer) -> bool:
 def is_told(table: Any, address: Address, me: str) -> bool:
     """Whether the others are to know of those who receive from an address.
 
-    What is at this router by its name needs no telling; what is at another one, such as a node that
-    was made there for a sender, is told to that one with the others.
+    What is at this router by its name needs no telling, unless it is a topic: what is sent to that
+    elsewhere goes along trees, as any multicast. What is at another one, such as a node that was
+    made there for a sender, is told to that one with the others.
     """
     name = address.name
+    if address.is_dynamic and address.treatment == MULTICAST:
+        return edge_key_in(name) is None
     return not (
         address.transit is not None
         or address.is_dynamic

@@ -91,10 +91,11 @@ def priority_of(link: Any) -> int:
     """The priority of a link between routers, as its attach says; that of any other is 4."""
     if link.session.connection.settings.role not in ("inter-router", "edge"):
         return ORDINARY_PRIORITY
-    properties: dict[Any, Any] = {}
+    told: Any = ORDINARY_PRIORITY
     for frame in (link.attach, link.remote_attach):
         # one that is answered with them has said nothing of its own
-        properties = {**((frame and frame.properties) or {}), **properties}
-    told = properties.get(PRIORITY, ORDINARY_PRIORITY)
+        if frame is not None and frame.properties and PRIORITY in frame.properties:
+            told = frame.properties[PRIORITY]
+            break
     is_one = isinstance(told, int) and not isinstance(told, bool) and 0 <= told < PRIORITIES
     return int(told) if is_one else ORDINARY_PRIORITY

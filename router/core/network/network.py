@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from router.core import node_names
+from router.core import node_names, redelivery
 from router.core.address import (
     BALANCED,
     CLOSEST,
@@ -26,6 +26,7 @@ from router.core.address import (
     Producer,
 )
 from router.core.network import attaching as attaches, rights, sides, through
+from router.core.network.farther import Farther
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
 from router.core.network.multicast import Multicast
@@ -46,6 +47,8 @@ from router.engine import attaching
 
 # How long somebody may take to come back before what is sent to nobody is turned away.
 GRACE_S = 0.5
+# So many addresses are looked at in a turn.
+MOST_AT_ONCE = 128
 # The treatments that others may tell of: each is one that an address has here, too.
 SPOKEN_OF = (CLOSEST, BALANCED, MULTICAST)
 
@@ -59,6 +62,7 @@ class Network:
         self.is_on = False
         self.interest = LocalInterest(forwarder)
         self.outward = Outward(self)
+        self.farther = Farther(self)
         # who sees to multicasts, and to edges
         self.multicast: Any = None
         self.edges: Any = None
@@ -72,6 +76,9 @@ class Network:
         # ways by which nothing more comes, where something waits to go on
         self.emptying: dict[Transit, None] = {}
         self._noted: dict[Address, None] = {}
+        # addresses to look at again since ways have changed, and whether that has happened since
+        self._again: list[Address] = []
+        self._once_more = False
         self._have_paths_changed = False
         self._numbers = count(1)
 
@@ -172,23 +179,57 @@ class Network:
     # What is done.
 
     def finish(self) -> None:
-        """Act on what has changed in this turn, at its end."""
+        """Act on what has changed in this turn, at its end: on much of it bit by bit."""
+        left = MOST_AT_ONCE
         while self.forwarder.network_due:
             self.forwarder.network_due.clear()
             if self._have_paths_changed:
                 self._have_paths_changed = False
                 self.outward.paths_changed()
-                for address in self._all():
-                    self._noted[address] = None
-            noted, self._noted = self._noted, {}
-            for address in noted:
-                self._see_to(address)
+                self._once_more = True
+            if self._once_more and not self._again:
+                left -= self._look_again(left)
+            while self._noted and left > 0:
+                noted, self._noted = self._noted, {}
+                for address in noted:
+                    if left > 0:
+                        left -= 1
+                        self._see_to(address)
+                    else:
+                        self._noted[address] = None
             if self.edges is not None:
                 self.edges.finish()
 
-    def _all(self) -> list[Address]:
-        table = self.forwarder.table
-        return [*table.addresses(), *table.transit.values()]
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to go on with."""
+        return bool(self._noted) or self._once_more or bool(self._again)
+
+    def go_on(self) -> None:
+        """Have more of what takes long done at the end of this turn."""
+        if self.is_behind:
+            self._look_again(MOST_AT_ONCE)
+            self._note()
+
+    def _look_again(self, most: int) -> int:
+        """Look again at so many addresses for which ways may have changed; how many it were."""
+        if self._once_more and not self._again:
+            self._once_more = False
+            self._again = self.forwarder.table.all_addresses()
+            self._again.reverse()
+        count = min(most, len(self._again))
+        for _ in range(count):
+            # from the end, where nothing has to be moved; the first of all is there
+            address = self._again.pop()
+            if self._is_in_use(address):
+                self._noted[address] = None
+        return count
+
+    def _is_in_use(self, address: Address) -> bool:
+        table, way = self.forwarder.table, address.transit
+        if way is None:
+            return bool(table.is_in_use(address))
+        return table.transit.get((way.destination, key_of(address), way.lane)) is address
 
     def _see_to(self, address: Address) -> None:
         if address.transit is not None:
@@ -200,6 +241,8 @@ class Network:
         if self.multicast is not None:
             self.multicast.address_changed(address)
         self.outward.see_to(address)
+        if address.treatment == CLOSEST:
+            address.keeps = redelivery.keeps(address) or self.farther.may_serve(address)
         for tied in self._tied(address):
             # what is sent here may go there
             self.outward.see_to(tied)
@@ -339,6 +382,7 @@ class Network:
         """Do what is due by now; called when clocks are looked at."""
         if not self.is_on:
             return
+        self.farther.look(now)
         self.outward.look(now)
         for producer, since in list(self.unserved.items()):
             if now - since >= GRACE_S:

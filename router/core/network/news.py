@@ -50,14 +50,18 @@ class ConflictSeen:
 
 
 @attrs.frozen
-class TableTooLarge:
-    """A router tells of more addresses than are kept, and so none of it are; `addresses` is how
-    many there were by then. With `of_all` those of all routers together are too many.
+class TooMuchTold:
+    """Another router tells of more than is kept, and what is beyond the limit is ignored: of more
+    `routers`, or more `addresses` as `what` says. `router` is the neighbour that tells of them, or
+    whose addresses they are; `kept` is how many are, and `most` the limit, as a number or
+    `in_octets` of memory.
     """
 
+    what: str
     router: str
-    addresses: int
-    of_all: bool = False
+    kept: int
+    most: int
+    in_octets: bool = False
 
 
-News = NeighbourFound | NeighbourLost | RoutersChanged | TableChanged | ConflictSeen | TableTooLarge
+News = NeighbourFound | NeighbourLost | RoutersChanged | TableChanged | ConflictSeen | TooMuchTold

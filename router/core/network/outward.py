@@ -15,6 +15,7 @@ import attrs
 from router.amqp.performatives import Error
 from router.core import ties
 from router.core.address import CLOSEST, FALLBACK, MESH, MULTICAST, Address
+from router.core.network.farther import MAX_ROUTERS
 from router.core.network.lane_links import LaneLink
 from router.core.network.lane_numbers import FIRST_LANE
 from router.core.network.lanes import IDLE_S, Lanes
@@ -94,7 +95,9 @@ class Outward:
         if self._network.forwarder.table.is_own_node(address.name):
             return {}
         places = reach.places(edge_key_in(address.name) or key_of(address))
-        if address.treatment == CLOSEST and address.phase != FALLBACK and places:
+        if self._network.farther.is_open(address):
+            places = places[:MAX_ROUTERS]
+        elif address.treatment == CLOSEST and address.phase != FALLBACK and places:
             if self._is_served_here(address):
                 return {}
             nearest = places[0][0]

@@ -8,7 +8,8 @@ the protocol tells the others. None of this is read once a message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import attrs
 
@@ -21,6 +22,8 @@ EDGE = "H"
 # and by its id and instance, so that two of one id are noticed; and one that was turned away
 EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
+# What is wanted at one router alone is kept once for so many routers more than can be reached.
+MOST_ALONE: Final = 1000
 # in the place of the phase: who takes what nobody else does
 FALLBACK_PHASE = "F"
 # and for those who may change what is configured there
@@ -90,10 +93,12 @@ class Reach:
         self.wanted: dict[str, dict[str, Interest]] = {}
         # how many of these keys are edge routers, and no addresses
         self.edges = 0
+        # what is wanted at one router alone, as most is, is the same object for all such keys
+        self._alone: dict[tuple[str, Interest], dict[str, Interest]] = {}
         # what is received from here, which the others are to know
         self.here: dict[str, Interest] = {}
         # the keys of `here` that have changed since the protocol took them
-        self.changed_here: set[str] = set()
+        self.changed_here: dict[str, None] = {}
         # who acts on changes: of paths and neighbours, and of what is wanted, by key
         self.on_paths: list[Callable[[], None]] = []
         self.on_wanted: list[Callable[[str], None]] = []
@@ -114,6 +119,8 @@ class Reach:
         """
         self.neighbours = dict(neighbours)
         self.paths = paths
+        if len(self._alone) > 2 * len(paths) + MOST_ALONE:
+            self._alone.clear()
         self._tree_of = tree_of
         for watcher in self.on_paths:
             watcher()
@@ -123,17 +130,34 @@ class Reach:
         routers = self.wanted.get(key)
         if interest is not None:
             if routers is None:
-                routers = self.wanted[key] = {}
+                self.wanted[key] = self._only(router, interest)
                 self.edges += key.startswith(OF_EDGES)
-            routers[router] = interest
-        elif routers is not None and routers.pop(router, None) is not None:
-            if not routers:
-                del self.wanted[key]
-                self.edges -= key.startswith(OF_EDGES)
-        else:
+            elif routers.get(router) == interest:
+                return
+            elif len(routers) > 1:
+                routers[router] = interest
+            elif router in routers:
+                self.wanted[key] = self._only(router, interest)
+            else:
+                self.wanted[key] = {**routers, router: interest}
+        elif routers is None or router not in routers:
             return
+        elif len(routers) > 1:
+            del routers[router]
+            if len(routers) == 1:
+                self.wanted[key] = self._only(*next(iter(routers.items())))
+        else:
+            del self.wanted[key]
+            self.edges -= key.startswith(OF_EDGES)
         for watcher in self.on_wanted:
             watcher(key)
+
+    def _only(self, router: str, interest: Interest) -> dict[str, Interest]:
+        """That nobody but this router wants something."""
+        found = self._alone.get((router, interest))
+        if found is None:
+            found = self._alone[router, interest] = {router: interest}
+        return found
 
     # What the core asks.
 
@@ -168,10 +192,18 @@ class Reach:
             del self.here[key]
         else:
             self.here[key] = interest
-        self.changed_here.add(key)
+        self.changed_here[key] = None
         self.on_here()
 
-    def take_changed_here(self) -> Iterable[tuple[str, Interest | None]]:
-        """What has changed here since this was asked last; None for what is wanted no more."""
-        changed, self.changed_here = self.changed_here, set()
+    def take_changed_here(self, most: int | None = None) -> Iterable[tuple[str, Interest | None]]:
+        """What has changed here since this was asked last, so much of it at most; None for what is
+        wanted no more.
+        """
+        changed = self.changed_here
+        if most is None or len(changed) <= most:
+            self.changed_here = {}
+        else:
+            changed = dict.fromkeys(islice(changed, most))
+            for key in changed:
+                del self.changed_here[key]
         return [(key, self.here.get(key)) for key in sorted(changed)]

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from router.amqp.constants import Condition
+from router.amqp.encoded import AnyMap, EncodedMap
 from router.amqp.performatives import Attach
 from router.amqp.types import Symbol, UInt
 from router.core.network.link_properties import (
@@ -45,7 +46,7 @@ class Traveller:
     destination: str
     cost: int
     origin: Origin
-    properties: dict[Any, Any] | None
+    properties: AnyMap | None
 
     def told(self) -> dict[Any, Any]:
         """The properties of the link to the next router."""
@@ -85,9 +86,7 @@ def is_traveller(frame: Attach) -> bool:
 def traveller_of(frame: Attach) -> Traveller:
     """What an attach tells of a link on its way; raises amqp:invalid-field where it is not told."""
     told = frame.properties or {}
-    properties = told.get(PROPERTIES)
-    if properties is not None and not isinstance(properties, dict):
-        raise invalid(PROPERTIES)
+    properties = _map(told, PROPERTIES)
     user = told.get(USER)
     if user is not None and not isinstance(user, str):
         raise invalid(USER)
@@ -109,7 +108,20 @@ def route_changed() -> AmqpError:
     return AmqpError(ROUTE_CHANGED, "the way to the container is another now", Scope.LINK)
 
 
-def _text(told: dict[Any, Any], key: Symbol) -> str:
+def _map(told: AnyMap, key: Symbol) -> AnyMap | None:
+    """What the client's attach has said, which is passed on as it came."""
+    if isinstance(told, EncodedMap):
+        try:
+            return told.get_map(key)
+        except ValueError:
+            raise invalid(key) from None
+    value = told.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise invalid(key)
+    return value
+
+
+def _text(told: AnyMap, key: Symbol) -> str:
     text = told.get(key)
     if not isinstance(text, str):
         raise invalid(key)

@@ -71,6 +71,11 @@ ADDRESS: Final = EntityType(
                     "Of whatever is sent to it; -1 where each message's own counts.",
                     lambda a: a.priority,
                 ),
+                (
+                    "receiversDropped",
+                    "Links of stuck receivers that were closed (stuckReceiver).",
+                    partial(_address_count, "receivers_dropped"),
+                ),
                 ("deliveriesToContainer", "To link routes' containers: none.", constant(0)),
                 ("deliveriesFromContainer", "From those: none.", constant(0)),
             )

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+from router.core import holdings
+from router.engine import account
 from router.management.entities.attributes import constant, identified, integers
 from router.management.schema import OPERATIONAL, Attribute, EntityType
 
 ENABLED: Final = "enabled"
 DELETED: Final = "deleted"
+
+# What the connection's peer makes the router keep, by kind.
+_KEPT: Final = (
+    ("Connection", account.CONNECTION, "the connection itself, and what the peer said in open"),
+    ("Sessions", account.SESSIONS, "its sessions"),
+    ("Links", account.LINKS, "its links, with their names and addresses"),
+    ("Nodes", account.NODES, "dynamic nodes that were made for it"),
+    ("Suspended", account.SUSPENDED, "sources and targets that it has left without a link"),
+    ("Routes", account.ROUTES, "what it has told of other routers and their addresses"),
+    ("Traces", account.TRACES, "lines of traces that it has asked for and not taken yet"),
+    ("Messages", holdings.MESSAGES, "messages that it has sent and that wait"),
+    ("Deliveries", holdings.DELIVERIES, "deliveries that it has sent and that are unsettled"),
+    ("Input", holdings.INPUT, "a frame that has not come whole"),
+    ("Output", holdings.OUTPUT, "the buffer of what it has not read yet"),
+)
+
+
+def _kept(kind: str, view: Any) -> int:
+    return holdings.holdings_of(view.connection)[kind]
+
 
 CONNECTION: Final = EntityType(
     "connection",
@@ -72,6 +95,19 @@ CONNECTION: Final = EntityType(
         Attribute("sslCipher", "string", "None: there is no TLS.", constant(None)),
         *integers((("sslSsf", "None: there is no TLS.", constant(None)),)),
         *integers((("uptimeSeconds", "How long ago it was made.", lambda c: c.uptime_s),)),
+        *integers(
+            (
+                (
+                    "memoryHeld",
+                    "Octets that its peer makes the router keep, all together.",
+                    lambda c: sum(holdings.holdings_of(c.connection).values()),
+                ),
+            )
+        ),
+        *integers(
+            (f"memory{name}", f"Of these, octets for {what}.", partial(_kept, kind))
+            for name, kind, what in _KEPT
+        ),
         Attribute(
             "enableProtocolTrace",
             "boolean",
@@ -83,7 +119,7 @@ CONNECTION: Final = EntityType(
             "properties",
             "map",
             "What the peer said of itself in open.",
-            lambda c: dict(c.connection.remote_open.properties or {}),
+            lambda c: c.connection.remote_open.properties or {},
         ),
     ),
     absent=("tenant", "lastDlvSeconds"),

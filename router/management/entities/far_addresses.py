@@ -9,7 +9,7 @@ import attrs
 from router.core.counters import Counters
 from router.core.network.names import key_of
 from router.core.network.reach import MOBILE, Interest
-from router.core.table import TREATMENT_NAMES
+from router.core.rules import TREATMENT_NAMES
 from router.management.views import RouterView
 
 

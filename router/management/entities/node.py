@@ -107,7 +107,7 @@ def _origins(reach: Reach) -> dict[str, list[str]]:
 
 def _changed_at(network: Adjacency, now: float) -> int | None:
     """When the ways through the network changed last, in seconds since 1970."""
-    last = None if network.protocol is None else network.protocol.last_topology_change
+    last = None if network.protocol is None else network.protocol.routes.changed_at
     return None if last is None else round(time.time() - (now - last))
 
 

@@ -11,6 +11,7 @@ import attrs
 
 from router import __version__
 from router.core.network import through
+from router.engine.account import SUSPENDED
 from router.management.entities.attributes import constant, identified, integers
 from router.management.entities.node import other_nodes
 from router.management.schema import (
@@ -59,6 +60,31 @@ _HELD: Final = (
         lambda r: sum(
             each.connection.outbox.output.capacity() for each in r.observed.pumps.values()
         ),
+    ),
+    (
+        "memoryState",
+        "Octets that peers make the router keep besides messages, such as links and their names.",
+        lambda r: r.observed.turn.ledger.total,
+    ),
+    (
+        "memorySuspended",
+        "Of these, octets for sources and targets without a link.",
+        lambda r: r.observed.turn.ledger.by_kind[SUSPENDED],
+    ),
+    (
+        "memoryStateLimit",
+        "How much that may be: stateLimitBytes, or what 0 stands for.",
+        lambda r: r.observed.turn.ledger.limit_bytes,
+    ),
+    (
+        "memoryConnectionStateLimit",
+        "How much of it one connection may have.",
+        lambda r: r.observed.turn.ledger.connection_limit_bytes,
+    ),
+    (
+        "stateRefused",
+        "Opens, begins, attaches and suspensions that were refused because that was too much.",
+        lambda r: r.observed.turn.ledger.refused,
     ),
 )
 

@@ -67,6 +67,13 @@ ADDRESSES: Final = (
         by_address(lambda a: a.counters.redelivered),
     ),
     Metric(
+        "trioute_address_receivers_dropped_total",
+        "counter",
+        "Links of stuck receivers of a multicast address that were closed (stuckReceiver).",
+        ("address",),
+        by_address(lambda a: a.counters.receivers_dropped),
+    ),
+    Metric(
         "trioute_address_deliveries_outcome_total",
         "counter",
         "Deliveries of an address by how they ended; outcomes as in "

@@ -87,6 +87,14 @@ BY_CONNECTION: Final = (
         _by_connection(lambda c: c.held_bytes),
     ),
     Metric(
+        "trioute_connection_memory_bytes",
+        "gauge",
+        "Octets that a connection's peer makes the router keep: what it has open and attached, "
+        "what it said of itself, messages, deliveries and output.",
+        LABELS,
+        _by_connection(lambda c: c.memory_bytes),
+    ),
+    Metric(
         "trioute_connection_unsent_bytes",
         "gauge",
         "Octets that wait for a connection's peer to read.",

@@ -94,6 +94,13 @@ DELIVERIES: Final = (
         one(lambda r: r.counters.redelivered),
     ),
     Metric(
+        "trioute_receivers_dropped_total",
+        "counter",
+        "Links of stuck receivers of multicast addresses that were closed (stuckReceiver).",
+        (),
+        one(lambda r: r.counters.receivers_dropped),
+    ),
+    Metric(
         "trioute_deliveries_outcome_total",
         "counter",
         f"Deliveries by how they ended: {_OUTCOME_MEANING}.",

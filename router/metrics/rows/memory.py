@@ -15,10 +15,27 @@ MEMORY: Final = (
         "annotations have not come whole; redelivery, copies of messages that another receiver may "
         "yet get; input, of frames that have not come whole; output, the buffers of what peers "
         "have not read yet; management, the same of the router's own connection; read_buffer, the "
-        "one that all connections are read into; log, the last lines, kept for who asks. Each "
-        "delivery takes some hundred octets besides.",
+        "one that all connections are read into; log, the last lines, kept for who asks; and as "
+        "charged to peers: connection, of open ones and what they said of themselves, sessions, "
+        "links, nodes, of dynamic ones, suspended, of sources and targets without a link, and "
+        "routes. Each delivery takes up to 1 KiB besides.",
         ("reason",),
         lambda r: (((reason,), octets) for reason, octets in r.memory.items()),
+    ),
+    Metric(
+        "trioute_state_limit_bytes",
+        "gauge",
+        "How many octets the router may keep for its peers besides messages: stateLimitBytes.",
+        (),
+        one(lambda r: r.ledger.limit_bytes),
+    ),
+    Metric(
+        "trioute_state_refused_total",
+        "counter",
+        "Opens, begins, attaches and suspensions that were refused because a connection, or all, "
+        "had as much state as they may.",
+        (),
+        one(lambda r: r.ledger.refused),
     ),
     Metric(
         "trioute_deliveries_suspended",

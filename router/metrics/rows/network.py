@@ -86,6 +86,22 @@ NETWORK: Final = (
         one(lambda r: r.network.refused),
     ),
     Metric(
+        "trioute_network_routers_left_out_total",
+        "counter",
+        "Times that a router was left out of which a neighbour told, because of "
+        "maxRoutersPerNeighbour; one that is told of again and again counts each time.",
+        (),
+        one(lambda r: r.network.routers_left_out),
+    ),
+    Metric(
+        "trioute_network_addresses_left_out",
+        "gauge",
+        "Addresses that other routers tell of and that are left out, because of "
+        "maxAddressesPerRouter or maxAddressBytesPerNeighbour.",
+        (),
+        one(lambda r: r.network.addresses_left_out),
+    ),
+    Metric(
         "trioute_network_link_retries_total",
         "counter",
         "Times that a link to another router's receivers was refused, or ended unasked, or could "

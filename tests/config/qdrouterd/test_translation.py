@@ -59,9 +59,16 @@ def test_entities_of_ours_are_taken_as_well() -> None:
 
 def test_what_dispatch_does_is_written_out() -> None:
     made = one("router", "id: A")
-    assert made.data["router"] == {"id": "A", "linkStealing": "off"}
+    assert made.data["router"] == {
+        "id": "A",
+        "linkStealing": "off",
+        "unsupportedFilters": "ignore",
+        "durableSubscriptions": "ignore",
+    }
     assert said(made, "default") == [
-        'router.linkStealing: taken as "off"; here it would be "same-user"'
+        'router.linkStealing: taken as "off"; here it would be "same-user"',
+        'router.unsupportedFilters: taken as "ignore"; here it would be "refuse"',
+        'router.durableSubscriptions: taken as "ignore"; here it would be "refuse"',
     ]
     assert one("router", "linkStealing: any").data["router"]["linkStealing"] == "any"
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from router.amqp.performatives import Target
+from router.amqp.types import Symbol
 from router.client.receiver import Received
 from router.config.model import AddressSettings
 from router.core.network.proxy_links import Proxy
 from router.simulation.links import ReceiverPlan
 
 from support.edges import World, one_interior
+from support.mesh import Mesh
+from support.waypoints import message, texts
 
 
 def test_an_edge_receives_what_is_sent_at_its_interior() -> None:
@@ -288,3 +292,33 @@ def test_names_that_cannot_be_told_are_this_edges_own(name: str) -> None:
     assert len(world.received[inbox]) == 3
     assert list(world.edge_at("E").proxies.lines.every()) == []
     assert world.edge_at("E").uplinks.losses == 0
+
+
+# Topics that were made for one link.
+
+
+@pytest.mark.parametrize("at", ["a", "e"])
+def test_a_topic_has_senders_at_edges_and_at_their_interior(at: str) -> None:
+    mesh = Mesh("a", "e", "f")
+    mesh["a"].forwarder.network.turn_on()
+    for edge in "ef":
+        mesh.uplink(edge, "a")
+    place = "_edge/e" if at == "e" else "_topo/0/a"
+    mesh[at].table._new_name = f"amqp:/{place}/temp.{{}}".format
+    target = Target(dynamic=True, capabilities=(Symbol("temporary-topic"),))
+    maker = mesh[at].client().sender(None, target=target)
+    assert maker.attach is not None
+    assert isinstance(maker.attach.target, Target)
+    topic = maker.attach.target.address
+    assert topic is not None
+    receivers = [mesh[at].client().receiver(topic, 10) for _ in range(2)]
+    mesh.settle()
+    senders = [mesh[name].client().sender(topic) for name in "aef"]
+    senders += [mesh[name].client().sender(None) for name in "aef"]
+    mesh.settle()
+    bodies = [f"from {number}" for number in range(len(senders))]
+    for sender, body in zip(senders, bodies, strict=True):
+        sender.send(message(body, topic))
+        mesh.settle()
+    for receiver in receivers:
+        assert sorted(texts(receiver)) == bodies

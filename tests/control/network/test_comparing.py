@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from router.control.network.messages import Hello, Row, Rows
+from router.control.network.changes import Send
+from router.control.network.digests import BUCKETS
+from router.control.network.messages import Hello, Row, Rows, Summary
 from router.control.network.protocol import Protocol
 from router.control.network.states import MOST_ROUTERS
 from router.control.network.timing import Timing
@@ -58,3 +60,19 @@ def test_who_makes_up_routers_is_not_asked_for_all_of_them() -> None:
     assert protocol.comparison.asked == {}
     protocol.received(1, Rows(True, (Row("there", 1, 1, 1, 1),)), 5.0)
     assert list(protocol.comparison.asked) == ["there"]
+
+
+def test_digests_that_come_at_once_are_answered_once() -> None:
+    protocol = Protocol("a", 1, Timing(), 0.0)
+    protocol.link_up(1, "b", 2, 1, 0.0)
+    protocol.received(1, Hello("b", 2, 1), 0.0)
+    protocol.take(0.0)
+    full = False
+    protocol.links.is_full = lambda _: full
+    for turn in range(3):
+        for number in range(100):
+            protocol.received(1, Summary((number + 1,) * BUCKETS), 0.1)
+        full = turn == 1
+        told = [each for each in protocol.take(0.1) if isinstance(each, Send)]
+        # nor while the neighbour takes nothing
+        assert [type(each.message) for each in told] == ([] if full else [Rows])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from router.control.network.changes import LinkFailed
+from router.control.network.codec import MAX_CONTROL_BYTES, encode_control
 from router.control.network.links import OTHER_ID, SILENT, Link, Links, portions
-from router.control.network.messages import Hello
+from router.control.network.messages import Aged, Hello, LinkStateUpdate
+from router.control.network.protocol import Protocol
 from router.control.network.timing import Timing
 
 
@@ -74,3 +77,18 @@ def test_who_is_somebody_else_suddenly_is_refused() -> None:
 def test_portions_hold_all_in_order() -> None:
     assert list(portions(range(5), lambda _: 20_000)) == [[0, 1], [2, 3], [4]]
     assert list(portions((), lambda _: 1)) == []
+
+
+def test_no_more_neighbours_than_can_be_told_of_in_one_message() -> None:
+    protocol = Protocol("A", 1, Timing(), 0.0)
+    for number in range(1, 1200):
+        name = f"{number:0255}"
+        protocol.link_up(number, name, 2, 1, 0.0)
+        protocol.received(number, Hello(name, 2, 1), 0.0)
+    failed = [each for each in protocol.take(0.0) if isinstance(each, LinkFailed)]
+    assert {each.condition for each in failed} == {"trioute:unsuitable-router"}
+    links = protocol.saying.said.state.links
+    assert len(links) + len(failed) == 1199
+    assert len(links) > 700
+    octets = encode_control(LinkStateUpdate((Aged(protocol.saying.said.state, 0),)))
+    assert len(octets) <= MAX_CONTROL_BYTES

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from router.control.network import mobile
-from router.control.network.messages import Hello, MobileRequest, Wish
+from router.control.network.digests import entry_digest, table_digest
+from router.control.network.limits import Limits
+from router.control.network.messages import (
+    Aged,
+    Hello,
+    LinkState,
+    LinkStateUpdate,
+    MobileRequest,
+    MobileTable,
+    MobileUpdate,
+    Wish,
+)
 from router.control.network.protocol import Protocol
 from router.control.network.tables import KEY_OCTETS
 from router.control.network.timing import Timing
@@ -87,47 +98,86 @@ def reckoned(router: Protocol) -> int:
     return sum(KEY_OCTETS + len(key) for table in tables for key in table.entries)
 
 
-def refused(network: Network) -> dict[str, set[str]]:
-    """By router, those of whose addresses it keeps none."""
-    return {
-        name: {each.router for each in router.refusals} for name, router in network.routers.items()
-    }
+def limited(network: Network, **limits: int) -> None:
+    """Have all routers keep no more than this."""
+    for router in network.routers.values():
+        router.protocol.set_limits(Limits(**limits))
+
+
+def kept_of(network: Network, name: str, origin: str) -> set[str]:
+    """Which addresses of one router another one knows."""
+    wanted = network.routers[name].reach.wanted
+    return {key for key, routers in wanted.items() if origin in routers}
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_who_tells_of_too_much_is_not_kept_and_the_others_are(
-    monkeypatch: pytest.MonkeyPatch, at_once: bool
-) -> None:
-    monkeypatch.setattr(mobile, "MOST_OF_ONE", 100 * KEY_OCTETS)
+def test_of_who_tells_of_too_much_the_rest_is_ignored(at_once: bool) -> None:
     network = Network(4)
     names = ring(network, 5)
+    limited(network, addresses=100)
     for name in names:
         network.routers[name].want(f"M0of {name}")
     network.settle(5)
     keys = [f"M0{number}" for number in range(200)]
     if at_once:
         # they hear of the whole table, as who starts late does
-        wire = next(iter(network.wires.values()))
-        wire.lose()
-        network.routers["r0"].want(*keys)
-        network.join(*wire.ends, wire.cost)
+        network.kill("r1")
     for at in range(0, 200, 10):
         network.routers["r0"].want(*keys[at : at + 10])
         network.run(0.1)
+    if at_once:
+        network.add("r1").want("M0of r1")
+        limited(network, addresses=100)
+        network.join("r0", "r1")
+        network.join("r1", "r2")
     network.run(3)
     for name in names[1:]:
         router = network.routers[name]
-        assert "r0" in refused(network)[name]
-        assert set(router.reach.wanted) == {f"M0of {each}" for each in names[1:] if each != name}
+        assert len(kept_of(network, name, "r0")) == 100
+        for other in names[1:]:
+            assert other == name or kept_of(network, name, other) == {f"M0of {other}"}
         assert router.protocol.mobile.octets == reckoned(router.protocol)
+        assert router.protocol.mobile.octets_told.total() == router.protocol.mobile.octets
+        # it is said once
+        assert [(each.what, each.of, each.most) for each in router.left_out] == [
+            ("addresses", "r0", 100)
+        ]
+    # what was kept stays, and what comes in its place is taken
+    gone = sorted(kept_of(network, "r3", "r0"))[:10]
+    for key in gone:
+        network.routers["r0"].want(key, interest=None)
+    network.routers["r0"].want("M0late")
+    network.run(1)
+    assert "M0late" in kept_of(network, "r3", "r0")
+    assert not kept_of(network, "r3", "r0") & set(gone)
+    # it is asked for again now and then, more and more seldom
     sent = network.octets["MAT"]
-    network.run(mobile.REFUSED_S * 3)
-    # it is asked for again now and then
-    assert network.octets["MAT"] - sent <= 5 * 8 * 200 * 10
+    network.run(mobile.LEFT_OUT_S * 7)
+    assert network.octets["MAT"] - sent <= 5 * 5 * 200 * 10
     for key in keys:
         network.routers["r0"].want(key, interest=None)
-    network.run(mobile.REFUSED_S + 5)
+    network.run(mobile.LONGEST_LEFT_OUT_S)
     assert not network.mistakes()
+
+
+def test_the_addresses_that_one_neighbour_tells_of_take_so_much_memory_together() -> None:
+    network = Network(5)
+    for name in "abcd":
+        network.add(name)
+    # c and d are known by b
+    for one, other in ("ab", "bc", "bd"):
+        network.join(one, other)
+    network.settle(5)
+    limited(network, octets=100 * KEY_OCTETS)
+    for name in "cbd":
+        network.routers[name].want(*(f"M0{name}{number}" for number in range(40)))
+        network.run(2)
+    protocol = network.routers["a"].protocol
+    assert protocol.mobile.octets == reckoned(protocol) <= 101 * KEY_OCTETS
+    assert dict(protocol.mobile.octets_told) == {"b": protocol.mobile.octets}
+    assert [len(kept_of(network, "a", each)) for each in "cb"] == [40, 40]
+    assert 10 <= len(kept_of(network, "a", "d")) < 40
+    assert [each.in_octets for each in network.routers["a"].left_out] == [True]
 
 
 def test_all_together_take_no_more_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,25 +188,53 @@ def test_all_together_take_no_more_than_may(monkeypatch: pytest.MonkeyPatch) -> 
         network.routers[name].want(*(f"M0{name}{number}" for number in range(40)))
         network.run(2)
     protocol = network.routers["r0"].protocol
-    assert protocol.mobile.octets == reckoned(protocol) <= 100 * KEY_OCTETS
-    assert refused(network)["r0"] == {"r3"}
+    assert protocol.mobile.octets == reckoned(protocol) <= 101 * KEY_OCTETS
+    assert [len(kept_of(network, "r0", each)) for each in ("r1", "r2")] == [40, 40]
+    assert [each.of for each in network.routers["r0"].left_out] == ["r3"]
 
 
-def test_the_router_with_the_most_is_left_out_where_all_have_too_much(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(mobile, "MOST_OF_ALL", 100 * KEY_OCTETS)
-    network = Network(5)
-    names = ring(network, 4)
-    for name, count in zip(names[1:], (5, 80, 10), strict=True):
-        network.routers[name].want(*(f"M0{name}{number}" for number in range(count)))
-        network.run(2)
-    network.routers["r1"].want(*(f"M0more{number}" for number in range(10)))
-    network.run(2)
-    router = network.routers["r0"]
-    for _ in range(3):
-        # and it does not take the others' place when it is tried again
-        assert refused(network)["r0"] == {"r2"}
-        assert len(router.reach.wanted) == 25
-        assert router.protocol.mobile.octets == reckoned(router.protocol)
-        network.run(mobile.REFUSED_S + 5)
+def test_a_made_up_change_does_not_last() -> None:
+    network = Network(6)
+    for name in "abm":
+        network.add(name).want(f"M0{name}", f"M0more {name}")
+    network.add("c")
+    network.join("a", "b")
+    network.join("b", "c")
+    network.join("c", "m")
+    network.settle(5)
+    network.run(5)
+    a, c = network.routers["a"], network.routers["c"]
+    table = c.protocol.mobile.tables["a"]
+    for seq in (table.seq + 1, 2**62):
+        digest = table_digest([("M0ghost", 1), ("M0more a", 1)])
+        keys = "M0a", "M0ghost"
+        forged = MobileUpdate("a", a.instance, table.seq, seq, digest, keys, b"\xff\x01")
+        c.protocol.received(c.protocol.links.carriers["m"].number, forged, network.now)
+        c.act()
+        network.run(0.5)
+        # who is next to it hears it from nobody else
+        assert kept_of(network, "b", "a") == {"M0a", "M0more a"}
+        assert kept_of(network, "c", "a") == {"M0ghost", "M0more a"}
+        a.want(f"M0new {seq}")
+        network.run(2 * network.timing.refresh_s + 10)
+        assert network.mistakes() == []
+        a.want(f"M0new {seq}", interest=None)
+        network.settle(2)
+
+
+def test_an_answer_is_taken_from_who_was_asked() -> None:
+    protocol = Protocol("a", 1, Timing(), 0.0)
+    for number, name in enumerate("bm", 1):
+        protocol.link_up(number, name, number + 1, 1, 0.0)
+        protocol.received(number, Hello(name, number + 1, 1), 0.0)
+    protocol.take(0.0)
+    state = LinkState("b", 2, 1, {"a": 1}, mobile_seq=1, digest=entry_digest("M0q", 1))
+    protocol.received(1, LinkStateUpdate((Aged(state, 5000),)), 0.1)
+    protocol.take(0.1)
+    for part in (0, 1):
+        forged = MobileTable("b", 2, 9, 0, part, 3, (f"M0forged {part}",), b"\x01")
+        protocol.received(2, forged, 0.2)
+        right = MobileTable("b", 2, 1, state.digest, part, 2, ("M0q",) * part, b"\x01" * part)
+        protocol.received(1, right, 0.2)
+    assert protocol.mobile.tables["b"].entries == {"M0q": 1}
+    assert protocol.mobile.octets == reckoned(protocol)

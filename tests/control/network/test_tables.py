@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from router.control.network.codec import CHUNK_BYTES
 from router.control.network.digests import table_digest
 from router.control.network.messages import GONE, MobileTable, MobileUpdate
+from router.control.network.steps import do_all
 from router.control.network.tables import Assembly, Table, chunks, interest_of, terms_of
 from router.core.network.reach import Interest
 
@@ -32,7 +33,7 @@ def take(table: Table, messages: tuple[MobileUpdate | MobileTable, ...]) -> None
             assert assembly.belongs(message)
             if assembly.add(message):
                 assert assembly.is_right
-                table.replace(message.seq, assembly.entries, message.digest)
+                do_all(table.replace(assembly))
 
 
 @given(CHANGES, st.data())

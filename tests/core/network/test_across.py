@@ -37,7 +37,7 @@ def made(
         assert found is not None
         end = Consumer(found.consumers[-1].link, address)
         end.side, end.cost = side, 0 if side == HERE else cost + 1
-        address.consumers.append(end)
+        address.add_consumer(end)
         address.sided += side != HERE
     for at, (side, held) in enumerate(producers):
         client.sender("p", name=f"s{at}")
@@ -46,7 +46,7 @@ def made(
         sender = Producer(found.producers[-1].link, address, 1000)
         sender.side = side
         sender.link.credit = held
-        address.producers.append(sender)
+        address.add_producer(sender)
         address.sided += side != HERE
     return address
 

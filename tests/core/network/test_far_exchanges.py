@@ -6,7 +6,7 @@ import pytest
 
 from router.amqp.performatives import Accepted, Released
 from router.core.exchanges import BindingRule, ExchangeRule
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 
 from support.far_routers import Mesh
 from support.waypoints import message, texts

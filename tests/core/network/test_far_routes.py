@@ -94,7 +94,7 @@ def test_a_route_that_is_configured_stays_when_others_have_it_no_more() -> None:
     reach.set_wanted("b", "Dq", Interest(ROUTED))
     way = routes.add(Rule("r", OUT, True, "q"))
     reach.set_wanted("b", "Dq", None)
-    assert [route.ways for route in routes.routes()] == [[way]]
+    assert [list(route.ways) for route in routes.routes()] == [[way]]
     reach.set_wanted("b", "Dq", Interest(ROUTED))
     routes.remove(way)
     assert [list(route.far) for route in routes.routes()] == [["b"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.performatives import Source
+from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
 from router.core.address import BALANCED, CLOSEST, MULTICAST
 from router.core.network.reach import Interest
@@ -50,6 +50,20 @@ def test_senders_and_dynamic_nodes_are_nobody_elses_business() -> None:
     router.client().receiver("_topo/0/a/x")
     dynamic = router.client().receiver(None, source=Source(dynamic=True))
     assert dynamic.address is not None
+    assert router.forwarder.reach.here == {}
+
+
+def test_a_topic_that_was_made_for_one_link_is_told_until_it_is_over() -> None:
+    router = alone()
+    router.table._new_name = "amqp:/_topo/0/a/temp.{}".format
+    target = Target(dynamic=True, capabilities=(Symbol("temporary-topic"),))
+    maker = router.client().sender(None, target=target)
+    assert maker.attach is not None
+    assert isinstance(maker.attach.target, Target)
+    topic = maker.attach.target.address
+    router.client().receiver(topic)
+    assert list(router.forwarder.reach.here.values()) == [Interest(MULTICAST)]
+    maker.detach()
     assert router.forwarder.reach.here == {}
 
 

@@ -10,7 +10,7 @@ import pytest
 from router.amqp.message import Header
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.address import MULTICAST
-from router.core.table import AddressRule
+from router.core.rules import AddressRule, Rules
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink
@@ -286,7 +286,7 @@ def test_where_nothing_is_said_of_an_address_it_is_as_it_is_for_who_receives() -
     mesh = Mesh("a", "b", "c")
     mesh.join("a", "b")
     mesh.join("b", "c")
-    mesh["c"].table.set_rules(TO_ALL, "balanced")
+    mesh["c"].table.rules = Rules(TO_ALL, "balanced")
     mesh.learn()
     links = receivers(mesh, "c", "c")
     sender = mesh["a"].client().sender("q")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
 from router.core.network.lanes import IDLE_S
 from router.core.network.outward import MAX_DESTINATIONS
-from router.core.table import AddressRule
+from router.core.rules import AddressRule, Rules
 
 from support.far_routers import Mesh
 from support.waypoints import message, texts
@@ -194,6 +196,57 @@ def test_a_node_that_was_made_for_a_sender_is_received_from_at_other_routers() -
     assert texts(receiver) == ["news"]
 
 
+def topic_at(mesh: Mesh, router: str) -> tuple[Any, str]:
+    """A sender whose node at a router is a topic, and the name of that."""
+    mesh[router].table._new_name = f"amqp:/_topo/0/{router}/temp.{{}}".format
+    target = Target(dynamic=True, capabilities=(Symbol("temporary-topic"),))
+    sender = mesh[router].client().sender(None, target=target)
+    mesh.run()
+    assert sender.attach is not None
+    assert isinstance(sender.attach.target, Target)
+    assert sender.attach.target.address is not None
+    return sender, sender.attach.target.address
+
+
+@pytest.mark.parametrize("are_first", [True, False], ids=["receivers first", "senders first"])
+@pytest.mark.parametrize("where", ["aa", "ac", "cc", "bc"])
+def test_who_receives_from_a_topic_gets_what_is_sent_at_any_router(
+    where: str, are_first: bool
+) -> None:
+    mesh = Mesh("a", "b", "c")
+    mesh.join("a", "b")
+    mesh.join("b", "c")
+    mesh.learn()
+    maker, topic = topic_at(mesh, "a")
+    senders = [maker]
+    receivers = []
+
+    def receive() -> None:
+        for router in where:
+            receivers.append(mesh[router].client().receiver(topic))
+            receivers[-1].grant(20)
+            mesh.settle()
+
+    if are_first:
+        receive()
+    senders += [mesh[router].client().sender(topic) for router in "abc"]
+    mesh.settle()
+    if not are_first:
+        receive()
+    senders += [mesh[router].client().sender(None) for router in "abc"]
+    mesh.settle()
+    bodies = [f"message {number}" for number in range(len(senders))]
+    for sender, body in zip(senders, bodies, strict=True):
+        sender.send(message(body, topic))
+        mesh.settle()
+    for receiver in receivers:
+        assert sorted(texts(receiver)) == bodies
+    # and nobody is told of it any more once it is over
+    maker.detach()
+    mesh.settle()
+    assert mesh["a"].forwarder.reach.here == {}
+
+
 def test_nobody_receives_what_is_for_the_management_of_another_router() -> None:
     mesh = Mesh("a", "b")
     mesh.join("a", "b")
@@ -208,7 +261,7 @@ def test_what_is_not_known_here_is_treated_as_it_is_there() -> None:
     mesh = Mesh("a", "b")
     mesh.join("a", "b")
     mesh.learn()
-    mesh["b"].table.set_rules([AddressRule(False, "q", "closest")], "balanced")
+    mesh["b"].table.rules = Rules([AddressRule(False, "q", "closest")], "balanced")
     sender = mesh["a"].client().sender("q")
     mesh.run()
     mesh["b"].client().receiver("q", credit=5)

@@ -20,7 +20,7 @@ def consumer(address: Address, side: int, cost: int = 0) -> Consumer:
     made = Consumer(found.consumers[0].link, address)
     made.side = side
     made.cost = cost
-    address.consumers.append(made)
+    address.add_consumer(made)
     return made
 
 

@@ -11,7 +11,7 @@ from router.amqp.performatives import Transfer
 from router.amqp.types import Symbol, ULong
 from router.core.address import Address
 from router.core.network.through import MOST_PASSED, Passed, counted, entered, left
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 
 from support.edges import one_interior
 from support.far_routers import Mesh

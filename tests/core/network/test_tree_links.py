@@ -13,7 +13,7 @@ from router.core.network.branch_links import NO_MULTICAST
 from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.network.reach import Interest
 from router.core.network.tree_links import PATIENCE_S
-from router.core.table import AddressRule
+from router.core.rules import AddressRule, Rules
 
 from support.far_routers import Mesh
 from support.in_memory import Client, Router, SendingLink
@@ -139,8 +139,8 @@ def test_a_tree_s_link_sends() -> None:
 def test_an_address_that_is_no_multicast_by_its_rule_takes_no_part() -> None:
     mesh = Mesh("a", "b")
     mesh.join("a", "b")
-    mesh["a"].table.set_rules(TO_ALL, "balanced")
-    mesh["b"].table.set_rules([AddressRule(True, "q", "closest")], "balanced")
+    mesh["a"].table.rules = Rules(TO_ALL, "balanced")
+    mesh["b"].table.rules = Rules([AddressRule(True, "q", "closest")], "balanced")
     mesh.learn()
     near = mesh["a"].client().receiver("q", credit=10)
     far = mesh["b"].client().receiver("q", credit=10)

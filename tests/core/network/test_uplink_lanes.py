@@ -14,7 +14,7 @@ from router.amqp.performatives import Accepted
 from router.core.network.lane_numbers import lane_of, priority_of
 from router.core.network.lanes import IDLE_S
 from router.core.network.uplink_lanes import UplinkLane
-from router.core.table import AddressRule
+from router.core.rules import AddressRule
 from router.core.treating import Treating
 
 from support.in_memory import ReceivingLink, SendingLink

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.config.auto_links import AutoLinkSettings
-from router.core.table import AddressRule
+from router.core.rules import AddressRule, Rules
 from router.engine.naming import link_identity
 from router.management.entities.auto_link_state import AUTO_LINK_STATE
 from router.management.entities.configured import CONFIGURED_AUTO_LINK, configured_auto_links
@@ -29,7 +29,7 @@ def told(router: ControlledRouter, *settings: AutoLinkSettings) -> list[dict[str
 def test_dispatchs_attributes() -> None:
     router = ControlledRouter()
     rules = [AddressRule(True, "q", "balanced", True, None, 0, 1)]
-    router.table.set_rules(rules, "balanced")
+    router.table.rules = Rules(rules, "balanced")
     Container(router)
     out, back = told(router, OUT, IN)
     assert {

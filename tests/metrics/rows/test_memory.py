@@ -9,6 +9,7 @@ import pytest
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.message import Data, Header, Message, encode_message
 from router.amqp.performatives import Accepted, Source
+from router.engine.account import KINDS, LINK_BYTES
 from router.logs.recent import Line
 
 from support.audit import reading_of
@@ -25,11 +26,11 @@ KEPT = encode_message(Message(body=(Data(b"z" * 300),)))
 
 
 def memory(router: Router) -> dict[str, int]:
-    """What is held, without what there is of a router that holds nothing and without buffers."""
+    """What is held of messages and frames, without buffers and what peers are charged for."""
     return {
         reason: octets
         for reason, octets in reading_of(router).memory.items()
-        if octets and reason != "output"
+        if octets and reason not in ("output", *KINDS)
     }
 
 
@@ -157,4 +158,19 @@ def test_every_reason_is_there_from_the_start() -> None:
     assert {labels[0] for labels in found} == {
         *("waiting", "half_sent", "heads", "redelivery"),
         *("input", "output", "management", "read_buffer"),
+        *KINDS,
     }
+
+
+def test_what_peers_are_charged_for_is_told_by_kind_and_by_connection() -> None:
+    router = Router()
+    ledger = router.turn.ledger
+    ledger.limit_bytes = 1_000_000
+    assert reading_of(router).memory["links"] == 0
+    router.client().receiver("q", 10)
+    reading = reading_of(router)
+    assert reading.memory["links"] == ledger.by_kind["links"] >= LINK_BYTES
+    assert reading.memory["connection"] == ledger.by_kind["connection"] > 0
+    held = sum(each.memory_bytes for each in reading.connections)
+    assert held >= ledger.total
+    assert (reading.ledger.limit_bytes, reading.ledger.refused) == (1_000_000, 0)

@@ -41,9 +41,11 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"build", "client", "config", "control", "logs", "metrics", "plugin"},
     # What of a running router can become another while it runs.
     "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
-    "settings": _DATA_PLANE | {"config", "control", "logs", "metrics", "net"},
+    "changes": _DATA_PLANE | {"config", "control", "net"},
+    "settings": _DATA_PLANE | {"changes", "config", "control", "logs", "metrics", "net"},
     "changing": _DATA_PLANE
-    | {"config", "control", "endpoints", "logs", "management", "metrics", "net", "settings"},
+    | {"config", "control", "endpoints", "logs", "management", "metrics", "net"}
+    | {"changes", "settings"},
     # What a router is made of before it has sockets, and many of them at once without any.
     "parts": _DATA_PLANE | {"config", "control", "net"},
     "simulation": _DATA_PLANE | {"client", "config", "control", "net", "parts"},

@@ -37,7 +37,7 @@ STANDS: Final = {
 }
 """How it can stand with a statement, and what that means."""
 
-_ID = re.compile(r"(B?\d+(?:\.\d+)+)-(\d+)")
+_ID = re.compile(r"([BG]?\d+(?:\.\d+)*)-(\d+)")
 
 _HEAD: Final = """\
 # What of AMQP 1.0 is kept
@@ -45,10 +45,12 @@ _HEAD: Final = """\
 <!-- Written by `make docs` from protocol-support.toml and the markers on tests: change those. -->
 
 What AMQP 1.0 demands, statement by statement, in our words: all that parts 1 (types), 2
-(transport), 3 (messaging) and 5 (security) and the part on conformance say with MUST, SHOULD or the
-like, and some that they say plainly. Sections that begin with B are those of the broker paper of
-2010, chapter 2; where AMQP 1.0 came to differ from it, AMQP 1.0 is followed. A test is named here
-where it carries the statement's id as a marker
+(transport), 3 (messaging), 4 (transactions) and 5 (security) and the part on conformance say with
+MUST, SHOULD or the like, and some that they say plainly. Sections that begin with B are those of
+the broker paper of 2010, chapters 2 and 3; where AMQP 1.0 came to differ from it, AMQP 1.0 is
+followed. Those that begin with G are of Microsoft's guide to AMQP in Azure's Service Bus and Event
+Hubs: what its services and their clients expect of each other, and so of a router between them. A
+test is named here where it carries the statement's id as a marker
 ([how to prove a statement](how-to/prove-a-statement.md)).
 """
 
@@ -232,8 +234,9 @@ def _order_offences(catalogue: Catalogue) -> Iterator[str]:
 def _key(name: str) -> Any:
     """What statements are in order by; the name itself comes last."""
     section, _, number = name.rpartition("-")
-    parts = [int(part) for part in section.lstrip("B").split(".")]
-    return section.startswith("B"), parts, int(number), name
+    letter = section.rstrip("0123456789.")
+    parts = [int(part) for part in section.removeprefix(letter).split(".")]
+    return letter, parts, int(number), name
 
 
 # The page.

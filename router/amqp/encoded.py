@@ -1,0 +1,180 @@
+"""Maps that stay as they came: octets that are sound, decoded when somebody asks.
+
+A map of Python's takes up to forty times the octets that it came in. What a peer says of itself in
+an open, begin or attach is kept for as long as the connection or link lasts, hardly ever read, and
+often only passed on; so the maps of these frames are checked (`walking`) and kept encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from router.amqp.decode import DEFAULT_LIMITS, Limits, decode_value
+from router.amqp.encode import WRITERS, encode_value, write_map
+from router.amqp.walking import Walk, malformed
+
+FRAME_LIMITS: Final = Limits(max_items=1024)
+"""What may be built of a frame besides its maps: its fields, and some dozens of capabilities."""
+# Where the items begin, by the format code.
+_HEADS: Final = {0xC1: 3, 0xD1: 9}
+_SHORT: Final = 256
+_NULL: Final = 0x40
+
+ReadValue = Callable[[Any, str], Any]
+
+
+class EncodedMap:
+    """A map in its encoding, which is sound; what is read of it is decoded each time.
+
+    It has no iterator, so that nobody takes it for a dict and looks up all its keys one by one.
+    """
+
+    __slots__ = ("_read_value", "octets")
+
+    def __init__(self, octets: bytes, read_value: ReadValue | None = None) -> None:
+        self.octets = octets
+        # what makes of a decoded value what the field's type has in its place
+        self._read_value = read_value
+
+    def __len__(self) -> int:
+        octets = self.octets
+        count = octets[2] if octets[0] == 0xC1 else int.from_bytes(octets[5:9], "big")
+        return count // 2
+
+    def _walk(self) -> Walk:
+        octets = self.octets
+        limits = DEFAULT_LIMITS
+        at = _HEADS[octets[0]]
+        return Walk(octets, at, len(octets), limits.max_depth, limits.max_items)
+
+    def _value(self, at: int) -> Any:
+        value = decode_value(self.octets, at)[0]
+        return value if self._read_value is None else self._read_value(value, "a value of a map")
+
+    def get(self, key: str | bytes, default: Any = None) -> Any:
+        """Return the value of a key, a symbol's or string's text or a binary's octets."""
+        walk = self._walk()
+        return self._value(walk.at) if walk.find(_forms(key)) else default
+
+    def get_map(self, key: str | bytes) -> EncodedMap | None:
+        """Return the map that is the value of a key, None where there is none.
+
+        Raises ValueError where the value is something else.
+        """
+        walk = self._walk()
+        if not walk.find(_forms(key)):
+            return None
+        value, _ = decode_value(self.octets, walk.at, None, FRAME_LIMITS, EncodedMap)
+        if value is not None and not isinstance(value, EncodedMap):
+            raise ValueError(f"the value of {key!r} is no map")
+        return value
+
+    def __getitem__(self, key: str | bytes) -> Any:
+        walk = self._walk()
+        if not walk.find(_forms(key)):
+            raise KeyError(key)
+        return self._value(walk.at)
+
+    def __contains__(self, key: str | bytes) -> bool:
+        return self._walk().find(_forms(key))
+
+    def decode(self) -> dict[Any, Any]:
+        """Return the map as a dict, which may take many times the memory."""
+        return dict(self._entries())
+
+    def _entries(self) -> Iterator[tuple[Any, Any]]:
+        walk = self._walk()
+        while walk.at < len(self.octets):
+            key = decode_value(self.octets, walk.at)[0]
+            walk.step()
+            value = self._value(walk.at)
+            walk.step()
+            yield key, value
+
+    def checked(
+        self, codes: bytes, read_key: Callable[[Any], Any], read_value: ReadValue | None
+    ) -> EncodedMap:
+        """Return the map with keys of these format codes, and values that `read_value` takes.
+
+        `read_key` is asked for keys of other types; it and `read_value` raise AmqpError.
+        """
+        kept = self if self._walk().has_keys(codes) else self._with_keys(read_key)
+        if read_value is None:
+            return kept
+        kept = EncodedMap(kept.octets, read_value)
+        walk = kept._walk()
+        while walk.at < len(kept.octets):
+            walk.step()
+            if kept.octets[walk.at] != _NULL:
+                kept._value(walk.at)
+            walk.step()
+        return kept
+
+    def _with_keys(self, read_key: Callable[[Any], Any]) -> EncodedMap:
+        body = bytearray()
+        keys = set()
+        walk = self._walk()
+        count = 0
+        while walk.at < len(self.octets):
+            key = encode_value(read_key(decode_value(self.octets, walk.at)[0]))
+            walk.step()
+            value_at = walk.at
+            walk.step()
+            keys.add(key)
+            body += key
+            body += self.octets[value_at : walk.at]
+            count += 1
+        if len(keys) < count:
+            raise malformed("a map with the same key twice")
+        buffer = bytearray()
+        write_map(buffer, 2 * count, body)
+        return EncodedMap(bytes(buffer))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, EncodedMap):
+            return self.octets == other.octets or self.decode() == other.decode()
+        return isinstance(other, dict) and self.decode() == other
+
+    __hash__ = None  # type: ignore[assignment]
+    __iter__ = None
+
+    def __repr__(self) -> str:
+        return f"EncodedMap({self.octets!r})"
+
+
+AnyMap = dict[Any, Any] | EncodedMap
+"""What the fields of a composite hold that are maps."""
+
+
+def decoded(value: AnyMap | None) -> dict[Any, Any]:
+    """Return a field's map as a dict; an empty one for null."""
+    if value is None:
+        return {}
+    return value.decode() if isinstance(value, EncodedMap) else value
+
+
+def decode_map(octets: bytes) -> EncodedMap:
+    """Return the map that these octets are; raises AmqpError where they are none."""
+    value, _ = decode_value(octets, 0, None, FRAME_LIMITS, EncodedMap)
+    if not isinstance(value, EncodedMap):
+        raise malformed("a value that is no map, where there can only be one")
+    return value
+
+
+def _forms(key: str | bytes) -> tuple[bytes, ...]:
+    """The encodings in which a key may have come."""
+    octets, short, long = (key, b"\xa0", b"\xb0") if isinstance(key, bytes) else (
+        key.encode(), b"\xa3\xa1", b"\xb3\xb1"
+    )  # fmt: skip
+    forms = [bytes([code]) + len(octets).to_bytes(4, "big") + octets for code in long]
+    if len(octets) < _SHORT:
+        forms += [bytes([code, len(octets)]) + octets for code in short]
+    return tuple(forms)
+
+
+def _write(buffer: bytearray, value: EncodedMap) -> None:
+    buffer += value.octets
+
+
+WRITERS[EncodedMap] = _write

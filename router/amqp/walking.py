@@ -1,0 +1,236 @@
+"""Check encoded values without building them.
+
+Most of what a peer says of itself in an open or an attach is never read here, or is only passed
+on. It is kept as the octets that came (`encoded`), and this is what sees to it that they are
+values: the same sizes, counts, texts and nesting that `decode` demands, at a cost in memory of
+nothing but the keys of one map. Two keys count as the same where their encodings are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.amqp import octets
+from router.amqp.constants import Condition
+from router.errors import AmqpError
+
+DESCRIBED = 0x00
+BOOLEAN = 0x56
+CHAR = 0x73
+STRING_8 = 0xA1
+STRING_32 = 0xB1
+SYMBOL_8 = 0xA3
+SYMBOL_32 = 0xB3
+MAP_8 = 0xC1
+MAP_32 = 0xD1
+ARRAY_8 = 0xE0
+ARRAY_32 = 0xF0
+# What a value has behind its format code at least, by the code's high nibble: its width, or a size,
+# and where there is one a count; of arrays also the format code of their items.
+LEAST = bytes((0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 1, 4, 2, 8, 3, 9))
+# The format codes there are; 0 stands for none.
+KNOWN = bytes(
+    code
+    in (
+        *range(0x40, 0x46), *range(0x50, 0x57), 0x60, 0x61, *range(0x70, 0x75), *range(0x80, 0x85),
+        0x94, 0x98, 0xA0, 0xA1, 0xA3, 0xB0, 0xB1, 0xB3, 0xC0, 0xC1, 0xD0, 0xD1, 0xE0, 0xF0,
+    )
+    for code in range(256)
+)  # fmt: skip
+
+
+class Walk:
+    """A place in octets that are checked, value by value, and what is left of the limits.
+
+    `depth_left` counts lists, maps, arrays and descriptors inside each other, `items_left` values.
+    """
+
+    def __init__(self, view: Any, at: int, end: int, depth_left: int, items_left: int) -> None:
+        if at < 0 or end < at or end > len(view):
+            raise malformed(f"octets {at} to {end} of {len(view)}")
+        self.view = view
+        self.at = at
+        self.end = end
+        self.depth_left = depth_left
+        self.items_left = items_left
+
+    def step(self) -> int:
+        """Step over the value that is here, and return its format code, 0 of a described one.
+
+        Raises AmqpError as `decode_value` does.
+        """
+        self._spend(1)
+        code = self._code()
+        if code != DESCRIBED:
+            self._body(code)
+            return code
+        self._descend()
+        self.step()
+        self.step()
+        self.depth_left += 1
+        return code
+
+    def find(self, keys: tuple[bytes, ...]) -> bool:
+        """Stop at the value of the first key that is encoded as one of these; whether there is one.
+
+        Starts at the first key of a map, and ends behind the last value.
+        """
+        while self.at < self.end:
+            at = self.at
+            self.step()
+            if octets.take_bytes(self.view, at, self.at - at) in keys:
+                return True
+            self.step()
+        return False
+
+    def has_keys(self, codes: bytes) -> bool:
+        """Whether all keys from here on have one of these format codes."""
+        while self.at < self.end:
+            if self.step() not in codes:
+                return False
+            self.step()
+        return True
+
+    def _code(self) -> int:
+        """Take a format code."""
+        at = self.at
+        if at >= self.end:
+            raise malformed("the octets end where a value should begin")
+        self.at = at + 1
+        code: int = self.view[at]
+        return code
+
+    def _body(self, code: int) -> None:
+        """Step over what follows a format code."""
+        if not KNOWN[code]:
+            raise malformed(f"unknown format code 0x{code:02x}")
+        category = code >> 4
+        if category < 0xA:
+            at = self._take(LEAST[category])
+            if code == BOOLEAN and self.view[at] > 1:
+                raise malformed(f"a boolean of 0x{self.view[at]:02x}")
+            if code == CHAR:
+                self._check_character(at)
+        elif category < 0xC:
+            self._variable(code)
+        else:
+            self._compound(code)
+
+    def _check_character(self, at: int) -> None:
+        point = octets.read_u32(self.view, at)
+        if point > 0x10FFFF or (point >= 0xD800 and point <= 0xDFFF):
+            raise malformed(f"0x{point:x} is not a Unicode character")
+
+    def _variable(self, code: int) -> None:
+        size = self._size(code)
+        at = self._take(size)
+        if code == STRING_8 or code == STRING_32:
+            try:
+                str(octets.take_bytes(self.view, at, size), "utf-8")
+            except UnicodeDecodeError as error:
+                raise malformed(f"a string is not UTF-8: {error.reason}") from None
+        elif (
+            (code == SYMBOL_8 or code == SYMBOL_32)
+            and not octets.take_bytes(self.view, at, size).isascii()
+        ):  # fmt: skip
+            raise malformed("a symbol is not ASCII")
+
+    def _size(self, code: int) -> int:
+        """Take a size or count, of one octet where the code's category is even."""
+        if (code >> 4) & 1:
+            return octets.read_u32(self.view, self._take(4))
+        size: int = self.view[self._take(1)]
+        return size
+
+    def _compound(self, code: int) -> None:
+        width = 4 if (code >> 4) & 1 else 1
+        self._take(2 * width)
+        self.at -= 2 * width
+        size = self._size(code)
+        outer_end = self.end
+        inner_end = self.at + size
+        if size < width or inner_end > outer_end:
+            raise malformed(f"a size of {size} with {outer_end - self.at} octets left")
+        count = self._size(code)
+        self.end = inner_end
+        self._descend()
+        if code == ARRAY_8 or code == ARRAY_32:
+            self._array_items(count)
+        elif count > inner_end - self.at:
+            raise malformed(f"{count} items in {inner_end - self.at} octets")
+        elif code == MAP_8 or code == MAP_32:
+            self._map_items(count)
+        else:
+            while count > 0:
+                self.step()
+                count -= 1
+        if self.at != inner_end:
+            raise malformed(f"{inner_end - self.at} octets left over behind the items")
+        self.depth_left += 1
+        self.end = outer_end
+
+    def _map_items(self, count: int) -> None:
+        if count % 2:
+            raise malformed("a map with a key and no value")
+        keys = set()
+        left = count
+        while left > 0:
+            at = self.at
+            self.step()
+            keys.add(octets.take_bytes(self.view, at, self.at - at))
+            self.step()
+            left -= 2
+        if 2 * len(keys) < count:
+            raise malformed("a map with the same key twice")
+
+    def _array_items(self, count: int) -> None:
+        descriptors = 0
+        code = self._code()
+        while code == DESCRIBED:
+            self._descend()
+            descriptors += 1
+            self.step()
+            code = self._code()
+        self.depth_left += descriptors
+        if not KNOWN[code]:
+            raise malformed(f"an array of unknown format code 0x{code:02x}")
+        least = LEAST[code >> 4]
+        if count * least > self.end - self.at:
+            raise malformed(f"{count} items of 0x{code:02x} in {self.end - self.at} octets")
+        self._spend(count)
+        if code < 0xA0 and code != BOOLEAN and code != CHAR:
+            self._take(count * least)
+            count = 0
+        while count > 0:
+            self._body(code)
+            count -= 1
+
+    def _take(self, count: int) -> int:
+        """Step over octets and return where they begin."""
+        at = self.at
+        if count > self.end - at:
+            raise malformed(f"{self.end - at} octets where {count} are needed")
+        self.at = at + count
+        return at
+
+    def _descend(self) -> None:
+        """Go one level deeper; whoever does so adds one to `depth_left` when it is back."""
+        self.depth_left -= 1
+        if self.depth_left < 0:
+            raise too_large("values are nested too deeply")
+
+    def _spend(self, count: int) -> None:
+        """Account for values."""
+        self.items_left -= count
+        if self.items_left < 0:
+            raise too_large("too many values in one")
+
+
+def malformed(what: str) -> AmqpError:
+    """Return the error of octets that are no value."""
+    return AmqpError(Condition.DECODE_ERROR, what)
+
+
+def too_large(what: str) -> AmqpError:
+    """Return the error of values that are too many, or nest too deeply."""
+    return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, what)

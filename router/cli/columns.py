@@ -1,0 +1,96 @@
+"""What views of a running router are made of: columns, and which entities they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from router.cli import figures
+from router.cli.tables import Head
+
+Entity = Mapping[str, Any]
+
+
+@attrs.frozen
+class Column:
+    """A column: its head, the attribute it shows, and how.
+
+    `made` makes the value of several attributes. With `detail`, the column is there only where
+    more is asked for; `alarming` says of which values a person should take note.
+    """
+
+    head: Head
+    attribute: str
+    form: Callable[[Any], str] = figures.text
+    made: Callable[[Entity], Any] | None = None
+    detail: bool = False
+    alarming: Callable[[Any], bool] | None = None
+
+    def value(self, entity: Entity) -> Any:
+        """What it shows of an entity."""
+        return entity.get(self.attribute) if self.made is None else self.made(entity)
+
+
+@attrs.frozen
+class View:
+    """Which entities are shown, and how.
+
+    `counters` are headers and attributes whose rates are shown while it is watched; `nothing` is
+    said where there are no entities. `is_sheet`: the attributes of one entity, one below the other.
+    """
+
+    name: str
+    title: str
+    kind: str
+    columns: tuple[Column, ...]
+    nothing: str
+    order: Callable[[Entity], Any] = lambda entity: text_order(entity.get("name"))
+    keep: Callable[[Entity], bool] = lambda _: True
+    counters: tuple[tuple[str, str], ...] = ()
+    is_sheet: bool = False
+    counted_by_links: bool = False
+
+
+def text_order(value: Any) -> tuple[Any, ...]:
+    """Sorts 9 before 10, and numbers before texts."""
+    parts = str(value or "").split(".")
+    if all(part.isdigit() for part in parts):
+        return (0, *map(int, parts))
+    return (1, str(value))
+
+
+def text(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+    """A column of text that is cut where there is no room."""
+    return Column(Head(header, cut=True, rank=rank), attribute, **options)
+
+
+def word(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+    """A column of words, which are never cut."""
+    return Column(Head(header, rank=rank), attribute, **options)
+
+
+def count(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+    """A column of numbers."""
+    return Column(Head(header, right=True, rank=rank), attribute, figures.number, **options)
+
+
+def time(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+    """A column of durations."""
+    return Column(Head(header, right=True, rank=rank), attribute, figures.duration, **options)
+
+
+def octets(header: str, attribute: str, rank: int = 1, **options: Any) -> Column:
+    """A column of amounts of memory."""
+    return Column(Head(header, right=True, rank=rank), attribute, figures.octets, **options)
+
+
+def some(value: Any) -> bool:
+    """Whether a value is a number above 0."""
+    return isinstance(value, int) and value > 0
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a value is the number 0."""
+    return value == 0 and not isinstance(value, bool)

@@ -1,0 +1,34 @@
+"""What `trioute explain` shows of stuck receivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from router.cli.figures import number, text
+
+
+def format_stuck(told: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """The facts of a multicast's stuck receivers: the first of each pair is what it is about.
+
+    A router of an older version tells nothing.
+    """
+    if not told:
+        return
+    for each in told["stuck"]:
+        remaining_s = each["droppedInSeconds"]
+        next_step = "waited for"
+        if remaining_s is not None:
+            next_step = f"dropped in {_seconds(remaining_s)}"
+        who = f"{text(each['container'])} (link {each['link']})"
+        yield "stuck", f"{who} for {_seconds(each['stuckSeconds'])}: {each['text']}; {next_step}"
+    last = told["lastDropped"]
+    if last is not None:
+        count, ago = number(told["dropped"]), _seconds(last["secondsAgo"])
+        who = f"{text(last['container'])} (connection {last['connection']})"
+        why = f"stuck for {_seconds(last['stuckSeconds'])}: {last['text']}"
+        yield "dropped", f"{count} so far, the last one {ago} ago: {who}, {why}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f} s"

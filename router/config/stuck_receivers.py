@@ -1,0 +1,34 @@
+"""What is done about stuck receivers of multicast addresses."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, get_args
+
+import attrs
+
+from router.config import kinds
+from router.config.setting import setting
+
+StuckReceiver = Literal["wait", "drop"]
+SHORTEST_S: Final = 0.1
+LONGEST_S: Final = 86400
+
+STUCK_RECEIVER: Any = attrs.field(
+    default="wait",
+    metadata=setting(
+        kinds.choice(get_args(StuckReceiver)),
+        "What is done about a receiver of a multicast that takes nothing, or settles nothing, and "
+        "so holds up all others: wait for it, or drop it after stuckReceiverTimeoutSeconds. Its "
+        "copies are modified then, and its link is closed with amqp:resource-limit-exceeded. Links "
+        "to other routers, edges and brokers are never dropped. Only with multicast.",
+    ),
+)
+STUCK_RECEIVER_TIMEOUT_SECONDS: Any = attrs.field(
+    default=30.0,
+    metadata=setting(
+        kinds.number(SHORTEST_S, LONGEST_S, "seconds"),
+        "With stuckReceiver drop: for how long a receiver may take nothing while senders wait, or "
+        "settle nothing of what it has. Choose more than a receiver needs for a message, and more "
+        "than one pauses that asks for messages one by one.",
+    ),
+)

@@ -1,0 +1,86 @@
+"""What neighbours are told of addresses who have asked for them: now, or as soon as it is here.
+
+A large table is made ready bit by bit before it is told as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from router.control.network.links import Link, Links
+from router.control.network.messages import MobileRequest
+from router.control.network.steps import Steps, do_some
+from router.control.network.tables import Table
+
+
+class Answers:
+    """`table_of` gives the table of a router, `is_good` says whether others may be told of it."""
+
+    def __init__(
+        self,
+        table_of: Callable[[str], Table | None],
+        is_good: Callable[[Table], bool],
+        links: Links,
+    ) -> None:
+        self._table_of = table_of
+        self._is_good = is_good
+        self._links = links
+        # tables that somebody is to be told as a whole, and the one that is being made ready
+        self._to_cut: dict[str, None] = {}
+        self._cutting: Steps[None] | None = None
+
+    def request_received(self, link: Link, request: MobileRequest) -> None:
+        """A neighbour asks for tables."""
+        # whoever asks for one several times in one breath is answered once
+        for wish in {each.router: each for each in request.wishes}.values():
+            table = self._table_of(wish.router)
+            if table is not None and table.instance == wish.instance:
+                link.owed[wish.router] = wish.seq
+                self._serve_one(link, table)
+
+    def serve(self, table: Table) -> None:
+        """A table is another one: answer those who have asked for what was not here."""
+        for link in self._links.carriers.values():
+            if table.router in link.owed:
+                self._serve_one(link, table)
+
+    def serve_all(self, link: Link) -> None:
+        """There is room again for what a neighbour is told."""
+        for router in list(link.owed):
+            table = self._table_of(router)
+            if table is not None:
+                self._serve_one(link, table)
+
+    def _serve_one(self, link: Link, table: Table) -> None:
+        seq = link.owed[table.router]
+        if not self._is_good(table) or seq >= table.seq or self._links.is_full(link):
+            return
+        if table.must_be_cut(seq):
+            self._to_cut[table.router] = None
+            return
+        del link.owed[table.router]
+        for message in table.since(seq):
+            self._links.send(link, message)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to go on with by `work`."""
+        return bool(self._to_cut) or self._cutting is not None
+
+    def work(self, most: int) -> None:
+        """Get tables ready that somebody has asked for, so much of it at once."""
+        while most > 0 and self.is_behind:
+            if self._cutting is None:
+                router = next(iter(self._to_cut))
+                del self._to_cut[router]
+                table = self._table_of(router)
+                if table is None:
+                    continue
+                self._cutting = self._cut(table)
+            most = do_some(self._cutting, most)
+            if most:
+                self._cutting = None
+
+    def _cut(self, table: Table) -> Steps[None]:
+        yield from table.cut()
+        self.serve(table)

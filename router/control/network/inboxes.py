@@ -1,0 +1,111 @@
+"""What neighbours have said and has not been acted on yet.
+
+Of much that is said at once only so much is acted on in a turn, the neighbours in turn, so that
+neither clients nor other neighbours wait for one that says very much. Each neighbour's messages
+keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from router.control.network.codec import read_control
+from router.control.network.messages import MobileTable, MobileUpdate
+from router.control.network.peerings import Peering
+from router.control.network.protocol import Protocol
+from router.control.network.steps import Steps
+from router.control.network.unnoted import Unnoted
+from router.errors import AmqpError
+
+MOST_AT_ONCE: Final = 192
+"""So much is done in a turn, in addresses that are told of."""
+MOST_WAITING: Final = 8
+"""When so many messages of a neighbour wait, it gets no more credit."""
+MOST_UNNOTED: Final = 8192
+"""With so many addresses of a router that are still to be noted, no more of it are taken."""
+
+
+class Inboxes:
+    """Those of one router. `read` is told of each message that is read, and its octets; `fail` has
+    a connection closed whose peer says what is no message.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        unnoted: Unnoted,
+        read: Callable[[str, int], None],
+        fail: Callable[[Peering, AmqpError], None],
+    ) -> None:
+        self._protocol = protocol
+        self._unnoted = unnoted
+        self._read = read
+        self._fail = fail
+        # the neighbours whose messages wait, the one whose turn it is first
+        self._waiting: dict[Peering, None] = {}
+        # what is being acted on, one message at a time
+        self._work: Steps[None] | None = None
+        self._emptied: list[Peering] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting) or self._work is not None
+
+    def add(self, peering: Peering, octets: bytes) -> None:
+        """A neighbour has said something."""
+        peering.inbox.append(octets)
+        peering.control.is_full = len(peering.inbox) >= MOST_WAITING
+        self._waiting[peering] = None
+
+    def drop(self, peering: Peering) -> None:
+        """What a neighbour has said is not to be read any more."""
+        peering.inbox.clear()
+        peering.head = None
+        self._waiting.pop(peering, None)
+
+    def work(self, now: float, most: int = MOST_AT_ONCE) -> list[Peering]:
+        """Act on so much; gives the neighbours that may say more by now."""
+        self._emptied.clear()
+        while most > 0:
+            if self._work is None:
+                peering = next((each for each in self._waiting if self._is_ready(each)), None)
+                if peering is None:
+                    break
+                self._work = self._act(peering, now)
+            done = next(self._work, None)
+            if done is None:
+                self._work = None
+            most -= done or 1
+        return list(self._emptied)
+
+    def _is_ready(self, peering: Peering) -> bool:
+        head: Any = peering.head
+        if isinstance(head, MobileUpdate | MobileTable):
+            return self._unnoted.of_router(head.router) < MOST_UNNOTED
+        return True
+
+    def _act(self, peering: Peering, now: float) -> Steps[None]:
+        """Read the next message of a neighbour, and act on it unless that has to wait."""
+        if peering.head is None:
+            octets = peering.inbox.popleft()
+            if peering.control.is_full and len(peering.inbox) < MOST_WAITING:
+                self._emptied.append(peering)
+            try:
+                message = yield from read_control(octets)
+            except AmqpError as error:
+                self.drop(peering)
+                self._fail(peering, error)
+                return
+            if peering.is_over:
+                return
+            self._read(message.opcode, len(octets))
+            self._protocol.heard(peering.number, now)
+            peering.head = message
+            if not self._is_ready(peering):
+                return
+        message, peering.head = peering.head, None
+        # behind the others, if it has more to say
+        del self._waiting[peering]
+        if peering.inbox:
+            self._waiting[peering] = None
+        yield from self._protocol.receive(peering.number, message, now)

@@ -1,0 +1,104 @@
+"""The ways through the network, found anew when links have changed: bit by bit where it is large.
+
+Until the new ways are found the old ones hold. In a network of a few hundred routers that is in the
+same turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from router.control.network.graph import Graph, Ways
+from router.control.network.links import Links
+from router.control.network.states import States
+from router.control.network.steps import Steps, do_some
+from router.control.network.trees import Trees
+from router.core.network.reach import Path, Tree
+
+# In networks of more routers than these, ways are computed not more often than takes so long for
+# each router: that is some twenty times as long as computing them takes.
+_MANY: Final = 64
+_PAUSE_S: Final = 0.000_1
+# So much is done in a turn.
+MOST_AT_ONCE: Final = 512
+
+
+class Routes:
+    """The ways from the router `me`, which says of its links what `links` know."""
+
+    def __init__(self, me: str, links: Links, states: States, now: float) -> None:
+        self._me = me
+        self._links = links
+        self._states = states
+        self.ways = Ways(me, [me], {me: 0}, {})
+        self.paths: Mapping[str, Path] = self.ways.paths()
+        # what is said of links, and by whom there is news of them, as of when ways were computed
+        self._known: dict[str, Mapping[str, int]] = {me: {}}
+        self._changed: set[str] = set()
+        self.graph = Graph(self._known)
+        self.tree_of: Callable[[str], Tree | None] = Trees(me, self.graph, self.ways).tree_of
+        # ways are to be computed, at once or when it is time; and when they were
+        self._is_dirty = False
+        self._is_urgent = False
+        self._computed_at = now - 3600
+        self.changed_at: float | None = None
+        # what is under way; it ends with whether anything is new
+        self._work: Steps[None] | None = None
+        self._is_new = False
+
+    def links_changed(self, router: str, *, is_urgent: bool = False) -> None:
+        """Something else is known of a router's links."""
+        self._changed.add(router)
+        self._is_dirty = True
+        self._is_urgent |= is_urgent
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a computation has begun that is not over."""
+        return self._work is not None
+
+    def due_at(self) -> float:
+        """When there is something to compute; infinity where there is not."""
+        return self._computable_at() if self._is_dirty else float("inf")
+
+    def _computable_at(self) -> float:
+        routers = len(self._states.records)
+        return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
+
+    def look(self, now: float) -> bool:
+        """Begin to compute what is due; whether the ways are others by now."""
+        if self._work is None and self._is_dirty:
+            if self._is_urgent or now >= self._computable_at():
+                self._work = self._compute(now)
+                return self.work()
+        return False
+
+    def work(self, most: int = MOST_AT_ONCE) -> bool:
+        """Go on with what is under way; whether the ways are others by now."""
+        if self._work is None or not do_some(self._work, most):
+            return False
+        self._work = None
+        return self._is_new
+
+    def _compute(self, now: float) -> Steps[None]:
+        """Find the cheapest ways, and with them who can be reached."""
+        self._is_dirty = self._is_urgent = self._is_new = False
+        known, changed = self._known, {*self._changed, self._me}
+        self._changed.clear()
+        for router in changed:
+            record = self._states.records.get(router)
+            if record is not None:
+                known[router] = record.state.links
+            else:
+                known.pop(router, None)
+        known[self._me] = self._links.costs()
+        graph = yield from self.graph.find_after(known, changed)
+        if graph is self.graph:
+            return
+        self._computed_at = self.changed_at = now
+        ways = yield from graph.find_ways(self._me)
+        paths = yield from ways.find_paths()
+        self.graph, self.ways, self.paths = graph, ways, paths
+        self.tree_of = Trees(self._me, graph, ways).tree_of
+        self._is_new = True

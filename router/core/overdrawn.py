@@ -1,0 +1,75 @@
+"""Connections whose senders have more unsettled than may be kept for them.
+
+Credit bounds what each sender has unsettled, and nothing how many senders a connection has. What
+deliveries take is not charged one by one, so it is looked at with the clocks: where a connection
+has more than its limit, deliveries included, those of its senders are detached that have most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from router.amqp.constants import Condition
+from router.core.holdings import DELIVERIES, holdings_of
+from router.engine import attaching
+from router.engine.account import DELIVERY_BYTES, Ledger
+from router.engine.link import IncomingLink
+from router.errors import AmqpError, Scope
+
+# How many connections are looked at each time.
+AT_ONCE: Final = 500
+
+
+class Overdrawn:
+    """Looks at a router's connections, some at a time, round and round."""
+
+    def __init__(self, ledger: Ledger, connections: Callable[[], list[Any]]) -> None:
+        self._ledger = ledger
+        self._connections = connections
+        self._left: list[Any] = []
+        # octets of deliveries: of the round that there was, and so far of this one
+        self._deliveries = 0
+        self._counted = 0
+
+    def look(self, _now: float) -> None:
+        """Look at the next connections, and detach senders that have too much unsettled."""
+        if not self._left:
+            self._deliveries, self._counted = self._counted, 0
+            self._left = self._connections()
+        limit = self._limit()
+        for _ in range(min(AT_ONCE, len(self._left))):
+            connection = self._left.pop()
+            deliveries = holdings_of(connection)[DELIVERIES]
+            self._counted += deliveries
+            excess = connection.account.total + deliveries - limit
+            if limit and excess > 0:
+                self._relieve(connection, min(excess, deliveries), limit)
+
+    def _limit(self) -> int:
+        """What one connection may have: an equal share where all have too much."""
+        ledger = self._ledger
+        if ledger.limit_bytes and ledger.total + self._deliveries > ledger.limit_bytes:
+            share = ledger.limit_bytes // max(1, ledger.accounts)
+            return min(share, ledger.connection_limit_bytes or share)
+        return ledger.connection_limit_bytes
+
+    def _relieve(self, connection: Any, excess: int, limit: int) -> None:
+        senders = [
+            link
+            for session in connection.local_sessions.values()
+            for link in session.local_links.values()
+            if isinstance(link, IncomingLink) and link.unsettled and link.is_attached()
+        ]
+        senders.sort(key=lambda link: -link.unsettled)
+        for link in senders:
+            if excess <= 0:
+                return
+            excess -= DELIVERY_BYTES * link.unsettled
+            described = (
+                f"{link.unsettled} deliveries are unsettled, and the connection has more than "
+                f"{limit} octets of these and of other state (connectionStateLimitBytes)"
+            )
+            error = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, Scope.LINK)
+            self._ledger.refused += 1
+            attaching.detach(link, True, error)

@@ -1,0 +1,182 @@
+"""What peers make a router remember: charged to their connections, limited, given back.
+
+The one place where it is added up. Sessions, links, dynamic nodes, suspended termini and routes are
+charged as they come and released as they go, at what such a thing was measured to take, and the
+octets of its names and maps on top. What changes with every message is counted where it is kept
+(`Connection.held_bytes`, `Output`, `Unsettled`), and read from there by whoever shows it.
+
+A connection may hold no more than its limit, and all together no more than the router's; but as
+long as one holds less than its fair share of that, it is never refused for what others hold. So the
+router may come to hold twice its limit, and never more (docs/decisions/0079).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from router.amqp.constants import Condition
+from router.amqp.encoded import EncodedMap
+from router.errors import AmqpError, Scope
+
+# What each takes at most where nothing is compiled, measured with a thousand of each: a connection
+# with its tasks; a link with an address of its own; a terminus with the connection that it was left
+# behind by.
+CONNECTION_BYTES: Final = 24 * 1024
+SESSION_BYTES: Final = 4 * 1024
+LINK_BYTES: Final = 5 * 1024
+NODE_BYTES: Final = 1024
+SUSPENDED_BYTES: Final = 14 * 1024
+# An unsettled delivery, and one that waits, besides its octets.
+DELIVERY_BYTES: Final = 1024
+# A link route that an edge or an interior router has told of, besides its name; and a line of a
+# trace that waits, besides its text.
+ROUTE_BYTES: Final = 2 * 1024
+LINE_BYTES: Final = 1024
+
+CONNECTION: Final = "connection"
+SESSIONS: Final = "sessions"
+LINKS: Final = "links"
+NODES: Final = "nodes"
+SUSPENDED: Final = "suspended"
+ROUTES: Final = "routes"
+TRACES: Final = "traces"
+KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES)
+
+# A name is kept once and an address as text and as a key; of other than ASCII characters each may
+# take four octets.
+_WIDEST: Final = 4
+# Whose links are refused and who goes on all the same loses the session, and then the connection.
+_PART_BEYOND: Final = 8
+# Without a limit of its own a router's state may take so many times what its messages may.
+STATE_SHARE: Final = 8
+LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
+
+
+@attrs.define
+class Ledger:
+    """All accounts of a router; 0 is no limit."""
+
+    limit_bytes: int = 0
+    connection_limit_bytes: int = 0
+    total: int = 0
+    accounts: int = 0
+    # what was refused, ever
+    refused: int = 0
+    # octets that were released, ever
+    released: int = 0
+    by_kind: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(KINDS, 0))
+
+    def limit(self, memory_limit_bytes: int, state_bytes: int, connection_bytes: int) -> None:
+        """Take up the limits as configured, where 0 is derived from the one for messages."""
+        derived = max(memory_limit_bytes * STATE_SHARE, LEAST_STATE_BYTES)
+        self.limit_bytes = state_bytes or derived
+        self.connection_limit_bytes = connection_bytes or self.limit_bytes // 2
+
+
+class Account:
+    """What the peer of one connection makes the router remember, in octets and by kind.
+
+    It outlives the connection where something does, such as a suspended terminus.
+    """
+
+    __slots__ = ("_by_kind", "_is_open", "_ledger", "total")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._by_kind: dict[str, int] = {}
+        self._is_open = False
+        self.total = 0
+
+    def of_kind(self, kind: str) -> int:
+        """What is charged of one kind."""
+        return self._by_kind.get(kind, 0)
+
+    def charge(self, kind: str, count: int) -> None:
+        """Add octets, whether or not there is room for them (`refusal`)."""
+        ledger = self._ledger
+        self._by_kind[kind] = self._by_kind.get(kind, 0) + count
+        self.total += count
+        ledger.by_kind[kind] += count
+        ledger.total += count
+
+    def release(self, kind: str, count: int) -> None:
+        """Take back what was charged."""
+        self.charge(kind, -count)
+        self._ledger.released += count
+
+    def opened(self, octets: int) -> None:
+        """The peer has opened its connection, by so many octets."""
+        self._is_open = True
+        self._ledger.accounts += 1
+        self.charge(CONNECTION, CONNECTION_BYTES + octets)
+
+    def closed(self) -> None:
+        """The connection is over."""
+        if self._is_open:
+            self._is_open = False
+            self._ledger.accounts -= 1
+            # none of these outlives its connection
+            for kind in (CONNECTION, SESSIONS, ROUTES):
+                self.release(kind, self.of_kind(kind))
+
+    def refusal(self, count: int, scope: Scope = Scope.LINK) -> AmqpError | None:
+        """The error for whoever asks to have `count` octets more remembered; None with room.
+
+        Its scope is `scope`, or a wider one where refusals have brought in much more.
+        """
+        ledger = self._ledger
+        limit = ledger.connection_limit_bytes
+        if limit and self.total + count > limit:
+            excess = "connectionStateLimitBytes"
+        elif ledger.limit_bytes and ledger.total + count > ledger.limit_bytes:
+            limit = ledger.limit_bytes // max(1, ledger.accounts)
+            if self.total + count <= limit:
+                return None
+            excess = "an equal share of stateLimitBytes, which is used up"
+        else:
+            return None
+        ledger.refused += 1
+        beyond = self.total - limit
+        if beyond * _PART_BEYOND > 2 * limit:
+            scope = Scope.CONNECTION
+        elif beyond * _PART_BEYOND > limit and scope is Scope.LINK:
+            scope = Scope.SESSION
+        described = (
+            f"the links, names and other state of the connection would take {self.total + count} "
+            f"octets; {limit} are allowed ({excess})"
+        )
+        return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, scope)
+
+
+def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
+    """What a link takes whose attaches are kept like that."""
+    count = LINK_BYTES + _width(name)
+    for frame in frames:
+        if frame is not None:
+            count += _map_bytes(frame.properties) + _map_bytes(frame.unsettled)
+            count += _terminus_bytes(frame.source) + _terminus_bytes(frame.target)
+    return count
+
+
+def open_bytes(frame: Any) -> int:
+    """What is kept of an open beside what every connection takes."""
+    return _width(frame.container_id) + _width(frame.hostname or "") + _map_bytes(frame.properties)
+
+
+def _terminus_bytes(terminus: Any) -> int:
+    address = getattr(terminus, "address", None)
+    return (
+        (2 * _width(address) if isinstance(address, str) else 0)
+        + _map_bytes(getattr(terminus, "filter", None))
+        + _map_bytes(getattr(terminus, "dynamic_node_properties", None))
+    )
+
+
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else _WIDEST * len(text)
+
+
+def _map_bytes(value: Any) -> int:
+    return len(value.octets) if isinstance(value, EncodedMap) else 0

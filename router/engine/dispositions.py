@@ -1,0 +1,113 @@
+"""What a disposition says: the state of each delivery of a range (section 2.7.6).
+
+Thirty octets can name thousands of deliveries, and what follows of each may take long. So each
+counts as work of its connection's turn, and where that is too much the rest of the range has later
+turns (docs/decisions/0090-work-goes-on-in-later-turns.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from router.amqp import codes
+from router.amqp.reading import DispositionFrame
+from router.engine import serial, transactions, violations
+from router.engine.delivery import Delivery
+
+if TYPE_CHECKING:
+    from router.engine.session import Session
+
+# What one delivery of a range takes, in frames that come once a message (`Connection.count_work`).
+WORK = 2
+# So many of them are taken in before the turn is looked at again.
+STEP = 16
+
+
+class RestOfRange:
+    """What is left to take in of a disposition's range.
+
+    Made by `RestOfRange.__new__(RestOfRange)`.
+    """
+
+    session: Session
+    frame: DispositionFrame
+    # the ids that have left the ring, and how many of them have been taken in
+    stragglers: list[int]
+    taken: int
+    # the next id of the ring, and how many there are from it on
+    number: int
+    count: int
+
+
+def take_in(session: Session, frame: DispositionFrame) -> None:
+    """Hand the state of each delivery named on to the core; unknown ids are ignored.
+
+    Leaves the rest in `Connection.unfinished` where it is too much work for the turn.
+    """
+    if not frame.settled and frame.state_code == codes.NO_STATE:
+        return  # says nothing, be it of thousands
+    if frame.state_code >= codes.TRANSACTIONAL and transactions.refuse_dispositions(session, frame):
+        return
+    unsettled = session.outgoing if frame.from_receiver else session.incoming
+    if frame.first == frame.last:
+        _take_state(session, unsettled.find(frame.first), frame)
+        return
+    if serial.distance(frame.first, frame.last) < 0:
+        raise violations.backward_range(frame.first, frame.last)
+    rest = RestOfRange.__new__(RestOfRange)
+    rest.session = session
+    rest.frame = frame
+    rest.stragglers = sorted(unsettled.stragglers_between(frame.first, frame.last))
+    rest.taken = 0
+    rest.number = unsettled.start_from(frame.first)
+    rest.count = unsettled.count_between(frame.first, frame.last)
+    if not go_on(rest):
+        # the octets that were read are about to be overwritten
+        rest.frame = frame.copy()
+        session.connection.unfinished = rest
+
+
+def go_on(rest: RestOfRange) -> bool:
+    """Take in as much of a range as the turn has room for; return whether that was all."""
+    session = rest.session
+    connection = session.connection
+    frame = rest.frame
+    unsettled = session.outgoing if frame.from_receiver else session.incoming
+    for straggler in rest.stragglers[rest.taken :]:
+        if not connection.has_room_for(WORK):
+            return False
+        rest.taken += 1
+        _take_state(session, unsettled.find(straggler), frame)
+    number = rest.number
+    count = rest.count
+    few = 0
+    while count > 0:
+        if few == 0:
+            few = min(count, STEP)
+            if not connection.has_room_for(few * WORK):
+                break
+        _take_state(session, unsettled.find(number), frame)
+        number = serial.add(number, 1)
+        count -= 1
+        few -= 1
+    rest.number = number
+    rest.count = count
+    if count > 0:
+        return False
+    unsettled.thin()
+    return True
+
+
+def _take_state(session: Session, delivery: Delivery | None, frame: DispositionFrame) -> None:
+    if delivery is None:
+        return
+    handler = session.handler
+    if frame.from_receiver:
+        if frame.settled:
+            session.close_outgoing(delivery)
+        handler.outcome_received(delivery, frame)
+    else:
+        if frame.settled:
+            session.close_incoming(delivery)
+            delivery.settled = True
+        handler.settlement_received(delivery, frame)

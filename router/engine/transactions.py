@@ -1,0 +1,89 @@
+"""Frames that want to be a part of a transaction (section 4.4), on links that cannot be.
+
+The router coordinates no transactions. Links that are routed to a container take part in those of
+that container, and what is said of them is passed on. On all others a message would be delivered,
+and an outcome told, before anybody has discharged anything: so such a link is detached, before that
+happens. A link between routers is for many senders, and each of them has been refused by the router
+that it is connected to, unless that is of an older version; then what it says is passed on as ever.
+
+None of this runs but for frames that have a transactional state, or for flows with properties.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from router.amqp.constants import Condition, Descriptor
+from router.amqp.decode import decode_value
+from router.amqp.performatives import TransactionalState
+from router.engine import serial
+from router.errors import AmqpError, Scope
+
+TXN_ID: Final = "txn-id"
+_BETWEEN_ROUTERS: Final = ("inter-router", "edge")
+# How a transactional state begins, by its number or its name.
+_CODE: Final = int(Descriptor.TRANSACTIONAL_STATE)
+_NAME: Final = TransactionalState.NAME.encode()
+_BEGINNINGS: Final = (
+    b"\0\x53" + _CODE.to_bytes(1, "big"),
+    b"\0\x80" + _CODE.to_bytes(8, "big"),
+    b"\0\xa3" + len(_NAME).to_bytes(1, "big") + _NAME,
+    b"\0\xb3" + len(_NAME).to_bytes(4, "big") + _NAME,
+)
+_LONGEST: Final = max(map(len, _BEGINNINGS))
+
+
+def is_transactional(state: bytes | None) -> bool:
+    """Whether a delivery's state says that it is in a transaction."""
+    return state is not None and state.startswith(_BEGINNINGS)
+
+
+def refuse(link: Any) -> bool:
+    """Detach a link that a transactional state was told of, if it can be in no transaction."""
+    if link.is_routed or link.session.connection.settings.role in _BETWEEN_ROUTERS:
+        return False
+    if link.is_attached():
+        text = (
+            "the address takes part in no transaction: only links that are routed to a container do"
+        )
+        error = AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
+        link.session.connection.fail_link(link, error)
+    return True
+
+
+def refuse_acquisition(link: Any, frame: Any) -> bool:
+    """Detach a receiver that wants what it is sent to be acquired in a transaction (4.4.3).
+
+    `frame` is a flow with properties. Raises amqp:decode-error where these are none.
+    """
+    octets = memoryview(link.session.connection.cursor.octets)
+    properties, _ = decode_value(bytes(octets[frame.properties_at : frame.properties_end]))
+    if not isinstance(properties, dict):
+        raise AmqpError(Condition.DECODE_ERROR, "a flow's properties are a map")
+    return properties.get(TXN_ID) is not None and refuse(link)
+
+
+def refuse_dispositions(session: Any, frame: Any) -> bool:
+    """Detach the links of the deliveries that a disposition names, if its state is transactional
+    (4.4.1, 4.4.2).
+
+    Returns whether it is, and concerns no others.
+    """
+    beginning = min(frame.state_at + _LONGEST, frame.state_end)
+    if not is_transactional(bytes(memoryview(frame.octets)[frame.state_at : beginning])):
+        return False
+    unsettled = session.outgoing if frame.from_receiver else session.incoming
+    if serial.distance(frame.first, frame.last) < 0:
+        return False
+    session.connection.count_work(unsettled.cost_between(frame.first, frame.last))
+    numbers = unsettled.stragglers_between(frame.first, frame.last)
+    start = unsettled.start_from(frame.first)
+    count = unsettled.count_between(frame.first, frame.last)
+    numbers.extend(serial.add(start, step) for step in range(count))
+    links: dict[Any, None] = {}
+    for number in numbers:
+        delivery = unsettled.find(number)
+        if delivery is not None:
+            links[delivery.outgoing if frame.from_receiver else delivery.incoming] = None
+    refused = [refuse(link) for link in links]
+    return all(refused)

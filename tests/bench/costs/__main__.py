@@ -1,0 +1,134 @@
+"""The command line of the cost benchmark: ``python tests/bench/costs``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import attrs
+
+from bench import machine, report
+from bench.costs.operations import OPERATIONS, Operation
+from bench.layout import machine_line
+from router.build import data_plane
+
+SIZES: Final = (100, 1_000, 10_000, 100_000)
+# No turn may be longer, in milliseconds of processor time.
+LONGEST_MS: Final = 10.0
+# n log n grows by so much for each tenfold n, from 1,000 on; what is below is the machine's noise.
+STEEPEST: Final = 1.35
+# Times below this say nothing of how they grow, in milliseconds.
+LEAST_MS: Final = 5.0
+
+
+@attrs.frozen
+class Cost:
+    """What an operation took for one n, in milliseconds."""
+
+    n: int
+    total_ms: float
+    longest_ms: float
+    turns: int
+
+
+def measure(operation: Operation, n: int) -> Cost:
+    """Run an operation once."""
+    turns = operation(n)
+    return Cost(n, sum(turns) * 1000, max(turns) * 1000, len(turns))
+
+
+def exponent(costs: Sequence[Cost]) -> float | None:
+    """By which power of n the total grows, over the largest n; None where it is too little."""
+    found = [cost for cost in costs if cost.total_ms >= LEAST_MS][-3:]
+    if len(found) < 2:
+        return None
+    first, last = found[0], found[-1]
+    return math.log(last.total_ms / first.total_ms) / math.log(last.n / first.n)
+
+
+def faults(costs: Sequence[Cost]) -> list[str]:
+    """What is wrong with the costs of an operation."""
+    found = []
+    longest = max(cost.longest_ms for cost in costs)
+    if longest > LONGEST_MS:
+        found.append(f"a turn of {longest:.1f} ms")
+    power = exponent(costs)
+    if power is not None and power > STEEPEST:
+        found.append(f"grows with n to the {power:.2f}")
+    return found
+
+
+def row(name: str, costs: Sequence[Cost]) -> str:
+    """A row of the table."""
+    power = exponent(costs)
+    last = costs[-1]
+    longest = max(cost.longest_ms for cost in costs)
+    shown = "" if power is None else f"{power:.2f}"
+    each = last.total_ms * 1000 / last.n
+    return (
+        f"| {name} | {last.n:,} | {last.total_ms:,.1f} | {each:.2f} | {last.turns:,} |"
+        f" {longest:.2f} | {shown} | {'; '.join(faults(costs)) or 'ok'} |"
+    )
+
+
+HEAD: Final = (
+    "| operation | n | total, ms | each, us | turns | longest turn, ms | exponent | |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """What is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="costs", description="Measure what rare operations cost, and their longest turn."
+    )
+    add = parser.add_argument
+    add("--only", action="append", default=[], metavar="TEXT", help="operations with this in it")
+    add("--most", type=int, default=SIZES[-1], help=f"the largest n ({SIZES[-1]:,})")
+    add("--write-docs", type=Path, metavar="PATH", help="write the table between its markers")
+    add("--out", type=Path, metavar="FILE", help="write what was measured as JSON")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure, print a table, and return how many operations cost too much."""
+    given = arguments(words)
+    chosen = {
+        name: operation
+        for name, operation in OPERATIONS.items()
+        if not given.only or any(text in name for text in given.only)
+    }
+    sizes = [n for n in SIZES if n <= given.most]
+    print(f"data plane: {data_plane()}\n\n{HEAD}", flush=True)
+    found: dict[str, Any] = {}
+    rows = [HEAD]
+    count = 0
+    for name, operation in chosen.items():
+        costs = []
+        for n in sizes:
+            costs.append(measure(operation, n))
+            print(f"{name}: n = {n:,}", end="\r", file=sys.stderr, flush=True)
+        rows.append(row(name, costs))
+        print(rows[-1], flush=True)
+        found[name] = [attrs.asdict(cost) for cost in costs]
+        count += bool(faults(costs))
+    if given.out:
+        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    closing = f"{len(chosen)} operations, {count} of them cost too much."
+    print(f"\n{closing}")
+    if given.write_docs:
+        on = machine_line({"machine": machine.facts(), "systems": [], "repeats": 1})
+        text = "\n\n".join([on, "\n".join(rows), closing])
+        report.write_section(given.write_docs, text)
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

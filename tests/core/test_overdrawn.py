@@ -1,0 +1,88 @@
+"""Senders whose unsettled deliveries are more than may be kept for their connection."""
+
+from __future__ import annotations
+
+from router.core.holdings import holdings_of
+from router.core.overdrawn import AT_ONCE, Overdrawn
+from router.engine.account import DELIVERY_BYTES
+
+from support.in_memory import Router, SendingLink
+
+
+def unsettled(router: Router, address: str, count: int) -> SendingLink:
+    """A sender with so many deliveries that its receiver does not settle."""
+    router.client().receiver(address, 100)
+    sender = router.client().sender(address)
+    for _ in range(count):
+        sender.send(b"x")
+    return sender
+
+
+def look(router: Router, overdrawn: Overdrawn) -> None:
+    overdrawn.look(router.turn.now)
+    router.finish_turn()
+
+
+def overdrawn_of(router: Router) -> Overdrawn:
+    return Overdrawn(router.turn.ledger, lambda: [each.connection for each in router.clients])
+
+
+def test_the_sender_with_most_is_detached_and_no_other() -> None:
+    router = Router()
+    most = unsettled(router, "q", 20)
+    client = most.client
+    few = client.sender("q")
+    few.send(b"x")
+    other = unsettled(router, "other", 20)
+    ledger = router.turn.ledger
+    ledger.connection_limit_bytes = client.connection.account.total + 10 * DELIVERY_BYTES
+    look(router, overdrawn_of(router))
+    assert most.detached is not None
+    assert most.detached.error is not None
+    assert most.detached.error.condition == "amqp:resource-limit-exceeded"
+    assert few.detached is None
+    assert holdings_of(client.connection)["deliveries"] == DELIVERY_BYTES
+    assert ledger.refused == 2
+    assert other.detached is not None
+
+
+def test_what_is_within_the_limit_is_let_be() -> None:
+    router = Router()
+    sender = unsettled(router, "q", 20)
+    overdrawn = overdrawn_of(router)
+    look(router, overdrawn)
+    ledger = router.turn.ledger
+    ledger.connection_limit_bytes = sender.client.connection.account.total + 20 * DELIVERY_BYTES
+    look(router, overdrawn)
+    assert sender.detached is None
+
+
+def test_where_all_have_too_much_each_may_have_an_equal_share() -> None:
+    router = Router()
+    greedy = unsettled(router, "q", 90)
+    modest = unsettled(router, "other", 5)
+    ledger = router.turn.ledger
+    ledger.limit_bytes = ledger.total + 50 * DELIVERY_BYTES
+    overdrawn = overdrawn_of(router)
+    # the first round counts
+    look(router, overdrawn)
+    refused = ledger.refused
+    look(router, overdrawn)
+    assert (refused, ledger.refused) == (0, 1)
+    assert greedy.detached is not None
+    assert modest.detached is None
+
+
+def test_some_connections_are_looked_at_each_time() -> None:
+    router = Router()
+    clients = [router.client() for _ in range(3)]
+    rounds = []
+
+    def connections() -> list[object]:
+        rounds.append(1)
+        return [clients[0].connection] * (2 * AT_ONCE)
+
+    overdrawn = Overdrawn(router.turn.ledger, connections)
+    for _ in range(4):
+        look(router, overdrawn)
+    assert len(rounds) == 2

@@ -1,0 +1,88 @@
+"""Tasks that were put off take turns, a step each, until each is done."""
+
+from __future__ import annotations
+
+from router.engine.deferred import (
+    CHANGES_AT_ONCE,
+    THINGS_A_STEP,
+    Deferred,
+    drained,
+    emptied,
+)
+
+
+class Count:
+    """A task of some steps, which notes each."""
+
+    def __init__(self, name: str, steps: int, seen: list[str]) -> None:
+        self.name = name
+        self.left = steps
+        self.seen = seen
+
+    def step(self) -> bool:
+        """Note a step; return whether another is left."""
+        self.seen.append(self.name)
+        self.left -= 1
+        return self.left > 0
+
+
+def test_tasks_take_turns_until_each_is_done() -> None:
+    deferred, seen = Deferred(), list[str]()
+    assert not deferred
+    deferred.add(Count("a", 3, seen))
+    deferred.add(Count("b", 1, seen))
+    assert deferred
+    steps = 1
+    while deferred.step():
+        steps += 1
+    assert seen == ["a", "b", "a", "a"]
+    assert steps == len(seen)
+    assert not deferred
+
+
+def test_without_a_task_a_step_does_nothing() -> None:
+    assert Deferred().step() is False
+
+
+def test_a_task_may_put_off_another() -> None:
+    deferred, seen = Deferred(), list[str]()
+
+    class Parent(Count):
+        def step(self) -> bool:
+            if self.left == 2:
+                deferred.add(Count("child", 1, seen))
+            return super().step()
+
+    deferred.add(Parent("parent", 2, seen))
+    while deferred.step():
+        pass
+    assert seen == ["parent", "child", "parent"]
+
+
+def test_the_first_steps_are_taken_at_once() -> None:
+    deferred, seen = Deferred(), list[str]()
+    deferred.start(Count("short", 3, seen), 3, lambda: seen.append("deferred"))
+    assert seen == ["short"] * 3
+    assert not deferred
+    deferred.start(Count("long", 3, seen), 2, lambda: seen.append("deferred"))
+    assert seen[3:] == ["long", "long", "deferred"]
+    assert deferred.step() is False
+    assert seen[-1] == "long"
+
+
+def test_what_is_worked_off_begins_at_once_and_what_is_forgotten_later() -> None:
+    deferred = Deferred()
+    steps: list[object] = list(range(1000))
+    pieces: dict[object, None] = dict.fromkeys(range(100))
+    deferred.work_off(drained(steps))
+    assert len(steps) == 1000 - CHANGES_AT_ONCE
+    deferred.forget(emptied(pieces))
+    assert len(pieces) == 100
+    deferred.step()
+    deferred.step()
+    assert len(steps) == 1000 - CHANGES_AT_ONCE - THINGS_A_STEP
+    assert len(pieces) == 100 - THINGS_A_STEP
+    while deferred.step():
+        pass
+    assert not steps
+    assert not pieces

@@ -1,0 +1,439 @@
+"""Peers that say whatever makes a router remember, held against what it has charged to them.
+
+    python tests/fuzz/hoard.py [--seconds 60] [--seed N] [--steps N]
+
+All performatives, with values of all types in all places, in any order, by peers that hardly ever
+detach, settle or read. At any time the resident memory has grown by no more than `PART` times what
+is charged (and a constant); once all peers are gone nothing is charged, and memory is back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+from random import Random
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import attrs
+
+from router.amqp.constants import TerminusExpiryPolicy
+from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.performatives import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Modified,
+    Open,
+    Received,
+    Rejected,
+    Released,
+    Source,
+    Target,
+    Transfer,
+)
+from router.amqp.transactions import Coordinator, TransactionalState
+from router.amqp.types import (
+    Array,
+    Byte,
+    Char,
+    Described,
+    Float,
+    Int,
+    Long,
+    Map,
+    Short,
+    Symbol,
+    Timestamp,
+    UByte,
+    UInt,
+    ULong,
+    UShort,
+)
+from router.core.holdings import held_in_all
+from router.engine.connection import Connection
+from router.engine.link import IncomingLink, Link, OutgoingLink
+from router.errors import AmqpError
+from router.net.memory import give_back
+
+from fuzz.choices import Choices
+from fuzz.grammar import junk, spoil
+from support.in_memory import Router
+from support.memory import MIB, resident_bytes
+from support.transcripts import server_settings
+
+PART = 1.5
+# What the process takes for other reasons: the frames that are made here, free lists, arenas.
+CONSTANT_BYTES = 16 * MIB
+# What may be left of what the router had before, once all peers have gone.
+LEFT = 0.2
+LEFT_BYTES = 8 * MIB
+# What the sanitizers keep of what was freed says nothing of the router.
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+PEERS = 12
+CHECKED_EVERY = 250
+STEPS = 20_000
+# Limits that a run can reach.
+MESSAGES_BYTES = 16 * MIB
+STATE_BYTES = 192 * MIB
+LONGEST_FRAME = 60_000
+RULES = [(False, name, name) for name in ("balanced", "closest", "multicast", "unavailable")]
+ADDRESSES = ("balanced", "multicast", "closest", "unavailable", "other", "é" * 50)
+
+
+class HoardRouter(Router):
+    """The router without sockets, and nobody who writes down what happens."""
+
+    def __init__(self) -> None:
+        super().__init__(RULES, limit_bytes=MESSAGES_BYTES)
+        self.turn.ledger.limit(MESSAGES_BYTES, STATE_BYTES, STATE_BYTES // 2)
+
+    def event_received(self, connection: Connection, event: object) -> None:
+        """Nobody wants to know."""
+
+
+class Hoarder:
+    """One peer. It knows its place in the protocol by looking at the router's end of it."""
+
+    def __init__(self, router: HoardRouter, random: Random, number: int) -> None:
+        self.router = router
+        self.random = random
+        self.name = f"hoarder-{number}"
+        self.reads = random.random() < 0.7
+        self.handle = 0
+        self.connection = Connection(
+            server_settings(sasl_mechanisms=(), max_frame_size=65536),
+            router.forwarder, router.turn, self.name, False,
+        )  # fmt: skip
+        self.connection.owner = self
+        self.give(AMQP_HEADER + self._frame(0, self._open()) + self._frame(0, self._begin()))
+
+    # As an owner of the connection.
+
+    def carry(self) -> None:
+        """Take what the router says, unless this peer does not read."""
+        self.connection.write_due()
+        if self.reads:
+            self.connection.sent(self.connection.outbox.output.size())
+
+    def give(self, octets: bytes) -> None:
+        """Have the router read this."""
+        for at in range(0, len(octets), 200_000):
+            buffer = self.router.buffer
+            kept = self.connection.prepare(buffer)
+            part = octets[at : at + 200_000]
+            buffer[kept : kept + len(part)] = part
+            self.connection.receive(buffer, kept + len(part))
+            while self.connection.is_behind:
+                self.connection.resume()
+        self.router.finish_turn()
+
+    def leave(self) -> None:
+        """The socket is gone."""
+        self.connection.end_of_input()
+        self.router.finish_turn()
+        # as its pump does
+        self.connection.owner = None
+        self.connection.failing = None
+        self.connection.outbox.connection = None
+
+    # What it says.
+
+    def step(self) -> None:
+        """Say something, as a rule where it belongs."""
+        random = self.random
+        roll = random.random()
+        if roll < 0.005:
+            script = Choices(random.randbytes(64))
+            self.give(spoil(script, self._frame(0, self._attach())))
+        elif roll < 0.01:
+            self.give(junk(Choices(random.randbytes(64))))
+        elif roll < 0.015:
+            odd: Any = random.choice(
+                [self._open(), Close(), End(error=self._error()), self._begin()]
+            )
+            self.give(self._frame(random.randrange(4), odd))
+        elif roll < 0.03:
+            self.give(self._frame(random.randrange(1, 200), self._begin()))
+        elif roll < 0.05:
+            closes = random.random() < 0.3
+            self.give(self._frame(0, Detach(random.randrange(self.handle + 1), closes)))
+        elif roll < 0.45:
+            self.give(self._frame(0, self._attach()))
+        elif roll < 0.6:
+            self.give(self._frame(0, self._flow()))
+        elif roll < 0.65:
+            first = random.randrange(50)
+            state = Disposition(
+                random.random() < 0.5, first, first + random.randrange(50),
+                settled=random.random() < 0.5, state=self._state(),
+            )  # fmt: skip
+            self.give(self._frame(0, state))
+        else:
+            self._send()
+
+    def _frame(self, channel: int, performative: Any, payload: bytes = b"") -> bytes:
+        frame = encode_frame(channel, performative, payload)
+        if len(frame) > LONGEST_FRAME:
+            slim = {
+                name: None for name in ("properties", "unsettled") if hasattr(performative, name)
+            }
+            frame = encode_frame(channel, attrs.evolve(performative, **slim), payload)
+        return frame if len(frame) <= LONGEST_FRAME else b""
+
+    def _open(self) -> Open:
+        return Open(self.name, hostname=self._text(), properties=self._map(Symbol))
+
+    def _begin(self) -> Begin:
+        return Begin(
+            next_outgoing_id=0, incoming_window=2**20, outgoing_window=2**20,
+            properties=self._map(Symbol),
+        )  # fmt: skip
+
+    def _attach(self) -> Attach:
+        random = self.random
+        handle = self.handle
+        self.handle += 1
+        if random.random() < 0.05:
+            handle = random.randrange(65536)
+        address = random.choice(ADDRESSES) if random.random() < 0.5 else self._text()
+        fields: dict[str, Any] = {
+            "address": address,
+            "expiry_policy": random.choice(list(TerminusExpiryPolicy)),
+            "timeout": random.choice([0, 0, 0, 5, 60]),
+            "dynamic_node_properties": self._map(Symbol),
+            "capabilities": self._symbols(),
+        }
+        if random.random() < 0.2:
+            fields |= {"address": None, "dynamic": True}
+        source = Source(
+            **fields, filter=self._map(Symbol), default_outcome=random.choice([None, Accepted()]),
+            outcomes=self._symbols(),
+        )  # fmt: skip
+        target: Any = Target(**fields) if random.random() < 0.97 else Coordinator()
+        receives = random.random() < 0.6
+        return Attach(
+            self._text() + str(handle), handle, receives,
+            source=source, target=target,
+            unsettled=self._unsettled(), incomplete_unsettled=random.random() < 0.2,
+            initial_delivery_count=None if receives else 0,
+            offered_capabilities=self._symbols(), desired_capabilities=self._symbols(),
+            properties=self._map(Symbol),
+        )  # fmt: skip
+
+    def _links(self, kind: type[Link]) -> list[Any]:
+        session = self.connection.sessions.find(0)
+        if session is None:
+            return []
+        links = list(session.local_links.values())[-40:]
+        return [each for each in links if isinstance(each, kind) and each.is_attached()]
+
+    def _flow(self) -> Flow:
+        links = self._links(OutgoingLink)
+        fields: dict[str, Any] = {}
+        if links:
+            link = self.random.choice(links)
+            fields = {
+                "handle": link.remote_handle,
+                "delivery_count": link.delivery_count,
+                "link_credit": self.random.choice([1, 10, 1000, 2**20]),
+            }
+        return Flow(
+            next_incoming_id=0, incoming_window=2**31 - 1, next_outgoing_id=0,
+            outgoing_window=2**20, properties=self._map(Symbol), **fields,
+        )  # fmt: skip
+
+    def _send(self) -> None:
+        ready = [link for link in self._links(IncomingLink) if link.credit and not link.current]
+        session = self.connection.sessions.find(0)
+        if not ready or session is None or session.window.size < 2:
+            self.give(self._frame(0, self._attach()))
+            return
+        link = self.random.choice(ready)
+        number = max(session.expected_delivery_id, 0)
+        size = int(10 ** self.random.uniform(0, 4.5))
+        body = b"\0\x53\x75\xb0" + size.to_bytes(4, "big") + b"x" * size
+        transfer = Transfer(
+            link.remote_handle, number, self.random.randbytes(self.random.randrange(1, 33)), 0,
+            settled=self.random.random() < 0.2, more=self.random.random() < 0.1,
+        )  # fmt: skip
+        self.give(self._frame(0, transfer, body))
+
+    # Values.
+
+    def _text(self) -> str:
+        length = int(10 ** self.random.uniform(0, 2 if self.random.random() < 0.95 else 4))
+        return self.random.choice("abcé☃") * length
+
+    def _symbols(self) -> tuple[Symbol, ...]:
+        if self.random.random() < 0.7:
+            return ()
+        return tuple(Symbol(f"s{n}") for n in range(self.random.randrange(200)))
+
+    def _error(self) -> Error:
+        return Error(condition=Symbol("amqp:internal-error"), info=self._map(Symbol))
+
+    def _state(self) -> Any:
+        states = (
+            Accepted(), None, Released(), Modified(delivery_failed=True),
+            Modified(message_annotations=self._map(Symbol)), Rejected(error=self._error()),
+            Received(1, 5), TransactionalState(txn_id=b"t"),
+            Described(ULong(2**40), self._value(2)),
+        )  # fmt: skip
+        return self.random.choice(states)
+
+    def _unsettled(self) -> dict[bytes, Any] | None:
+        if self.random.random() < 0.8:
+            return None
+        count = int(10 ** self.random.uniform(0, 3.5))
+        return {n.to_bytes(4, "big"): self.random.choice([None, Accepted()]) for n in range(count)}
+
+    def _map(self, key: type) -> dict[Any, Any] | None:
+        if self.random.random() < 0.7:
+            return None
+        if self.random.random() < 0.1:
+            # what takes most for its octets
+            few: Any = self.random.choice([[], {}, Symbol(""), "", b"", None, True, UInt(0)])
+            return {key("x"): [few] * self.random.randrange(20_000)}
+        return {key(f"key-{n}"): self._value(3) for n in range(self.random.randrange(20))}
+
+    def _value(self, depth: int) -> Any:
+        random = self.random
+        kinds = 24 if depth else 20
+        match random.randrange(kinds):
+            case 20:
+                return [self._value(depth - 1) for _ in range(random.randrange(30))]
+            case 21:
+                return {Symbol(f"k{n}"): self._value(depth - 1) for n in range(random.randrange(9))}
+            case 22:
+                return Described(Symbol("x:y"), self._value(depth - 1))
+            case 23:
+                return Map((([1], self._value(depth - 1)),))
+            case number:
+                return (
+                    None, True, False, UByte(1), Byte(-1), UShort(2), Short(-2), UInt(3), Int(-3),
+                    ULong(4), Long(-4), Float(0.5), 0.25, Char("x"), Timestamp(5), uuid.UUID(int=6),
+                    b"z" * random.randrange(300), self._text(), Symbol("q" * random.randrange(250)),
+                    Array([UInt(n) for n in range(random.randrange(50))], UInt),
+                )[number]  # fmt: skip
+
+
+class Hoard:
+    """A run: what is resident and what is charged, from a fresh router on."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.router = HoardRouter()
+        self.peers: list[Hoarder] = []
+        self.came = 0
+        # whatever is imported or cached once is not the peers'
+        self._warm_up()
+        self.fresh = self._resident()
+        self.most_charged = 0
+        # how much more than at first was resident at that time, and in the end
+        self.grown_then = 0
+        self.left = 0
+
+    def _warm_up(self) -> None:
+        for _ in range(200):
+            self.step()
+        self.empty()
+
+    def _resident(self) -> int:
+        return resident_bytes(os.getpid())
+
+    def charged(self) -> int:
+        """What the router says that its peers make it keep."""
+        connections = [peer.connection for peer in self.peers]
+        return sum(held_in_all(self.router.forwarder, connections).values())
+
+    def step(self) -> None:
+        """One peer says something."""
+        if len(self.peers) < PEERS:
+            self.came += 1
+            self.peers.append(Hoarder(self.router, self.random, self.came))
+        peer = self.random.choice(self.peers)
+        peer.step()
+        if peer.connection.finished:
+            peer.leave()
+            self.peers.remove(peer)
+
+    def check(self) -> None:
+        """Hold what is resident against what is charged."""
+        charged = self.charged()
+        grown = self._resident() - self.fresh
+        if charged > self.most_charged:
+            self.most_charged, self.grown_then = charged, grown
+        assert SANITIZED or grown <= PART * charged + CONSTANT_BYTES, (
+            f"{grown / MIB:.1f} MiB more than at first are resident, {charged / MIB:.1f} charged"
+        )
+        ledger = self.router.turn.ledger
+        assert ledger.total == sum(ledger.by_kind.values())
+        assert min(ledger.by_kind.values()) >= 0
+        assert ledger.total <= 2 * ledger.limit_bytes
+
+    def empty(self) -> None:
+        """All are gone, and what they left behind has expired."""
+        for peer in self.peers:
+            peer.leave()
+        self.peers.clear()
+        for _ in range(3):
+            self.router.wait(61)
+        assert self.charged() == 0, held_in_all(self.router.forwarder, [])
+        give_back()
+
+    def run(self, steps: int) -> None:
+        """Have the peers hoard, check, and send them away."""
+        for number in range(steps):
+            self.step()
+            if number % CHECKED_EVERY == 0:
+                self.check()
+        self.check()
+        self.empty()
+        self.left = left = self._resident() - self.fresh
+        if not SANITIZED:
+            assert left <= LEFT * self.fresh + LEFT_BYTES, f"{left / MIB:.1f} MiB are left"
+
+
+def main() -> None:
+    """Run for as long as one is told to, or for so many steps."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    chosen = parser.parse_args()
+    end = time.monotonic() + chosen.seconds
+    seed = int(time.time()) if chosen.seed is None else chosen.seed
+    while True:
+        print(f"seed {seed}", flush=True)
+        hoard = Hoard(seed)
+        try:
+            hoard.run(chosen.steps)
+        except (AssertionError, AmqpError):
+            print(held_in_all(hoard.router.forwarder, [p.connection for p in hoard.peers]))
+            raise
+        print(
+            f"fresh {hoard.fresh / MIB:.1f} MiB; charged at most {hoard.most_charged / MIB:.1f},"
+            f" then {hoard.grown_then / MIB:.1f} MiB more than at first resident; "
+            f"left {hoard.left / MIB:+.1f} MiB",
+            flush=True,
+        )
+        if time.monotonic() >= end:
+            return
+        seed += 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Hostile peers at random, held against what is charged to them: in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HOARD = Path(__file__).with_name("hoard.py")
+# Enough for more than the constant that is allowed.
+STEPS = "1500"
+PATIENCE_S = 300
+
+
+def test_what_is_resident_stays_within_what_is_charged_and_is_given_back() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", str(HOARD), "--seed", "14", "--steps", STEPS],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "charged at most" in done.stdout

@@ -1,0 +1,94 @@
+// Peer drains a receiver with go-amqp: peer URL ADDRESS.
+//
+// It drains without credit, with credit that nobody uses, and after its credit has been used up, and
+// prints a line after each. Where a drain gets no answer it says so, and ends with status 1.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/Azure/go-amqp"
+)
+
+const patience = 20 * time.Second
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: peer URL ADDRESS")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(url, address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	connection, err := amqp.Dial(ctx, url, nil)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	session, err := connection.NewSession(ctx, nil)
+	if err != nil {
+		return err
+	}
+	receiver, err := session.NewReceiver(ctx, address, &amqp.ReceiverOptions{Credit: -1})
+	if err != nil {
+		return err
+	}
+	if err := drain(ctx, receiver, "without credit"); err != nil {
+		return err
+	}
+	if err := drain(ctx, receiver, "without credit again"); err != nil {
+		return err
+	}
+	if err := receiver.IssueCredit(5); err != nil {
+		return err
+	}
+	if err := drain(ctx, receiver, "credit that nobody uses"); err != nil {
+		return err
+	}
+	if err := exchange(ctx, session, receiver, address); err != nil {
+		return err
+	}
+	return drain(ctx, receiver, "credit that is used up")
+}
+
+func drain(ctx context.Context, receiver *amqp.Receiver, what string) error {
+	if err := receiver.DrainCredit(ctx, nil); err != nil {
+		return fmt.Errorf("drain, %s: %w", what, err)
+	}
+	fmt.Println("drained:", what)
+	return nil
+}
+
+// exchange sends a message to the receiver, with as much credit as that takes.
+func exchange(ctx context.Context, session *amqp.Session, receiver *amqp.Receiver, address string) error {
+	if err := receiver.IssueCredit(1); err != nil {
+		return err
+	}
+	sender, err := session.NewSender(ctx, address, nil)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- sender.Send(ctx, amqp.NewMessage([]byte("hello")), nil) }()
+	message, err := receiver.Receive(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := receiver.AcceptMessage(ctx, message); err != nil {
+		return err
+	}
+	if err := <-failed; err != nil {
+		return err
+	}
+	fmt.Printf("received: %s\n", message.GetData())
+	return nil
+}

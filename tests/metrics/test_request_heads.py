@@ -1,0 +1,138 @@
+"""Heads of requests: what they tell, and that half-requests are bounded in number and time."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock, memory_stream_pair
+
+from router.metrics.request_heads import (
+    GRACE_S,
+    MAX_HEAD_BYTES,
+    HalfRequests,
+    Kind,
+    RequestHead,
+    Unfinished,
+)
+
+GET = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+async def read(octets: bytes) -> RequestHead | Unfinished:
+    """What is made of these octets, behind which nothing comes any more."""
+    client, server = memory_stream_pair()
+    await client.send_all(octets)
+    await client.send_eof()
+    return await HalfRequests(1).read(server, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("octets", "kind"),
+    [
+        (GET, Kind.PLAIN),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", Kind.PROBE),
+        (b"GET /healthz?verbose HTTP/1.0\n\n", Kind.PROBE),
+        (b"HEAD /readyz HTTP/1.1\r\nhost: x\r\n\r\n", Kind.PROBE),
+        (b"GET /healthz/x HTTP/1.1\r\nhost: x\r\n\r\n", Kind.PLAIN),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nUpgrade: h2c\r\n\r\n", Kind.OTHER),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nexpect : 100-continue\r\n\r\n", Kind.OTHER),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Kind.OTHER),
+        # what no request begins with is not waited for
+        (b"\x16\x03\x01", Kind.OTHER),
+        (b"GET /" + b"x" * MAX_HEAD_BYTES, Kind.OTHER),
+    ],
+)
+async def test_a_head_tells_what_is_asked_for(octets: bytes, kind: Kind) -> None:
+    head = await read(octets)
+    assert isinstance(head, RequestHead)
+    assert head.kind is kind
+    assert octets.startswith(head.octets)
+    assert head.is_head == octets.startswith(b"HEAD")
+
+
+@pytest.mark.parametrize("octets", [b"", b"GET /met"])
+async def test_a_client_that_is_gone_has_no_head(octets: bytes) -> None:
+    assert await read(octets) is Unfinished.GONE
+
+
+async def test_a_head_may_come_octet_by_octet() -> None:
+    client, server = memory_stream_pair()
+    found: list[RequestHead | Unfinished] = []
+
+    async def receive() -> None:
+        found.append(await HalfRequests(1).read(server, 1.0))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive)
+        for octet in GET:
+            await trio.testing.wait_all_tasks_blocked()
+            assert not found
+            await client.send_all(bytes([octet]))
+    assert found == [RequestHead(GET, Kind.PLAIN, is_head=False)]
+
+
+async def test_a_head_has_so_much_time_however_it_drips(autojump_clock: MockClock) -> None:
+    client, server = memory_stream_pair()
+
+    async def drip() -> None:
+        while True:
+            await client.send_all(b"G")
+            await trio.sleep(1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(drip)
+        assert await HalfRequests(1).read(server, 5.0) is Unfinished.SLOW
+        nursery.cancel_scope.cancel()
+    assert trio.current_time() == 5.0
+
+
+async def test_the_oldest_makes_room_and_is_told_so() -> None:
+    halves = HalfRequests(2)
+    ended: list[tuple[int, RequestHead | Unfinished]] = []
+    pairs = [memory_stream_pair() for _ in range(3)]
+
+    async def receive(number: int) -> None:
+        ended.append((number, await halves.read(pairs[number][1], 60.0)))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(3):
+            nursery.start_soon(receive, number)
+            await trio.testing.wait_all_tasks_blocked()
+        assert ended == [(0, Unfinished.EVICTED)]
+        halves.close()
+    assert sorted(ended[1:]) == [(1, Unfinished.GONE), (2, Unfinished.GONE)]
+
+
+async def test_there_is_room_once_the_oldest_has_had_its_moment(autojump_clock: MockClock) -> None:
+    halves = HalfRequests(1)
+    _, server = memory_stream_pair()
+    assert await halves.room() == 1
+    assert trio.current_time() == 0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(halves.read, server, 60.0)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await halves.room() == 1
+        assert trio.current_time() == GRACE_S
+        nursery.cancel_scope.cancel()
+
+
+async def test_it_is_quiet_when_no_connections_come() -> None:
+    halves = HalfRequests(10)
+    client, server = memory_stream_pair()
+    await client.send_all(GET)
+    rounds = 0
+
+    async def keep_coming() -> None:
+        nonlocal rounds
+        for _ in range(20):
+            rounds += 1
+            await client.send_all(GET)
+            await halves.read(server, 60.0)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keep_coming)
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.fail_after(5):
+            await halves.quiet()
+    assert rounds == 20

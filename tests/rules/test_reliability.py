@@ -1,0 +1,33 @@
+"""What is said of failures is shown: each row of the page names tests, and these are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.house import reliability
+from support.trees import write_tree
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_each_row_of_this_tree_s_page_is_shown() -> None:
+    assert reliability.unshown(ROOT) == []
+
+
+def test_rows_without_a_test_and_tests_that_are_not_there_are_found(tmp_path: Path) -> None:
+    page = """
+        | | what happens | shown by |
+        |---|---|---|
+        | senders | go on | `tests/a/test_b.py::test_one`, `tests/a/test_b.py::test_two` |
+        | receivers | go on | |
+        | lost | nothing | `tests/a/test_c.py::test_one` |
+        | reported | twice | `tests/a/test_b.py::helper` |
+        """
+    tests = "async def test_one():\n    pass\n\ndef helper():\n    pass\n"
+    tree = write_tree(tmp_path, {"docs/reliability.md": page, "tests/a/test_b.py": tests})
+    assert [offence.partition(": ")[2] for offence in reliability.unshown(tree)] == [
+        "there is no test_two in tests/a/test_b.py",
+        "names no test",
+        "there is no test_one in tests/a/test_c.py",
+        "there is no helper in tests/a/test_b.py",
+    ]

@@ -1,0 +1,32 @@
+"""go-amqp as a peer: a program that `make interop` builds of `tests/interop/go`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.rhea_peers import REQUIRED
+
+PROGRAM = Path(__file__).resolve().parents[2] / ".peers" / "go-amqp"
+# longer than the program's own patience
+LIMIT_S = 60
+
+
+def drained_by_go(url: str, address: str) -> list[str]:
+    """Return the lines that the program prints, which ends well where all its drains are answered.
+
+    Without the program skips, or fails where `TRIOUTE_REQUIRE_INTEROP=1`.
+    """
+    if not PROGRAM.exists():
+        reason = "go-amqp IS MISSING (run `make interop`; it takes Go): it does not take part"
+        if os.environ.get(REQUIRED) == "1":
+            pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
+        pytest.skip(reason)
+    ended = subprocess.run(
+        [PROGRAM, url, address], capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()

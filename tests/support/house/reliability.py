@@ -1,0 +1,45 @@
+"""What the page on failures says is shown by tests: each row of it, and by tests that there are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Final
+
+PAGE: Final = "docs/reliability.md"
+
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+_RULER = re.compile(r"\|[\s|:-]+\|")
+
+
+def unshown(root: Path) -> list[str]:
+    """Return each row of the page's tables that names no test, or one that is not there."""
+    offences = []
+    lines = (root / PAGE).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        is_head = number < len(lines) and _RULER.fullmatch(lines[number]) is not None
+        if not line.startswith("|") or is_head or _RULER.fullmatch(line):
+            continue
+        tests = _TEST.findall(line)
+        if not tests:
+            offences.append(f"{PAGE}:{number}: names no test")
+        offences += [
+            f"{PAGE}:{number}: there is no {name} in {path}"
+            for path, name in tests
+            if name not in _tests_of(root / path)
+        ]
+    return offences
+
+
+def _tests_of(path: Path) -> set[str]:
+    """Return the names of the test functions of a file; none where there is no such file."""
+    if not path.is_file():
+        return set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.name.startswith("test_")
+    }

@@ -1,0 +1,37 @@
+"""Qpid JMS as a peer: a Java process, `tests/interop/jms/Peer.java`, which is what a program is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+JARS = ROOT / ".jms"
+PEER = ROOT / "tests/interop/jms/Peer.java"
+REQUIRED = "TRIOUTE_REQUIRE_INTEROP"
+PATIENCE_S = 120
+
+
+def require_jms() -> str:
+    """The path of Java; without it or Qpid JMS skips, or fails where that is required."""
+    java = shutil.which("java")
+    if java is not None and shutil.which("javac") is not None and (JARS / "pom.xml").is_file():
+        return java
+    reason = "QPID JMS OR A JDK IS MISSING (run `make interop`): nothing is tried with it"
+    if os.environ.get(REQUIRED) == "1":
+        pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
+    pytest.skip(reason)
+
+
+def jms(url: str, address: str, *what: str) -> list[str]:
+    """What becomes of each thing that a JMS program does; see `Peer.java`."""
+    command = [require_jms(), "-cp", f"{JARS}/*", str(PEER), url, address, *what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(what), done.stdout + done.stderr
+    return lines
