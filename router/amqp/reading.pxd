@@ -2,6 +2,9 @@ cimport cython
 from router.amqp cimport codes, octets
 
 cdef Py_ssize_t MAX_TAG_BYTES
+cdef unsigned long long NULLS
+cdef unsigned long long NO_FLAGS
+cdef unsigned long long EACH_OCTET
 cdef unsigned long long NO_VALUE
 
 cpdef malformed(str what)
@@ -66,7 +69,10 @@ cdef class TransferFrame:
 
     @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
-    @cython.locals(at=Py_ssize_t, word=cython.ulonglong)
+    @cython.locals(given=Py_ssize_t, word=cython.ulonglong)
+    cdef bint _read_flags(self, Cursor cursor, Py_ssize_t count) except -1
+    cdef int _read_rest(self, Cursor cursor, Py_ssize_t count) except -1
+    @cython.locals(size=Py_ssize_t)
     cpdef unsigned long long tag_word(self) except? 18446744073709551615ULL
     @cython.locals(other=TransferFrame)
     cpdef TransferFrame with_payload(self, bytes payload)

@@ -17,6 +17,11 @@ from router.amqp.outcomes import check_state
 from router.errors import AmqpError, Scope
 
 MAX_TAG_BYTES = 32
+# Of a transfer's fields from `settled` on, an octet each: all null, and once that is taken away the
+# bits that true and false leave none of; rcv-settle-mode and state are no booleans.
+NULLS = 0x4040404040404040
+NO_FLAGS = 0xFCFCFFFFFCFCFCFF
+EACH_OCTET = 0x0101010101010101
 
 # What stands where a numeric descriptor was looked for and none was found.
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
@@ -252,7 +257,7 @@ class Cursor:
 class TransferFrame:
     """The fields of the last transfer read (section 2.7.5).
 
-    Its payload is `octets[payload_at:end]`.
+    Its payload is `octets[payload_at:end]`, and at least the frame's header lies before them.
     `octets` is set once for all the frames that came with one read, by whoever moves the cursor.
     """
 
@@ -308,8 +313,42 @@ class TransferFrame:
                 raise malformed("a delivery-tag of more than 32 octets")
         if count > 3:
             self.message_format = cursor.take_uint(0)
-        if count > 4:
-            self.settled = cursor.take_boolean(False)
+        if count > 4 and not self._read_flags(cursor, count):
+            self._read_rest(cursor, count)
+        if cursor.at != list_end:
+            raise malformed("a transfer's list is longer than its fields")
+        self.payload_at = list_end
+        self.end = frame_end
+        cursor.end = frame_end
+
+    def _read_flags(self, cursor: Cursor, count: int) -> bool:
+        """Read what follows the message-format, if it is short booleans and nulls alone.
+
+        As a rule it is: each field takes an octet, and all of them fit into a word. Returns
+        whether it was.
+        """
+        given = count - 4
+        if cursor.end - cursor.at != given or cursor.end < 8:
+            return False
+        word = octets.read_u64(cursor.octets, cursor.end - 8) ^ NULLS
+        # the first field comes first, whatever there was before it
+        word = word << (64 - 8 * given) & NO_VALUE
+        # neither anything else than 0x40, 0x41 and 0x42, nor what is no boolean
+        if word & NO_FLAGS or word & word >> 1 & EACH_OCTET:
+            return False
+        cursor.at = cursor.end
+        if word & EACH_OCTET:
+            self.settled = word & 1 << 56 != 0
+            self.more = word & 1 << 48 != 0
+            self.resume = word & 1 << 24 != 0
+            self.aborted = word & 1 << 16 != 0
+            self.batchable = word & 1 << 8 != 0
+            self.is_unusual = self.resume
+        return True
+
+    def _read_rest(self, cursor: Cursor, count: int) -> None:
+        """Read what comes after the message-format, in whatever encodings."""
+        self.settled = cursor.take_boolean(False)
         if count > 5:
             self.more = cursor.take_boolean(False)
         if count > 6:
@@ -330,18 +369,13 @@ class TransferFrame:
             self.aborted = cursor.take_boolean(False)
         if count > 10:
             self.batchable = cursor.take_boolean(False)
-        if cursor.at != list_end:
-            raise malformed("a transfer's list is longer than its fields")
-        self.payload_at = list_end
-        self.end = frame_end
-        cursor.end = frame_end
 
     def tag_word(self) -> int:
         """The octets of a delivery-tag of up to eight as a number, in network order."""
-        word = 0
-        for at in range(self.tag_at, self.tag_end):
-            word = word << 8 | self.octets[at]
-        return word
+        size = self.tag_end - self.tag_at
+        if size == 0:
+            return 0
+        return octets.read_u64(self.octets, self.tag_end - 8) & NO_VALUE >> (64 - 8 * size)
 
     def with_payload(self, payload: bytes) -> TransferFrame:
         """Return the same frame with another payload; its tag and state are left behind."""
