@@ -74,9 +74,9 @@ CONNECTION_BUFFER_BYTES: Final[int] = attrs.field(
     metadata=setting(
         kinds.whole_number(64 * 1024, 2**40, "bytes"),
         "How many bytes of messages one connection may have waiting in the router. Its sessions "
-        "share half of it as their windows, and a large message that passes through is let come up "
-        "to twice all of it ahead; with more than all of it waiting, they are let send no more "
-        "until half has left.",
+        "share half of it as their windows, and the window of one may reach as far as all of it "
+        "while a large message passes through. With more than all of it waiting, the windows "
+        "of sessions with messages waiting narrow to 256 KiB until half has left.",
     ),
 )
 IDLE_TIMEOUT_SECONDS: Final[float] = attrs.field(

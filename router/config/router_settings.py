@@ -149,8 +149,8 @@ class RouterSettings:
             kinds.whole_number(0, 2**50, "bytes"),
             "How many bytes the whole router may keep for its peers besides messages: their "
             "connections, sessions, links, names and properties, dynamic nodes, and sources and "
-            "targets without a link. Beyond it a connection that has more than an equal share is "
-            "refused further ones with amqp:resource-limit-exceeded. 0 stands for eight times "
+            "targets without a link. Beyond it, a connection that has more than an equal share is "
+            "refused more of them with amqp:resource-limit-exceeded. 0 stands for eight times "
             "memoryLimitBytes, and 64 MiB at least.",
         ),
     )
@@ -158,9 +158,9 @@ class RouterSettings:
         default=0,
         metadata=setting(
             kinds.whole_number(0, 2**50, "bytes"),
-            "How many bytes of that one connection may have. Beyond it further links are refused "
-            "with amqp:resource-limit-exceeded; a peer that goes on loses its session, and then "
-            "the connection. 0 stands for half of stateLimitBytes.",
+            "How many bytes of stateLimitBytes one connection may have. Beyond it, further links "
+            "are refused with amqp:resource-limit-exceeded; a peer that goes on loses its session, "
+            "and then the connection. 0 stands for half of stateLimitBytes.",
         ),
     )
     honour_absolute_expiry_time: bool = attrs.field(
