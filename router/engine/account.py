@@ -1,13 +1,13 @@
-"""What peers make a router remember: charged to their connections, limited, given back.
+"""Accounts of the state that peers create: charged to their connections, limited, released.
 
-The one place where it is added up. Sessions, links, dynamic nodes, suspended termini and routes are
-charged as they come and released as they go, at what such a thing was measured to take, and the
-octets of its names and maps on top. What changes with every message is counted where it is kept
-(`Connection.held_bytes`, `Output`, `Unsettled`), and read from there by whoever shows it.
+This is the one place where it is added up. Sessions, links, dynamic nodes, suspended termini and
+routes are charged when they are created and released when they end. The charge is the measured size
+of such an object plus the octets of its names and maps. What changes with every message is counted
+where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from there.
 
-A connection may hold no more than its limit, and all together no more than the router's; but as
-long as one holds less than its fair share of that, it is never refused for what others hold. So the
-router may come to hold twice its limit, and never more (docs/decisions/0079).
+A connection may hold no more than its limit, and all together no more than the router's. But a
+connection that holds less than its fair share is never refused because of what others hold. So the
+router may come to hold about twice its limit (docs/decisions/0079).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from router.amqp.constants import Condition
 from router.amqp.encoded import EncodedMap
 from router.errors import AmqpError, Scope
 
-# What each takes at most where nothing is compiled, measured with a thousand of each: a connection
-# with its tasks; a link with an address of its own; a terminus with the connection that it was left
-# behind by.
+# Octets that each takes at most in the interpreted build, measured with a thousand of each: a
+# connection with its tasks; a link with an address of its own; a terminus with the connection that
+# left it behind.
 CONNECTION_BYTES: Final = 24 * 1024
 SESSION_BYTES: Final = 4 * 1024
 LINK_BYTES: Final = 5 * 1024
 NODE_BYTES: Final = 1024
 SUSPENDED_BYTES: Final = 14 * 1024
-# An unsettled delivery, and one that waits, besides its octets.
+# A delivery that is unsettled or waits, besides the octets of its message.
 DELIVERY_BYTES: Final = 1024
-# A link route that an edge or an interior router has told of, besides its name; and a line of a
+# A link route that an edge or an interior router advertises, besides its name; and a line of a
 # trace that waits, besides its text.
 ROUTE_BYTES: Final = 2 * 1024
 LINE_BYTES: Final = 1024
@@ -44,19 +44,20 @@ ROUTES: Final = "routes"
 TRACES: Final = "traces"
 KINDS: Final = (CONNECTION, SESSIONS, LINKS, NODES, SUSPENDED, ROUTES, TRACES)
 
-# A name is kept once and an address as text and as a key; of other than ASCII characters each may
-# take four octets.
+# A name is kept once, and an address twice: as text and as a key. If a text is not ASCII, each of
+# its characters may take four octets.
 _WIDEST: Final = 4
-# Whose links are refused and who goes on all the same loses the session, and then the connection.
+# A peer that goes on although its links are refused loses the session at this part (1/8) of the
+# limit beyond it, and the connection at twice that.
 _PART_BEYOND: Final = 8
-# Without a limit of its own a router's state may take so many times what its messages may.
+# Without a configured limit, state may take this many times what messages may.
 STATE_SHARE: Final = 8
 LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
 
 
 @attrs.define
 class Ledger:
-    """All accounts of a router; 0 is no limit."""
+    """The sums of all accounts of a router, and their limits, in octets; 0 is no limit."""
 
     limit_bytes: int = 0
     connection_limit_bytes: int = 0
@@ -69,16 +70,16 @@ class Ledger:
     by_kind: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(KINDS, 0))
 
     def limit(self, memory_limit_bytes: int, state_bytes: int, connection_bytes: int) -> None:
-        """Take up the limits as configured, where 0 is derived from the one for messages."""
+        """Set the limits, in octets; those that are 0 are derived from the limit for messages."""
         derived = max(memory_limit_bytes * STATE_SHARE, LEAST_STATE_BYTES)
         self.limit_bytes = state_bytes or derived
         self.connection_limit_bytes = connection_bytes or self.limit_bytes // 2
 
 
 class Account:
-    """What the peer of one connection makes the router remember, in octets and by kind.
+    """The state that the peer of one connection has created, in octets by kind.
 
-    It outlives the connection where something does, such as a suspended terminus.
+    The account outlives the connection if some of that state does, such as a suspended terminus.
     """
 
     __slots__ = ("_by_kind", "_is_open", "_ledger", "total")
@@ -90,11 +91,11 @@ class Account:
         self.total = 0
 
     def of_kind(self, kind: str) -> int:
-        """What is charged of one kind."""
+        """Return the octets charged of one kind."""
         return self._by_kind.get(kind, 0)
 
     def charge(self, kind: str, count: int) -> None:
-        """Add octets, whether or not there is room for them (`refusal`)."""
+        """Charge octets of a kind, whether or not there is room for them (`refusal`)."""
         ledger = self._ledger
         self._by_kind[kind] = self._by_kind.get(kind, 0) + count
         self.total += count
@@ -102,18 +103,18 @@ class Account:
         ledger.total += count
 
     def release(self, kind: str, count: int) -> None:
-        """Take back what was charged."""
+        """Release octets of a kind that were charged."""
         self.charge(kind, -count)
         self._ledger.released += count
 
     def opened(self, octets: int) -> None:
-        """The peer has opened its connection, by so many octets."""
+        """Charge an open connection, and the `octets` of names and maps in its peer's open."""
         self._is_open = True
         self._ledger.accounts += 1
         self.charge(CONNECTION, CONNECTION_BYTES + octets)
 
     def closed(self) -> None:
-        """The connection is over."""
+        """Release what ends with the connection."""
         if self._is_open:
             self._is_open = False
             self._ledger.accounts -= 1
@@ -122,9 +123,10 @@ class Account:
                 self.release(kind, self.of_kind(kind))
 
     def refusal(self, count: int, scope: Scope = Scope.LINK) -> AmqpError | None:
-        """The error for whoever asks to have `count` octets more remembered; None with room.
+        """Return the error for a peer that asks for `count` octets more, or None if there is room.
 
-        Its scope is `scope`, or a wider one where refusals have brought in much more.
+        Its scope is `scope`, or a wider one for a peer that is charged far more than its limit
+        because it goes on although it is refused.
         """
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
@@ -151,7 +153,7 @@ class Account:
 
 
 def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
-    """What a link takes whose attaches are kept like that."""
+    """Return the octets to charge for a link of which these two attach frames are kept."""
     count = LINK_BYTES + _width(name)
     for frame in frames:
         if frame is not None:
@@ -161,7 +163,7 @@ def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
 
 
 def open_bytes(frame: Any) -> int:
-    """What is kept of an open beside what every connection takes."""
+    """Return the octets of an open's names and properties, to charge besides the connection."""
     return _width(frame.container_id) + _width(frame.hostname or "") + _map_bytes(frame.properties)
 
 
