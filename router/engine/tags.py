@@ -1,9 +1,10 @@
-"""Delivery-tags: the sender's is kept where it is certain to be unique among the unsettled ones.
+"""Choose delivery-tags: the sender's tag is kept if it is certain to be unique on its link.
 
-Several senders may choose the same tags for what goes out by one link, and one may use a tag twice,
-so uniqueness is proved (docs/decisions/0006). A tag of up to eight octets is kept if it is greater
-than those kept before it, read from either end: senders count. Longer ones are looked up. Where
-there is no proof the delivery-id is the tag, in a form that no tag which is kept has.
+It has to be unique among the link's unsettled deliveries. Several senders whose messages leave by
+one link may choose the same tags, and one sender may use a tag twice, so uniqueness is proved
+(docs/decisions/0006). A tag of up to eight octets is kept if it is greater than those kept before
+it, read from either end, because most senders count. A longer tag is kept if a set of those in use
+does not contain it. Otherwise the tag is made of the delivery-id, in a form that no kept tag has.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from router.amqp.reading import TransferFrame
 from router.engine.delivery import Delivery
 from router.engine.link import OutgoingLink
 
-# Tags of no more octets are kept as numbers, in which they are compared.
+# Tags of up to this many octets are kept, and compared, as numbers.
 SHORT_BYTES = 8
-# The tags that are made here (`amqp.writing`): an octet which no text has, and the delivery-id.
+# The router's own tags (`amqp.writing`): an octet that no text contains, and the delivery-id.
 OWN_BYTES = 5
 OWN_FIRST = 0xFE
 
 
 def take(delivery: Delivery, frame: TransferFrame) -> None:
-    """Take the sender's tag from a first frame."""
+    """Take the sender's tag from the first transfer frame of a delivery."""
     size = frame.tag_end - frame.tag_at
     delivery.tag_size = size
     if size <= SHORT_BYTES:
@@ -32,14 +33,14 @@ def take(delivery: Delivery, frame: TransferFrame) -> None:
 
 
 def hand_on(copy: Delivery, delivery: Delivery) -> None:
-    """Give a copy of a delivery the tag that its sender gave it."""
+    """Give a copy of a delivery its sender's tag."""
     copy.tag_size = delivery.tag_size
     copy.tag_word = delivery.tag_word
     copy.incoming_tag = delivery.incoming_tag
 
 
 def choose(link: OutgoingLink, delivery: Delivery) -> None:
-    """Decide by which tag a delivery goes out that is about to begin on a link."""
+    """Choose the tag of a delivery that is about to leave, unsettled, on a link."""
     delivery.kept_tag_size = 0
     if delivery.tag_size > SHORT_BYTES:
         _claim(link, delivery)
@@ -48,12 +49,12 @@ def choose(link: OutgoingLink, delivery: Delivery) -> None:
 
 
 def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
-    """Whether a short tag is certainly none of those that were kept; it is one of them then."""
+    """Return whether a short tag is certain to be new on a link, and remember it if so."""
     if size == 0 or (size == OWN_BYTES and word >> 32 == OWN_FIRST):
         return False
     mirrored = octets.mirror_u64(word)
     if link.unsettled == 0 or size > link.tag_size:
-        # there is none as long as this
+        # no kept tag is as long as this one
         link.tag_size = size
         link.greatest_tag = word
         link.greatest_mirrored = mirrored
@@ -68,7 +69,7 @@ def _is_new(link: OutgoingLink, size: int, word: int) -> bool:
 
 
 def _claim(link: OutgoingLink, delivery: Delivery) -> None:
-    """Keep a long tag unless the link has an unsettled delivery that has it."""
+    """Keep a long tag unless an unsettled delivery of the link has the same."""
     tags = link.long_tags
     if tags is None:
         tags = link.long_tags = set()
@@ -78,7 +79,7 @@ def _claim(link: OutgoingLink, delivery: Delivery) -> None:
 
 
 def keep(delivery: Delivery) -> None:
-    """Keep the tag of a delivery that goes out settled, which need not be unique."""
+    """Keep the tag of a delivery that leaves settled: it need not be unique."""
     if delivery.tag_size > SHORT_BYTES:
         delivery.tag = delivery.incoming_tag
     else:
@@ -86,13 +87,13 @@ def keep(delivery: Delivery) -> None:
 
 
 def release(link: OutgoingLink, delivery: Delivery) -> None:
-    """A delivery is settled on a link: its tag may be used again."""
+    """Let the tag of a delivery be used again, which is settled on a link."""
     if link.long_tags is not None:
         link.long_tags.discard(delivery.tag)
 
 
 def octets_of(delivery: Delivery) -> bytes:
-    """The tag that a delivery goes out by."""
+    """Return the octets of the tag that a delivery leaves with."""
     if delivery.tag is not None:
         return delivery.tag
     if delivery.kept_tag_size:
