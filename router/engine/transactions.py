@@ -1,12 +1,12 @@
-"""Frames that want to be a part of a transaction (section 4.4), on links that cannot be.
+"""Refuse frames that are part of a transaction (section 4.4) on links that cannot take part in one.
 
-The router coordinates no transactions. Links that are routed to a container take part in those of
-that container, and what is said of them is passed on. On all others a message would be delivered,
-and an outcome told, before anybody has discharged anything: so such a link is detached, before that
-happens. A link between routers is for many senders, and each of them has been refused by the router
-that it is connected to, unless that is of an older version; then what it says is passed on as ever.
+The router does not coordinate transactions. A link that is routed to a container takes part in
+those of the container, and its frames are passed on. On any other link the message would be
+delivered, or the outcome told, before the transaction is discharged, so the link is detached before
+that happens. A link between routers is left alone, because it serves many senders: the router that
+a sender is connected to has refused it already, unless that router is of an older version.
 
-None of this runs but for frames that have a transactional state, or for flows with properties.
+This runs only for frames with a transactional state, and for flows with properties.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from router.errors import AmqpError, Scope
 
 TXN_ID: Final = "txn-id"
 _BETWEEN_ROUTERS: Final = ("inter-router", "edge")
-# How a transactional state begins, by its number or its name.
+# The octets that a transactional state begins with, by its numeric or its symbolic descriptor.
 _CODE: Final = int(Descriptor.TRANSACTIONAL_STATE)
 _NAME: Final = TransactionalState.NAME.encode()
 _BEGINNINGS: Final = (
@@ -34,12 +34,15 @@ _LONGEST: Final = max(map(len, _BEGINNINGS))
 
 
 def is_transactional(state: bytes | None) -> bool:
-    """Whether a delivery's state says that it is in a transaction."""
+    """Return whether an encoded delivery state is a transactional-state."""
     return state is not None and state.startswith(_BEGINNINGS)
 
 
 def refuse(link: Any) -> bool:
-    """Detach a link that a transactional state was told of, if it can be in no transaction."""
+    """Detach a link that is used in a transaction, if it cannot take part in one.
+
+    Returns whether it cannot; a link that is routed or leads to another router is left alone.
+    """
     if link.is_routed or link.session.connection.settings.role in _BETWEEN_ROUTERS:
         return False
     if link.is_attached():
@@ -52,9 +55,10 @@ def refuse(link: Any) -> bool:
 
 
 def refuse_acquisition(link: Any, frame: Any) -> bool:
-    """Detach a receiver that wants what it is sent to be acquired in a transaction (4.4.3).
+    """Detach a receiver that asks for messages to be acquired by a transaction (section 4.4.3).
 
-    `frame` is a flow with properties. Raises amqp:decode-error where these are none.
+    `frame` is a flow with properties. Returns whether the link is refused. Raises
+    amqp:decode-error if the properties are not a map.
     """
     octets = memoryview(link.session.connection.cursor.octets)
     properties, _ = decode_value(bytes(octets[frame.properties_at : frame.properties_end]))
@@ -64,10 +68,10 @@ def refuse_acquisition(link: Any, frame: Any) -> bool:
 
 
 def refuse_dispositions(session: Any, frame: Any) -> bool:
-    """Detach the links of the deliveries that a disposition names, if its state is transactional
-    (4.4.1, 4.4.2).
+    """Detach the links whose deliveries a transactional disposition names (sections 4.4.1, 4.4.2).
 
-    Returns whether it is, and concerns no others.
+    Returns whether all of the deliveries it names are of links that were refused, so that nothing
+    of it is left to take in.
     """
     beginning = min(frame.state_at + _LONGEST, frame.state_end)
     if not is_transactional(bytes(memoryview(frame.octets)[frame.state_at : beginning])):
