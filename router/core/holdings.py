@@ -1,7 +1,7 @@
-"""Who holds what: all that the peer of a connection makes the router keep, in octets and by kind.
+"""Sums of all that the peer of a connection makes the router keep, in octets by kind.
 
-What is charged as it comes is in the connection's account; messages, deliveries, input and output
-change with every frame and are added up here when somebody asks.
+State that changes rarely is in the connection's account (`router.engine.account`). Messages,
+deliveries, input and output change with every frame, and are added up here on request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALL_KINDS: Final = (*KINDS, MESSAGES, DELIVERIES, INPUT, OUTPUT)
 
 
 def holdings_of(connection: Any) -> dict[str, int]:
-    """What one connection's peer makes the router keep."""
+    """Return the octets that one connection's peer makes the router keep, by kind."""
     account: Account = connection.account
     found = {kind: account.of_kind(kind) for kind in KINDS}
     found[MESSAGES] = int(connection.held_bytes)
@@ -30,7 +30,10 @@ def holdings_of(connection: Any) -> dict[str, int]:
 
 
 def held_in_all(forwarder: Any, connections: Iterable[Any]) -> dict[str, int]:
-    """What these connections and those that are over have the router keep, all together."""
+    """Return the octets that all peers make the router keep, by kind.
+
+    `connections` are those that are there; what is left of others is counted too.
+    """
     found = dict.fromkeys(ALL_KINDS, 0)
     found.update(forwarder.backlog.turn.ledger.by_kind)
     for connection in connections:
@@ -44,9 +47,9 @@ def held_in_all(forwarder: Any, connections: Iterable[Any]) -> dict[str, int]:
 
 
 def _deliveries_of(connection: Any) -> int:
-    """Deliveries that its peer has sent and that are unsettled, or wait, or are under way.
+    """Count the deliveries that a connection's peer has sent and that are unsettled or wait.
 
-    Each is its sender's, wherever it is on its way; what is sent to it is somebody else's.
+    A delivery counts for its sender, wherever it is; what the peer receives counts for others.
     """
     count = 0
     for session in connection.local_sessions.values():
