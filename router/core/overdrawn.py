@@ -1,8 +1,9 @@
-"""Connections whose senders have more unsettled than may be kept for them.
+"""Detach senders of connections that have more unsettled deliveries than the limits allow.
 
-Credit bounds what each sender has unsettled, and nothing how many senders a connection has. What
-deliveries take is not charged one by one, so it is looked at with the clocks: where a connection
-has more than its limit, deliveries included, those of its senders are detached that have most.
+Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
+Deliveries are not charged one by one. They are checked each time that the router looks at its
+clocks: where a connection exceeds its limit, deliveries included, its senders with the most
+unsettled deliveries are detached (docs/decisions/0079).
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from router.engine.account import DELIVERY_BYTES, Ledger
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
-# How many connections are looked at each time.
+# How many connections are checked at each look at the clocks.
 AT_ONCE: Final = 500
 
 
 class Overdrawn:
-    """Looks at a router's connections, some at a time, round and round."""
+    """Checks the connections of a router in rounds, some at each look at the clocks."""
 
     def __init__(self, ledger: Ledger, connections: Callable[[], list[Any]]) -> None:
         self._ledger = ledger
         self._connections = connections
         self._left: list[Any] = []
-        # octets of deliveries: of the round that there was, and so far of this one
+        # octets of deliveries: of the last round, and so far of this one
         self._deliveries = 0
         self._counted = 0
 
     def look(self, _now: float) -> None:
-        """Look at the next connections, and detach senders that have too much unsettled."""
+        """Check the next connections, and detach senders that have too much unsettled."""
         if not self._left:
             self._deliveries, self._counted = self._counted, 0
             self._left = self._connections()
@@ -47,7 +48,10 @@ class Overdrawn:
                 self._relieve(connection, min(excess, deliveries), limit)
 
     def _limit(self) -> int:
-        """What one connection may have: an equal share where all have too much."""
+        """Return how many octets one connection may have; 0 is no limit.
+
+        That is an equal share once all connections together have reached the router's limit.
+        """
         ledger = self._ledger
         if ledger.limit_bytes and ledger.total + self._deliveries > ledger.limit_bytes:
             share = ledger.limit_bytes // max(1, ledger.accounts)
