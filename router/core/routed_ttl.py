@@ -1,7 +1,8 @@
-"""Reckon the ttl of messages on routed links, which nobody else looks at (section 3.2.1).
+"""Reduce the ttl of messages that were held on a routed link (section 3.2.1).
 
-Only what was held here is looked at, when it leaves: its ttl is less by that time. One whose ttl
-has ended is not sent.
+Messages on routed links are passed on without being read, except those that were held here. When
+such a message leaves, the time it was held is deducted from its ttl. A message whose ttl has ended
+is not sent.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from router.core import verdicts
 from router.engine.rare_transfers import RESUMED
 
 REJECTED = int(Descriptor.REJECTED)
-# as encoded states begin
+# The octets that an encoded transactional-state begins with, as one that posts a message has it.
 POSTED = b"\x00\x53\x34"
 
 
 def age(forwarder: Any, delivery: Any) -> None:
-    """Write what is left of the ttl of a delivery that was held; one that has expired is discarded.
+    """Write the remaining ttl into a delivery that was held, or discard it if that has ended.
 
-    Its sender is told so, as elsewhere. What is part of a transaction goes on with the least ttl:
-    it is not for a router to end.
+    The sender of a discarded delivery is told `rejected`. A delivery that is part of a transaction
+    goes on with a ttl of one millisecond instead: a router may not take it out of the transaction.
     """
     chunk = delivery.chunks[0] if delivery.chunks else b""
     count = len(chunk)
     if delivery.message_format or delivery.manner & RESUMED:
-        # of what is resumed this may be the middle
+        # a delivery that is resumed may begin in the middle of its message
         return
     header = find_header(chunk, 0, count)
     if header is None or not header.ttl_at:
@@ -50,7 +51,7 @@ def _is_of_transaction(delivery: Any) -> bool:
 
 
 def _give_up(forwarder: Any, delivery: Any) -> None:
-    """Discard a delivery; its receiver is told that it is aborted, for it has taken its credit."""
+    """Reject an expired delivery. Its receiver is told of an abort, because it used up credit."""
     link = delivery.incoming
     delivery.address.counters.expired += 1
     forwarder.backlog.drop(delivery)
