@@ -1,9 +1,9 @@
-"""Durable messages that nobody would confirm (section 3.2.1).
+"""Reject durable messages for receivers that would not confirm them (section 3.2.1).
 
-A receiver that takes everything settled says nothing of what it got, and the router tells senders
-that it is accepted once it is written. With `rejectUnconfirmedDurable` such receivers get nothing
-durable: it is rejected, where its sender awaits an outcome. Of a multicast the other receivers
-speak.
+A receiver with snd-settle-mode settled confirms nothing, and the router tells the sender `accepted`
+once a message is written to it. With `rejectUnconfirmedDurable` such receivers get no durable
+messages: these are rejected, if their sender awaits an outcome. For a multicast, the outcomes of
+the other receivers decide.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ REJECTED = int(Descriptor.REJECTED)
 
 
 def is_durable_message(delivery: Any, octets: Any) -> bool:
-    """Whether a delivery, of which `octets` has all of the head, is of a durable message."""
+    """Return whether a delivery's message is durable; `octets` contains its whole head."""
     return not delivery.message_format and is_durable(octets, 0, len(octets))
 
 
 def refuse(forwarder: Any, delivery: Any, view: Any, start: int, end: int) -> bool:
-    """Reject a delivery that is about to go to one who takes everything settled, if it is durable.
+    """Reject a durable delivery that is about to go to a receiver that takes everything settled.
 
-    `view[start:end]` has all of the message's head. Returns whether it is rejected.
+    `view[start:end]` contains the whole head of the message. Returns whether it is rejected.
     """
     if delivery.settled or delivery.message_format or not is_durable(view, start, end):
         return False
     sent = delivery if delivery.parent is None else delivery.parent
     if not sent.incoming_open and sent.suspended is None:
-        # its sender is lost, and nobody else has it
+        # its sender is lost: there is nobody to tell, and it is better delivered than dropped
         return False
     delivery.address.counters.count_outcome(REJECTED)
     delivery.discarded = True
