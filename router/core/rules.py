@@ -1,9 +1,8 @@
-"""The address rules of a router: what is configured for the names that patterns match.
+"""Address rules of a router: what is configured for the names that a pattern or prefix matches.
 
-Of the rules that match a name the most specific one speaks for it. Where few change they change in
-place, at no cost for the others. Where many do, `Rules` are made anew beside those that speak, in
-a thread, and take their place between two turns
-(docs/decisions/0038-changes-under-traffic.md).
+Of several rules that match a name, the most specific one applies. If few rules change, they are
+changed in place, at no cost for the others. If many do, new `Rules` are built in a thread and
+replace the old ones between two turns (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -24,19 +23,20 @@ TREATMENTS: Final = {
 }
 TREATMENT_NAMES: Final = {number: name for name, number in TREATMENTS.items()}
 
-# When more rules than these become others, all are made anew, and it is not found out which names
-# those are of.
+# If more rules than these change, all of them are built anew, without finding out which names they
+# match.
 MANY_RULES: Final = 100
 
 
 class AddressRule(NamedTuple):
-    """What is configured for the names that a pattern, or prefix, matches.
+    """One rule: what is configured for the names that a pattern or prefix matches.
 
-    `treatment` is one of `TREATMENTS`; `redelivers`: whether what one receiver gives back is
-    offered to another; `dead_letter`: the name of the address that what has expired goes to;
-    `ingress_phase` and `egress_phase`: where those enter who send, and who receive; `fallback`:
-    whether who takes what nobody else does gets something; `hold`: seconds, messages and octets;
-    `priority`: of its messages, or -1; `drop_after_s`: until a stuck receiver is dropped, or 0.
+    `treatment` is one of `TREATMENTS`. `redelivers`: whether a message that one receiver releases
+    or modifies is offered to another. `dead_letter`: the address for expired messages.
+    `ingress_phase` and `egress_phase`: the phases that senders and receivers attach at. `fallback`:
+    whether messages without a receiver go to a fallback destination. `hold`: how long an edge holds
+    messages without an uplink (seconds), and how many messages and octets. `priority`: that of all
+    messages, or -1. `drop_after_s`: seconds until a stuck receiver is dropped, or 0.
     """
 
     is_prefix: bool
@@ -53,27 +53,27 @@ class AddressRule(NamedTuple):
 
 
 def whole_pattern(rule: AddressRule) -> str:
-    """The pattern that says the same as the prefix of a rule, if it has one."""
+    """Return a rule's pattern, or the pattern that matches the same names as its prefix."""
     return pattern_of(rule.pattern) if rule.is_prefix else rule.pattern
 
 
 def _same(rule: AddressRule) -> str:
-    """What is equal for rules that match the same."""
+    """Return a key that is equal for rules that match the same names."""
     return whole_pattern(rule).strip("/.").replace(".", "/")
 
 
 class Rules:
-    """The rules that speak for names, and how those are treated that none speaks for."""
+    """The rules of a router, and the treatment of names that no rule matches."""
 
     def __init__(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
         self.default = TREATMENTS[default_treatment]
         self._by_pattern: dict[str, AddressRule] = {}
         self._tree: PatternTree[AddressRule] = PatternTree()
-        # how many rules name an address for dead letters; None is for those that name none
+        # how many rules name each address for dead letters; None counts those without one
         self._dead_letters: Counter[str | None] = Counter()
-        # whether any does
+        # whether any rule names one
         self.has_dead_letters = False
-        # how many rules have senders enter at another phase than 0
+        # how many rules have another ingress phase than 0
         self.ingress_phased = 0
         self.change((), rules, default_treatment)
 
@@ -81,11 +81,11 @@ class Rules:
         return iter(self._by_pattern.values())
 
     def match(self, name: str) -> AddressRule | None:
-        """The most specific rule that matches a name, if one does."""
+        """Return the most specific rule that matches a name, or None."""
         return self._tree.match(name)
 
     def is_dead_letter(self, name: str) -> bool:
-        """Whether what has expired goes to this address."""
+        """Return whether expired messages go to this address."""
         return name in self._dead_letters
 
     def change(
@@ -94,8 +94,9 @@ class Rules:
         added: Iterable[AddressRule],
         default_treatment: str,
     ) -> None:
-        """From now on some rules do not speak for names any more, and others do; what stays costs
-        nothing.
+        """Remove some rules, add others and set the default treatment.
+
+        Takes time for these rules only; the rules that stay cost nothing.
         """
         for rule in removed:
             same = _same(rule)
@@ -106,7 +107,7 @@ class Rules:
         for rule in added:
             same = _same(rule)
             if same in self._by_pattern:
-                # of several that match the same, the last one counts
+                # of several rules that match the same names, the last one counts
                 self._count(self._by_pattern[same], -1)
             self._by_pattern[same] = rule
             self._tree.add(whole_pattern(rule), rule)
@@ -115,14 +116,17 @@ class Rules:
         self.default = TREATMENTS[default_treatment]
 
     def _count(self, rule: AddressRule, by: int) -> None:
-        """A rule came, or went: what is asked for each message is known without a search."""
+        """Count a rule that was added (1) or removed (-1).
+
+        So what is asked for each message is known without a search.
+        """
         self._dead_letters[rule.dead_letter] += by
         if not self._dead_letters[rule.dead_letter]:
             del self._dead_letters[rule.dead_letter]
         self.ingress_phased += by * (rule.ingress_phase != 0)
 
     def pieces(self) -> Iterator[object]:
-        """What it was made of, taken apart piece by piece, now that nobody asks it any more."""
+        """Take the rules apart, piece by piece, when they are no longer used."""
         yield from emptied(self._by_pattern)
         yield from emptied(self._dead_letters)
         yield from self._tree.pieces()
