@@ -1,8 +1,8 @@
-"""What a receiver may ask of its source, and what the router does where it has not got that.
+"""Check what a receiver asks for in its source, and refuse what the router cannot do.
 
-Few clients look at the answer to their attach, where a filter or a mode that is not in place is
-left out (section 2.6.3): they go on, and get messages that they did not ask for. So what the router
-cannot do is refused, by name, unless the configuration has it ignored. None of this runs once a
+The router could leave a filter or mode out of its answer to the attach (section 2.6.3), but few
+clients look there: they go on and get messages that they did not ask for. So what the router cannot
+do is refused, by name, unless the configuration says to ignore it. None of this runs once a
 message. (docs/decisions/0085-what-a-source-is-granted.md)
 """
 
@@ -20,7 +20,7 @@ from router.errors import AmqpError, Scope
 
 MOVE: Final = Symbol("move")
 COPY: Final = Symbol("copy")
-# What clients write as numbers, by the registry of filters.
+# Filters whose descriptors clients send as numbers, by the registry of filters.
 _REGISTERED: Final = {
     0x468C00000000: "apache.org:legacy-amqp-direct-binding:string",
     0x468C00000001: "apache.org:legacy-amqp-topic-binding:string",
@@ -32,18 +32,18 @@ _NO_DURABLE: Final = (
     "durable subscriptions are not available here: the router keeps no messages for a receiver "
     "that is away; use a queue or subscription of a broker, by a link route or an auto-link"
 )
-# A description has to fit into the smallest frame.
+# How much of a peer's text is quoted: an error's description has to fit into the smallest frame.
 MOST_NAMED: Final = 4
 MOST_TEXT: Final = 450
 _MOST_OF_A_NAME: Final = 45
 
 
 class SourceRules:
-    """What is refused of what receivers ask for; what is not refused is left out of the answer.
+    """Which requests of receivers are refused; the others are ignored, and left out of the answer.
 
     `refuses_filters` is about filters and distribution modes, `refuses_durable` about durable
-    sources that never expire. With `rejects_unconfirmed` those who take everything settled get no
-    durable messages (`unconfirmed`).
+    sources that never expire. With `rejects_unconfirmed`, receivers that take everything settled
+    get no durable messages (`unconfirmed`).
     """
 
     def __init__(self) -> None:
@@ -54,25 +54,28 @@ class SourceRules:
     def configure(
         self, *, refuses_filters: bool, refuses_durable: bool, rejects_unconfirmed: bool = False
     ) -> None:
-        """Refuse these from now on, and no others; links that are attached stay as they are."""
+        """Set what is refused from now on; links that are attached stay as they are."""
         self.refuses_filters = refuses_filters
         self.refuses_durable = refuses_durable
         self.rejects_unconfirmed = rejects_unconfirmed
 
     def check(self, source: Source) -> None:
-        """Raise amqp:not-implemented at link scope for what no address of the router has."""
+        """Check a source for what no address of the router can do.
+
+        Raises amqp:not-implemented at link scope.
+        """
         if self.refuses_filters:
             _check_filters(source.filter)
-        # either of the two alone asks for less than messages being kept while nobody is there
+        # one of the two alone does not ask for messages to be kept while the receiver is away
         never_expires = source.expiry_policy is TerminusExpiryPolicy.NEVER
         if self.refuses_durable and never_expires and source.durable:
             raise AmqpError(Condition.NOT_IMPLEMENTED, _NO_DURABLE, Scope.LINK)
 
     def mode(self, source: Source, address: Address) -> Symbol:
-        """The distribution mode of an address, to answer with (section 3.5.2).
+        """Return the distribution mode of an address, for the answer (section 3.5.2).
 
-        Raises amqp:not-implemented at link scope where another one is asked for; a receiver that
-        would take messages from others gets copies all the same.
+        Raises amqp:not-implemented at link scope if the source asks for another mode. Only `move`
+        is always accepted: on a multicast address the receiver gets copies instead.
         """
         in_force = COPY if address.treatment == MULTICAST else MOVE
         asked = source.distribution_mode
@@ -82,7 +85,7 @@ class SourceRules:
 
 
 def mode_unavailable(asked: str, in_force: str) -> AmqpError:
-    """The refusal of a receiver that asks for another distribution mode than its address has."""
+    """Return the error for a receiver that asks for another mode than its address has."""
     text = (
         f"distribution-mode {short(asked)!r} is not available here, {str(in_force)!r} is; "
         "'copy' needs a multicast address, or a link route to a broker"
@@ -102,14 +105,14 @@ def _check_filters(filters: dict[Any, Any] | EncodedMap | None) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names that a peer has given, as far as there is room for them in an error's description."""
+    """Join names that a peer has sent, the first of them if there are many, for an error."""
     named = ", ".join(names[:MOST_NAMED])
     more = len(names) - MOST_NAMED
     return named if more <= 0 else f"{named} and {more} more"
 
 
 def _name(key: Any, value: Any) -> str:
-    """A filter by its key and, where that is another word, its descriptor."""
+    """Name a filter by its key and, if that differs, its descriptor."""
     name = short(key)
     if not isinstance(value, Described):
         return name
@@ -119,6 +122,6 @@ def _name(key: Any, value: Any) -> str:
 
 
 def short(text: Any) -> str:
-    """As much of a peer's text as an error's description has room for."""
+    """Cut a peer's text to the length that an error's description has room for."""
     text = str(text)
     return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}..."
