@@ -63,7 +63,7 @@ def refuse_acquisition(link: Any, frame: Any) -> bool:
     octets = memoryview(link.session.connection.cursor.octets)
     properties, _ = decode_value(bytes(octets[frame.properties_at : frame.properties_end]))
     if not isinstance(properties, dict):
-        raise AmqpError(Condition.DECODE_ERROR, "a flow's properties are a map")
+        raise AmqpError(Condition.DECODE_ERROR, "a flow's properties must be a map")
     return properties.get(TXN_ID) is not None and refuse(link)
 
 
