@@ -1,14 +1,14 @@
-"""Stuck receivers of multicast addresses, and what becomes of them.
+"""Find stuck receivers of multicast addresses, and drop them where the configuration says so.
 
-The slowest receiver of a multicast decides how much its senders may send, and when they hear an
-outcome. A receiver is stuck while it takes nothing, although somebody waits for that, or settles
-nothing of what it has. Where the address's rule says so it is dropped once that has lasted for too
-long and there are others whom it holds up: its copies are settled as modified and its link is
-closed with an error. (docs/decisions/0084)
+The slowest receiver of a multicast decides how much its senders may send, and when they are told an
+outcome. A receiver is stuck while it takes nothing although a copy or a sender waits, or settles
+nothing of what it has. If the address's rule says so, it is dropped once that has lasted for too
+long and it holds up other receivers: its copies are settled as modified and its link is closed with
+an error (docs/decisions/0084).
 
-All receivers of multicasts are looked at in rounds, a bounded number at each look at the clocks. A
+All receivers of multicasts are checked in rounds, a bounded number at each look at the clocks. A
 link to another router or an edge stands for many receivers and is never dropped: the router that
-those are connected to does that. Nor is a link that this router attached by itself.
+those are attached to drops them. Neither is a link that this router attached by itself.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
 MODIFIED = int(Descriptor.MODIFIED)
-# How often all are looked at, if there is time for it, and so many steps are taken at a look.
+# How often a round of checks begins, and how many steps of it are taken at each look at the clocks.
 ROUND_S = 0.5
 STEPS = 500
-# So many addresses that are no multicasts, or senders, are passed over in a step.
+# How many other addresses, or senders of a multicast, are passed over in one step.
 A_STEP = 50
 
-# What is no fault of a receiver's: it waits for a sender, or gets first what its link resumes.
+# Reasons that are not the receiver's fault: it waits for a sender, cannot take a message of that
+# size, or first gets what its link resumes.
 _NOT_ITS_OWN = frozenset((Reason.IN_MESSAGE, Reason.TOO_LARGE, Reason.RESUMING))
 # The states of a receiver that could go on.
 _FIT = _NOT_ITS_OWN | {None}
@@ -48,7 +49,10 @@ class Lack(StrEnum):
 
 @attrs.define
 class Progress:
-    """What a receiver had done when it was looked at last, and since when it lacks something."""
+    """What a receiver had done when it was last checked, and since when it makes no progress.
+
+    Times are in seconds of the turn's clock.
+    """
 
     deliveries: int = 0
     settled: int = 0
@@ -57,8 +61,10 @@ class Progress:
     settles_nothing_since: float | None = None
 
     def stuck_since(self) -> tuple[float, Lack] | None:
-        """Since when the receiver is stuck, by what has lasted longest, and what it does not do:
-        who takes nothing cannot settle it, either.
+        """Return since when the receiver is stuck, and what it does not do; None if it is not.
+
+        If it neither takes nor settles anything, the earlier time counts, with `TAKES_NOTHING`:
+        a receiver cannot settle what it does not take.
         """
         takes, settles = self.takes_nothing_since, self.settles_nothing_since
         if takes is None:
@@ -79,24 +85,27 @@ class Dropped:
 
 
 class StuckReceivers:
-    """Looks at the receivers of a router's multicasts, and drops those that it is to drop."""
+    """Checks the receivers of a router's multicasts, and drops those that are to be dropped."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
         self._now = 0.0
         self._next_round = 0.0
         self._round: Iterator[None] = iter(())
-        # those that are to be dropped by the end of this look: what is said to them then would
-        # look like progress of their connections
+        # receivers to drop at the end of this look, because the detach that is written to one would
+        # look like progress of the others on its connection
         self._doomed: list[Consumer] = []
 
     def look(self, now: float) -> None:
-        """Go on for a little; to be called in a turn, about as often as clocks are looked at."""
+        """Check some receivers; `now` is in seconds.
+
+        Call it in a turn, at each look at the clocks.
+        """
         self._now = now
         self._go_on()
         doomed, self._doomed = self._doomed, []
         for consumer in doomed:
-            # it may be gone, or have gone on, since it was looked at
+            # it may be gone, or have made progress, since it was checked
             stuck = stuck_since(consumer)
             if consumer.link.owner is consumer and stuck is not None:
                 stuck_s = now - stuck[0]
@@ -114,7 +123,7 @@ class StuckReceivers:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Look at each receiver once; a step is as much as looking at one of them."""
+        """Check each receiver once, one in each step; passing over the rest takes steps too."""
         for number, address in enumerate(self._forwarder.table.addresses()):
             if number % A_STEP == 0:
                 yield
@@ -125,7 +134,7 @@ class StuckReceivers:
             yield from self._look_at(address)
 
     def _look_at(self, address: Address) -> Iterator[None]:
-        """Look at the receivers of a multicast."""
+        """Check the receivers of one multicast address."""
         is_wanted = _has_waiting_sender(address)
         limit_s = address.drop_after_s
         doomed = []
@@ -148,7 +157,7 @@ class StuckReceivers:
 
 
 def _has_waiting_sender(address: Address) -> bool:
-    """Whether a sender has no credit, and so may wait for the slowest receiver."""
+    """Return whether a sender has no credit, and so may be waiting for the slowest receiver."""
     senders = [address.producers]
     if address.ties is not None:
         senders += [each.producers for each in address.ties.fed_by.values()]
@@ -156,8 +165,9 @@ def _has_waiting_sender(address: Address) -> bool:
 
 
 def _has_receivers_elsewhere(address: Address) -> bool:
-    """Whether what is sent here may also be for receivers at other addresses or routers, of which
-    nothing is known here: they are held up together with those that are here.
+    """Return whether messages may also be for receivers at other addresses or routers.
+
+    Nothing is known of these here; they are held up together with the receivers here.
     """
     if address.ties is not None and address.ties.fed_by:
         return True
@@ -165,7 +175,7 @@ def _has_receivers_elsewhere(address: Address) -> bool:
 
 
 def stuck_since(consumer: Consumer) -> tuple[float, Lack] | None:
-    """Since when a receiver is stuck, and what it lacks; None where it is not stuck."""
+    """Return since when a receiver is stuck, and what it does not do; None if it is not stuck."""
     return None if consumer.progress is None else consumer.progress.stuck_since()
 
 
@@ -175,9 +185,9 @@ def _may_be_dropped(consumer: Consumer) -> bool:
 
 
 def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
-    """Compare what a receiver has done with what it had done before.
+    """Compare what a receiver has done with what it had done at the last check.
 
-    `is_wanted` says whether a sender waits for credit.
+    `is_wanted` says whether a sender waits for credit; `now` is in seconds.
     """
     link = consumer.link
     blocked = of_receiver(consumer)
@@ -187,7 +197,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
         and blocked not in _NOT_ITS_OWN
         and (is_wanted or consumer.waiting.count > 0 or current is not None)
     )
-    # nobody can settle what has not come whole
+    # a receiver cannot settle a message that it has not received whole
     has = link.unsettled - (current is not None and current.outgoing_open)
     if not holds_up and has == 0:
         consumer.progress = None
@@ -197,7 +207,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
         progress = consumer.progress = Progress()
     connection = link.session.connection
     settled = link.deliveries - link.unsettled
-    # what was written before may be under way yet, over a slow line: nothing can be said to it
+    # what was written before may still be leaving, over a slow line
     is_moving = connection.outbox.output.size() > 0 and connection.sent_bytes != progress.sent_bytes
     if not holds_up or is_moving or link.deliveries != progress.deliveries:
         progress.takes_nothing_since = None
@@ -213,7 +223,7 @@ def note_progress(consumer: Consumer, is_wanted: bool, now: float) -> None:
 
 
 def text_of(consumer: Consumer, lack: Lack) -> str:
-    """Say what a stuck receiver does not do, and why as far as that is known."""
+    """Describe what a stuck receiver does not do, and why as far as that is known."""
     if lack is Lack.SETTLES_NOTHING:
         return "it settles nothing of what it has"
     blocked = of_receiver(consumer)
@@ -224,11 +234,11 @@ _WORDS = {**MEANINGS, Reason.NO_CREDIT: "it gives no credit"}
 
 
 def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) -> None:
-    """Settle all copies of a receiver as modified, and close its link with an error; to be called
-    in a turn.
+    """Settle all copies of a receiver as modified, and close its link with an error.
 
-    What was sent is modified with delivery-failed, as for any link that is lost. All this is done
-    at once, whether or not the peer ever reads that its link is closed.
+    Copies that were sent are settled as on any lost link: modified with delivery-failed, or the
+    source's default outcome. Call it in a turn. It does not depend on the peer reading that its
+    link is closed. `stuck_s` is for how many seconds the receiver was stuck, `text` why.
     """
     link, address = consumer.link, consumer.address
     connection = link.session.connection
