@@ -1,9 +1,10 @@
-"""Offer to farther receivers what the nearest ones have released.
+"""Offer messages that the nearest receivers have released to receivers farther away.
 
 With closest, links lead to the nearest routers only, and to none while somebody receives here. Once
-these have released a message, there are links to the next ones for a while, and the message waits a
-moment for one of them to have credit; then its sender is told. What comes from another router is
-for that one to offer, so nothing goes back, and nothing goes round (docs/decisions/0088).
+the nearest receivers have released a message, links to farther routers are attached for a while,
+and the message waits up to `PATIENCE_S` for credit on one of them; then its sender is told. A
+message from another router is offered by that router alone, so that nothing goes back or round
+(docs/decisions/0088).
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from router.core.network.reach import Interest
 from router.engine.delivery import Delivery
 
 RELEASED = int(Descriptor.RELEASED)
-# How long a message waits for credit of a farther receiver.
+# How long a message waits for a farther receiver's credit.
 PATIENCE_S = 1.0
-# How long links to farther routers stay after the last message that was released.
+# How long links to farther routers stay after the last message released.
 OPEN_S = 30.0
-# So many of the nearest routers are tried.
+# How many of the nearest routers are tried.
 MAX_ROUTERS = redelivery.MAX_ATTEMPTS
 
 
 class Farther:
-    """The addresses whose messages may go farther for now, and the messages that wait to."""
+    """The addresses that have links to farther routers, and the messages that wait for these."""
 
     def __init__(self, network: Any) -> None:
         self._network = network
@@ -37,22 +38,25 @@ class Farther:
         self._waiting: dict[Address, dict[Delivery, float]] = {}
 
     def __len__(self) -> int:
-        """How many messages wait."""
+        """Return how many messages wait."""
         return sum(map(len, self._waiting.values()))
 
     def is_open(self, address: Address) -> bool:
-        """Whether there are to be links to farther routers."""
+        """Return whether an address should have links to farther routers."""
         return address in self._open
 
     def may_serve(self, address: Address) -> bool:
-        """Whether there are receivers farther away than the nearest ones of an address."""
+        """Return whether an address has receivers that are farther away than the nearest ones."""
         if not address.redelivers or not address.consumers:
             return False
         nearest = min(consumer.cost for consumer in address.consumers)
         return any(cost > nearest for cost, _, _ in self._places(address))
 
     def takes(self, delivery: Delivery, had: list[Any]) -> bool:
-        """Whether there is a farther router that a message which is released has not been to."""
+        """Return whether a released message can go to a farther router that has not had it.
+
+        `had` are the links that it has left by.
+        """
         address = delivery.address
         giver = delivery.outgoing.owner
         if delivery.incoming.side == MESH or giver is None:
@@ -78,7 +82,7 @@ class Farther:
         return places
 
     def wait(self, delivery: Delivery) -> None:
-        """Have a message wait for a farther receiver, to which there is a link from now on."""
+        """Have a message wait for a farther receiver, and links attached to farther routers."""
         address = delivery.address
         now = self._network.forwarder.turn.now
         self._waiting.setdefault(address, {})[delivery] = now + PATIENCE_S
@@ -88,28 +92,31 @@ class Farther:
             self._network.outward.see_to(address, is_asked=True)
 
     def offer(self, address: Address) -> None:
-        """Send on what waits, as far as a farther receiver has room."""
+        """Send on messages that wait, as far as farther receivers have room."""
         waiting = self._waiting.get(address)
         if waiting is None:
             return
         forwarder = self._network.forwarder
         for delivery in list(waiting):
             if not self._is_over(delivery) and not redelivery.go_on(forwarder, delivery):
-                # the others have to wait for the same
+                # the others wait for the same receivers
                 break
             del waiting[delivery]
         if not waiting:
             del self._waiting[address]
 
     def _is_over(self, delivery: Delivery) -> bool:
-        """Whether nobody awaits an outcome any more: the sender has settled it, or is lost."""
+        """Return whether nobody awaits an outcome: the sender has settled it, or is lost."""
         if delivery.incoming_open:
             return False
         self._network.forwarder.redelivery.drop(delivery)
         return True
 
     def look(self, now: float) -> None:
-        """Give up what has waited for long enough; called now and then."""
+        """Release messages that have waited long enough, and give up links that are not needed.
+
+        Call it at each look at the clocks; `now` is in seconds.
+        """
         for address, waiting in list(self._waiting.items()):
             for delivery, until in list(waiting.items()):
                 if not self._is_over(delivery):
