@@ -1,9 +1,8 @@
-"""Work that is put off to later turns, a step at a time, so that no turn takes long.
+"""Defer work to later turns, step by step, so that no turn takes long.
 
-What one event leads to may be as much as a peer likes: a connection that is lost may have had tens
-of thousands of links. Whoever has so much to do does the first part at once and leaves the rest
-here. Between two turns everybody else is served
-(docs/decisions/0090-work-goes-on-in-later-turns.md).
+A peer decides how much work one event causes: a connection that is lost may have had tens of
+thousands of links. The first steps are done at once and the rest is deferred. Between two turns
+everything else is served (docs/decisions/0090-work-goes-on-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
-# So many things are gone through in the turn that asks for it, and so many in each later step.
+# How many things are processed in the turn that asks for it, and how many in each step.
 THINGS_AT_ONCE = 1024
 THINGS_A_STEP = 32
-# Of what becomes other with the configuration as much is done in the turn of the change: there may
-# be several kinds of it.
+# How many things are processed in the turn of a change of the configuration: fewer, because there
+# may be several kinds of them.
 CHANGES_AT_ONCE = 128
 
 T = TypeVar("T")
 
 
 class Task(Protocol):
-    """Something that is done step by step."""
+    """Work that is done in steps."""
 
     def step(self) -> bool:
-        """Do a little, a hundred microseconds at most; return whether anything is left to do."""
+        """Do one step, of a hundred microseconds at most; return whether anything is left to do."""
 
 
 class Deferred:
-    """The tasks of one router that are not done yet; they take turns, one step each."""
+    """The unfinished tasks of one router; they take turns, one step each."""
 
     def __init__(self) -> None:
         self.tasks: deque[Task] = deque()
@@ -40,15 +39,15 @@ class Deferred:
         return bool(self.tasks)
 
     def add(self, task: Task) -> None:
-        """Have a task done in later turns."""
+        """Defer a task to later turns."""
         self.tasks.append(task)
 
     def start(
         self, task: Task, steps: int, before_deferring: Callable[[], None] | None = None
     ) -> None:
-        """Take the first `steps` of a task at once, and the others in later turns.
+        """Do the first `steps` of a task at once, and defer the others.
 
-        `before_deferring` is called where there are others.
+        `before_deferring` is called if there are others.
         """
         for _ in range(steps):
             if not task.step():
@@ -64,22 +63,24 @@ class Deferred:
         over: Callable[[], None] | None = None,
         at_once: int = THINGS_AT_ONCE,
     ) -> None:
-        """Do something with the first of many things at once, and with the others in later turns.
+        """Call `act` with the first `at_once` of many things now, and with the others later.
 
-        What is done has to be right for a thing to which something has happened meanwhile. `over`
-        is called after the last of them.
+        `act` has to be right for a thing that has changed meanwhile. `over` is called after the
+        last one.
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
     def work_off(self, steps: Iterable[object]) -> None:
-        """Do the first of many steps at once, which are of a configuration, and the others in later
-        turns; see `go_through`.
+        """Run an iterator of steps that a change of the configuration consists of.
+
+        The first ones run at once, the others in later turns; see `go_through`.
         """
         self.go_through(steps, _nothing, at_once=CHANGES_AT_ONCE)
 
     def forget(self, pieces: Iterable[object]) -> None:
-        """Forget in later turns what was made of very many pieces, by taking it apart: if all of it
-        went at once, with the last that knew of it, that would take long.
+        """Free a large structure in later turns, by taking it apart: `pieces` yields its parts.
+
+        If all of it were freed at once, with its last reference, that would take long.
         """
         self.add(_Things(iter(pieces), _nothing, None))
 
@@ -94,23 +95,23 @@ class Deferred:
 
 
 def emptied(mapping: MutableMapping[Any, Any]) -> Iterator[object]:
-    """What is in a mapping, each taken out of it; see `Deferred.forget`."""
+    """Yield the items of a mapping, taking each out of it; see `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()
 
 
 def drained(things: list[T]) -> Iterator[T]:
-    """What is on a list, from its end, each taken off it."""
+    """Yield the items of a list from its end, taking each off it."""
     while things:
         yield things.pop()
 
 
 def _nothing(_: object) -> None:
-    """All that is to be done is done on the way here."""
+    """Do nothing: the iterator that yielded the thing has done the work."""
 
 
 class _Things(Generic[T]):
-    """Things that something is done with one after the other."""
+    """A task that calls a function with one thing after the other."""
 
     def __init__(
         self, things: Iterator[T], act: Callable[[T], None], over: Callable[[], None] | None
@@ -120,7 +121,7 @@ class _Things(Generic[T]):
         self._over = over
 
     def step(self) -> bool:
-        """Go through a few more."""
+        """Process the next few things."""
         count = 0
         for thing in islice(self._things, THINGS_A_STEP):
             self._act(thing)
