@@ -1,9 +1,9 @@
-"""Links that are lost with their session or connection, with no detach exchanged (section 2.6).
+"""Resolve links that are lost with their session or connection, without a detach (section 2.6).
 
-A few are resolved in the turn in which they are lost. A connection may have had many thousands; the
-rest of these follow in later turns (`deferred`). Until its turn has come a lost link counts as one
-whose loss has not been noticed yet: it is on its address, and nothing can be sent by it, because
-its session's outbox has no room for anything and leads nowhere.
+The first ones are resolved in the turn in which they are lost, the others in later turns
+(`deferred`): a connection may have had many thousands. Until its turn comes, a lost link is treated
+as one whose loss has not been noticed yet. It is still on its address, but nothing can be sent on
+it, because its session's outbox has no room and leads nowhere.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from router.engine.events import LinkDetached
 from router.engine.outbox import nowhere
 from router.engine.states import LinkState
 
-# So many links are resolved in the turn in which they are lost.
+# How many links are resolved in the turn in which they are lost.
 AT_ONCE = 64
 _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
 
 class LostSessions:
-    """The links of some sessions, which are lost one after the other; a task of `Deferred`.
+    """A task of `Deferred` that loses the links of some sessions, one after the other.
 
-    `error` is what ended them, and by whom that was; `session_over` is called after the last link
-    of each session, and `over` after the last session.
+    `error` is what ended the sessions, and `by_peer` says which side did. `session_over` is called
+    after the last link of each session, and `over` after the last session.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LostSessions:
         return False
 
     def defer(self) -> None:
-        """Have nothing written any more for what is left, and nothing sent by its links."""
+        """Keep the remaining sessions from writing, and their links from sending anything."""
         for session in self._sessions:
             session.outbox = nowhere(session.outbox.turn)
 
@@ -76,7 +76,7 @@ class LostSessions:
             event = LinkDetached(link, False, self._error, lost=True, by_peer=self._by_peer)
             connection.handler.event_received(connection, event)
         link.drop()
-        # not all of them at once when the last is lost: what they are made of takes time to free
+        # one by one: to free all links at once, after the last is lost, would take long
         session = link.session
         session.local_links.pop(link.handle, None)
         if link.remote_handle >= 0 and session.links.find(link.remote_handle) is link:
@@ -84,9 +84,9 @@ class LostSessions:
 
 
 def lose(turn: Any, lost: LostSessions, before_deferring: Callable[[], None] | None = None) -> None:
-    """Lose the first of some links at once, and the others in later turns.
+    """Lose the first links at once, and the others in later turns.
 
-    `before_deferring` is called where there are others: what is still to be said is said then.
+    `before_deferring` is called if there are others: it writes what the peer is still to be told.
     """
 
     def defer() -> None:
