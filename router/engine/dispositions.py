@@ -1,8 +1,8 @@
-"""What a disposition says: the state of each delivery of a range (section 2.7.6).
+"""Take in dispositions: the state of each delivery of a range (section 2.7.6).
 
-Thirty octets can name thousands of deliveries, and what follows of each may take long. So each
-counts as work of its connection's turn, and where that is too much the rest of the range has later
-turns (docs/decisions/0090-work-goes-on-in-later-turns.md).
+Thirty octets can name thousands of deliveries, and each may cause much work. So each delivery
+counts as work of its connection's turn, and what does not fit into a turn is taken in in later ones
+(docs/decisions/0090-work-goes-on-in-later-turns.md).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from router.engine.delivery import Delivery
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# What one delivery of a range takes, in frames that come once a message (`Connection.count_work`).
+# The work of one delivery, counted in frames that come once a message (`Connection.count_work`).
 WORK = 2
-# So many of them are taken in before the turn is looked at again.
+# How many deliveries are taken in before the room left in the turn is checked again.
 STEP = 16
 
 
@@ -40,12 +40,13 @@ class RestOfRange:
 
 
 def take_in(session: Session, frame: DispositionFrame) -> None:
-    """Hand the state of each delivery named on to the core; unknown ids are ignored.
+    """Hand the state of each delivery named to the core; unknown ids are ignored.
 
-    Leaves the rest in `Connection.unfinished` where it is too much work for the turn.
+    What is too much work for this turn is left in `Connection.unfinished`. Raises
+    amqp:invalid-field at session scope for a range that runs backwards.
     """
     if not frame.settled and frame.state_code == codes.NO_STATE:
-        return  # says nothing, be it of thousands
+        return  # neither settles nor tells a state
     if frame.state_code >= codes.TRANSACTIONAL and transactions.refuse_dispositions(session, frame):
         return
     unsettled = session.outgoing if frame.from_receiver else session.incoming
@@ -68,7 +69,7 @@ def take_in(session: Session, frame: DispositionFrame) -> None:
 
 
 def go_on(rest: RestOfRange) -> bool:
-    """Take in as much of a range as the turn has room for; return whether that was all."""
+    """Take in as much of a range as the turn has room for; return whether it is done."""
     session = rest.session
     connection = session.connection
     frame = rest.frame
