@@ -1,7 +1,8 @@
-"""Auto-links whose container sends them to another one by amqp:link:redirect (section 2.8.18).
+"""Follow amqp:link:redirect for auto-links (section 2.8.18).
 
-Where its connector may follow, a connection is made to that container for this link alone. The link
-is attached there for as long as that lasts; then it is tried again where it is configured.
+If the connector is allowed to follow, a connection to the other container is made for this link
+alone. The link is attached there for as long as the connection lasts; after that it is tried again
+where it is configured (docs/decisions/0026-redirects.md).
 """
 
 from __future__ import annotations
@@ -15,41 +16,44 @@ from router.amqp.redirects import Redirect, redirect_of
 from router.control.containers import Containers
 from router.core.auto_links import Plan
 
-# How long the link may take to be attached there.
+# How long the link may take to be attached at the other container.
 PATIENCE_S: Final = 15.0
 # How many redirects may follow one another.
 MOST_HOPS: Final = 5
 
 
 class Connecting(Protocol):
-    """Who makes connections for links that are redirected."""
+    """Makes the connections for links that are redirected."""
 
     def follow(self, connection: Any, redirect: Redirect, name: str) -> str:
-        """Keep a connection of this name to where a redirect leads that came by another one.
+        """Open a connection of this name to where a redirect leads, and keep it open.
 
-        Returns why it may not be followed, for people, or nothing.
+        `connection` is the one that the redirect came on. Returns why it may not be followed, for
+        people, or an empty text.
         """
 
     def leave(self, name: str) -> None:
-        """Close the connection of this name, and make no other."""
+        """Close the connection of this name, and do not reconnect."""
 
 
 class Nowhere:
-    """Stands in where there are no connections to be made."""
+    """Stands in for `Connecting` in a router that makes no connections."""
 
     def follow(self, connection: Any, redirect: Redirect, name: str) -> str:
-        """Follow none."""
+        """Refuse to follow."""
         return "the router makes no connections"
 
     def leave(self, name: str) -> None:
-        """There is none."""
+        """Do nothing: there is no connection."""
 
 
 @attrs.define(eq=False)
 class Way:
-    """Where a line, which is its `home`, has been redirected to.
+    """The place that an auto-link has been redirected to.
 
-    `plan` is what is wanted there, `line` that which is; `until` is when it has to be attached by.
+    `home` is its line where it is configured, `plan` what is wanted at the other place, and `line`
+    the attempt to attach it there, if any. `until` is when it has to be attached, in seconds;
+    `seen` are the places tried before.
     """
 
     name: str
@@ -61,7 +65,7 @@ class Way:
 
 
 class Redirected:
-    """The ways of those auto-links that are attached elsewhere; a watcher of their connections."""
+    """The auto-links that are attached elsewhere; watches their connections."""
 
     def __init__(self, auto_links: Any, containers: Containers) -> None:
         self.port: Connecting = Nowhere()
@@ -73,11 +77,11 @@ class Redirected:
         self._numbers = 0
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many auto-links are redirected."""
         return len(self._ways)
 
     def owns(self, line: Any) -> bool:
-        """Whether a line is one that was redirected to where it is."""
+        """Return whether a line was made because of a redirect."""
         return self._way_of(line) is not None
 
     def _way_of(self, line: Any) -> Way | None:
@@ -112,14 +116,14 @@ class Redirected:
         home.due = None
 
     def container_came(self, connection: Any) -> None:
-        """The connection is there: attach the link."""
+        """Attach the link: its connection is open."""
         way = self._ways.get(connection.settings.endpoint)
         if way is not None and way.line is None:
             way.line = self._auto_links.enter(way.plan, connection)
             self._auto_links.keep(way.line)
 
     def container_left(self, connection: Any) -> None:
-        """The connection is over, and the link with it."""
+        """Give up the link: its connection is over."""
         name = connection.settings.endpoint
         way = self._ways.get(name)
         line = None if way is None else way.line
@@ -129,26 +133,26 @@ class Redirected:
         self._containers.aside.pop(name, None)
 
     def forget(self, line: Any) -> None:
-        """A line is no more: where it was redirected to it is not wanted, either."""
+        """Give up the place that a line was redirected to, since the line is no longer wanted."""
         way = self._by_home.get(line)
         if way is not None:
             self._end(way, tries_again=False)
 
     def left(self, line: Any) -> None:
-        """A line is to begin anew where it is configured."""
+        """Give up a redirected line, and try its auto-link again where it is configured."""
         way = self._way_of(line)
         if way is not None:
             self._end(way)
 
     def look(self, now: float) -> None:
-        """Give up those that are not attached in time."""
+        """Give up the links that were not attached in time; `now` is in seconds."""
         for way in list(self._ways.values()):
             is_there = way.line is not None and way.line.link is not None
             if not is_there and way.until <= now:
                 self._end(way)
 
     def _end(self, way: Way, *, tries_again: bool = True) -> None:
-        """Leave a place; the link is tried again where it belongs."""
+        """Leave a place; with `tries_again` the link is tried again where it is configured."""
         if self._ways.pop(way.name, None) is None:
             return
         del self._by_home[way.home]
