@@ -1,4 +1,4 @@
-"""EXPLAIN for multicasts: which receivers are stuck, and which one was dropped for it."""
+"""EXPLAIN for multicast addresses: which receivers are stuck, and which was dropped last."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from router.core.address import MULTICAST, Address, Consumer
 from router.core.stuck_receivers import container_of, stuck_since, text_of
 from router.engine.naming import link_identity
 
-# Of how many it is told, each on its own.
+# How many receivers are listed.
 MOST_STUCK: Final = 20
-# Who has been stuck for a shorter time may be busy.
+# A receiver that has been stuck for a shorter time may just be busy.
 SHORTEST_S: Final = 2.0
 
 
 def explain_stuck(places: Iterable[Address], now: float) -> dict[str, Any] | None:
-    """Describe the stuck receivers of those addresses that are multicasts; None if none is.
+    """Describe the stuck receivers of multicast addresses; None if no address is multicast.
 
-    `droppedInSeconds` is None for a receiver that is waited for; at 0 it is dropped as soon as
-    there is somebody whom it holds up.
+    `droppedInSeconds` is None for a receiver that is never dropped. At 0 it is dropped as soon as
+    it holds up another receiver. Times are in seconds.
     """
     multicasts = [each for each in places if each.treatment == MULTICAST]
     if not multicasts:
