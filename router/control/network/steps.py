@@ -1,7 +1,7 @@
-"""Work that is done bit by bit, so that others have their turns in between.
+"""Work in small steps, so that others have their turns in between.
 
-It is a generator that yields, again and again, how much it has done since: about how many addresses
-that would be, each some microseconds. What is too little to be worth it is done at one go.
+It is a generator that yields, again and again, how much work it has done since: in addresses, each
+of which takes some microseconds. Work too small to be divided is done in one go.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Steps = Generator[int, None, T]
-"""What is to be done, and what comes of it."""
+"""Work in steps, with its result."""
 
 
 def do_all(steps: Steps[T]) -> T:
-    """Do everything at once."""
+    """Do all steps at once, and return the result."""
     while True:
         try:
             next(steps)
@@ -26,8 +26,9 @@ def do_all(steps: Steps[T]) -> T:
 
 
 def do_some(steps: Steps[object], most: int) -> int:
-    """Do about so much; gives how much of that is left, and with that whether it is over: if there
-    is more to do nothing is left.
+    """Do about `most` work; return how much of that is left.
+
+    0 means that there is more to do; any more that the work is over.
     """
     while most > 0:
         done = next(steps, None)
