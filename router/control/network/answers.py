@@ -1,6 +1,6 @@
-"""What neighbours are told of addresses who have asked for them: now, or as soon as it is here.
+"""Answer neighbours that ask for address tables: at once, or as soon as the table is here.
 
-A large table is made ready bit by bit before it is told as a whole.
+A large table is encoded in small steps before it is sent as a whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from router.control.network.tables import Table
 
 
 class Answers:
-    """`table_of` gives the table of a router, `is_good` says whether others may be told of it."""
+    """The tables that neighbours have asked for and not been sent yet.
+
+    `table_of` returns the table of a router, and `is_good` whether it may be sent to others.
+    """
 
     def __init__(
         self,
@@ -25,13 +28,13 @@ class Answers:
         self._table_of = table_of
         self._is_good = is_good
         self._links = links
-        # tables that somebody is to be told as a whole, and the one that is being made ready
+        # tables to be sent as a whole, and the one that is being divided into messages
         self._to_cut: dict[str, None] = {}
         self._cutting: Steps[None] | None = None
 
     def request_received(self, link: Link, request: MobileRequest) -> None:
-        """A neighbour asks for tables."""
-        # whoever asks for one several times in one breath is answered once
+        """Note the tables that a neighbour asks for, and send those that are here."""
+        # a table that is asked for several times in one message is sent once
         for wish in {each.router: each for each in request.wishes}.values():
             table = self._table_of(wish.router)
             if table is not None and table.instance == wish.instance:
@@ -39,13 +42,13 @@ class Answers:
                 self._serve_one(link, table)
 
     def serve(self, table: Table) -> None:
-        """A table is another one: answer those who have asked for what was not here."""
+        """Send a table that has changed to the neighbours that wait for it."""
         for link in self._links.carriers.values():
             if table.router in link.owed:
                 self._serve_one(link, table)
 
     def serve_all(self, link: Link) -> None:
-        """There is room again for what a neighbour is told."""
+        """Send a neighbour that has room again the tables that it waits for."""
         for router in list(link.owed):
             table = self._table_of(router)
             if table is not None:
@@ -64,11 +67,11 @@ class Answers:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something to go on with by `work`."""
+        """Whether `work` has anything left to do."""
         return bool(self._to_cut) or self._cutting is not None
 
     def work(self, most: int) -> None:
-        """Get tables ready that somebody has asked for, so much of it at once."""
+        """Divide large tables that were asked for into messages; `most` is how much work to do."""
         while most > 0 and self.is_behind:
             if self._cutting is None:
                 router = next(iter(self._to_cut))
