@@ -1,7 +1,7 @@
-"""What neighbours tell of other routers, charged to their connections.
+"""Charge neighbours' connections for the routers and addresses that they advertise.
 
-The tables of addresses that a network keeps are counted by the neighbour that each was heard of by
-first (`Mobile.octets_told`). That moves with every message; so it is looked at now and then.
+The octets of address tables are counted for the neighbour that each router was first heard of by
+(`Mobile.octets_told`). They change with every message, so they are charged only now and then.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from router.engine.account import ROUTES
 
 
 def charge_routes(network: Adjacency) -> None:
-    """Charge each connection to a neighbour with what that has told, and any other with nothing."""
+    """Bring the charges of all connections to routers up to date.
+
+    The connection that is used to a neighbour is charged for it; any other is charged nothing.
+    """
     protocol = network.protocol
     if protocol is None:
         return
