@@ -1,8 +1,7 @@
-"""What neighbours have said and has not been acted on yet.
+"""Process the messages of neighbours in limited portions.
 
-Of much that is said at once only so much is acted on in a turn, the neighbours in turn, so that
-neither clients nor other neighbours wait for one that says very much. Each neighbour's messages
-keep their order.
+A turn does a limited amount of this work, and neighbours take turns, so that neither clients nor
+other neighbours wait for one that sends very much. Each neighbour's messages keep their order.
 """
 
 from __future__ import annotations
@@ -19,16 +18,18 @@ from router.control.network.unnoted import Unnoted
 from router.errors import AmqpError
 
 MOST_AT_ONCE: Final = 192
-"""So much is done in a turn, in addresses that are told of."""
+"""How much work is done in a turn, in addresses advertised."""
 MOST_WAITING: Final = 8
-"""When so many messages of a neighbour wait, it gets no more credit."""
+"""With this many messages waiting, a neighbour gets no more credit."""
 MOST_UNNOTED: Final = 8192
-"""With so many addresses of a router that are still to be noted, no more of it are taken."""
+"""With this many changed addresses of a router waiting, no more of its messages are processed."""
 
 
 class Inboxes:
-    """Those of one router. `read` is told of each message that is read, and its octets; `fail` has
-    a connection closed whose peer says what is no message.
+    """The messages of all neighbours that wait to be processed.
+
+    `read` is called with the opcode and the octets of each message, and `fail` closes the
+    connection of a peer that sends a malformed one.
     """
 
     def __init__(
@@ -42,9 +43,9 @@ class Inboxes:
         self._unnoted = unnoted
         self._read = read
         self._fail = fail
-        # the neighbours whose messages wait, the one whose turn it is first
+        # the neighbours whose messages wait, the next one first
         self._waiting: dict[Peering, None] = {}
-        # what is being acted on, one message at a time
+        # the message that is being processed
         self._work: Steps[None] | None = None
         self._emptied: list[Peering] = []
 
@@ -52,19 +53,22 @@ class Inboxes:
         return bool(self._waiting) or self._work is not None
 
     def add(self, peering: Peering, octets: bytes) -> None:
-        """A neighbour has said something."""
+        """Queue a message of a neighbour."""
         peering.inbox.append(octets)
         peering.control.is_full = len(peering.inbox) >= MOST_WAITING
         self._waiting[peering] = None
 
     def drop(self, peering: Peering) -> None:
-        """What a neighbour has said is not to be read any more."""
+        """Drop the messages of a neighbour."""
         peering.inbox.clear()
         peering.head = None
         self._waiting.pop(peering, None)
 
     def work(self, now: float, most: int = MOST_AT_ONCE) -> list[Peering]:
-        """Act on so much; gives the neighbours that may say more by now."""
+        """Process messages, about `most` addresses' worth; return neighbours with room for more.
+
+        `now` is in seconds.
+        """
         self._emptied.clear()
         while most > 0:
             if self._work is None:
@@ -85,7 +89,7 @@ class Inboxes:
         return True
 
     def _act(self, peering: Peering, now: float) -> Steps[None]:
-        """Read the next message of a neighbour, and act on it unless that has to wait."""
+        """Decode the next message of a neighbour, and process it unless it has to wait."""
         if peering.head is None:
             octets = peering.inbox.popleft()
             if peering.control.is_full and len(peering.inbox) < MOST_WAITING:
@@ -104,7 +108,7 @@ class Inboxes:
             if not self._is_ready(peering):
                 return
         message, peering.head = peering.head, None
-        # behind the others, if it has more to say
+        # if it has more messages, it waits behind the other neighbours
         del self._waiting[peering]
         if peering.inbox:
             self._waiting[peering] = None
