@@ -1,6 +1,6 @@
-"""How much of what a neighbour tells of the network is kept.
+"""Limits of what is kept of a neighbour's advertisements.
 
-What is beyond a limit is ignored, and what was there before stays: no limit takes anything away.
+What exceeds a limit is ignored, and what is known already stays: no limit takes anything away.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from router.config.router_settings import RouterSettings
 
 @attrs.frozen
 class Limits:
-    """All limits of the routing protocol; those of a real network are far below."""
+    """The limits of the routing protocol; real networks stay far below them."""
 
     routers: int = 2000
-    """So many routers may be known by what one neighbour has told of them, it among them."""
+    """How many routers may be known through one neighbour, the neighbour included."""
     addresses: int = 200_000
-    """So many addresses of one router are kept."""
+    """How many addresses of one router are kept."""
     octets: int = 1 << 28
-    """The addresses of the routers known by one neighbour may take about so much memory."""
+    """About how much memory the addresses of all routers known through one neighbour may take."""
 
 
 def limits_of(router: RouterSettings) -> Limits:
-    """The limits that a router's settings say."""
+    """Return the limits of a router's settings."""
     return Limits(
         routers=router.max_routers_per_neighbour,
         addresses=router.max_addresses_per_router,
