@@ -1,7 +1,7 @@
-"""What is to be said to neighbours, and to edges, and has not left yet.
+"""Queue control messages to neighbours and edges until they can leave.
 
-A message is made when it leaves, which takes its time: where many wait for a neighbour they leave
-bit by bit.
+A message is encoded when it leaves. That takes time, so where many wait for a neighbour, they leave
+a few at a time.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from router.control.network.peerings import Peering
 from router.core.network import control_links
 
 MANY: Final = 8
-"""When so many messages wait for a neighbour they leave only in turns that are for such things."""
+"""With more messages than these waiting for a neighbour, they leave only in turns for such work."""
 STUCK_S: Final = 10.0
-"""A peer that takes nothing for so long, while there is something for it, is not with us."""
+"""A peer that takes no message for this long, while one waits for it, is given up."""
 
 
 class Outboxes:
-    """Those of one router."""
+    """The control messages of one router that wait to be sent."""
 
     def __init__(self) -> None:
         # control messages and their octets, by direction and opcode
         self.messages: Counter[tuple[str, str]] = Counter()
         self.octets: Counter[tuple[str, str]] = Counter()
-        # those for which messages wait
+        # the neighbours for which messages wait
         self._sending: dict[Peering, None] = {}
-        # what was encoded last: it may be for several
+        # the message that was encoded last: it may be for several neighbours
         self._encoded: tuple[Any, bytes] = (None, b"")
 
     def __bool__(self) -> bool:
         return bool(self._sending)
 
     def count(self, direction: str, opcode: str, octets: int) -> None:
-        """A message has come or leaves."""
+        """Count a message and its octets; `direction` is "in" or "out"."""
         self.messages[direction, opcode] += 1
         self.octets[direction, opcode] += octets
 
     def say(self, peering: Peering, message: Any, now: float) -> None:
-        """Have a message sent to a neighbour after those before it."""
+        """Queue a message for a neighbour, behind those before it; `now` is in seconds."""
 
         def encode() -> bytes:
             peering.leaves(message)
@@ -60,15 +60,19 @@ class Outboxes:
         now: float,
         most: int = control_links.MOST_WAITING,
     ) -> None:
-        """The same of octets that are made when they leave."""
+        """Queue a message whose octets are made when it leaves.
+
+        If `most` messages wait already, the control link is lost (`ControlLink.send`).
+        """
         if peering not in self._sending:
             self._sending[peering] = None
             peering.moved_at = now
         peering.control.send(octets, most)
 
     def flush(self, now: float, *, is_all: bool) -> list[Peering]:
-        """Send what there is credit for, and where much waits only if it is the turn for `is_all`;
-        gives those for whom more may wait again.
+        """Send what there is credit for; return the neighbours for which more may wait again.
+
+        Where more than `MANY` messages wait for a neighbour, they are sent only with `is_all`.
         """
         emptied = []
         for peering in list(self._sending):
@@ -89,10 +93,10 @@ class Outboxes:
         return any(peering.control.can_flush for peering in self._sending)
 
     def excuse(self, now: float) -> None:
-        """This router has not been awake: nobody has had a chance to take anything."""
+        """Restart the time of all peers: this router stood still, so none could take anything."""
         for peering in self._sending:
             peering.moved_at = now
 
     def stuck(self, now: float) -> list[Peering]:
-        """Those that have taken nothing for too long."""
+        """Return the peers that have taken nothing for `STUCK_S`."""
         return [each for each in self._sending if now - each.moved_at > STUCK_S]
