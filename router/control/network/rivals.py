@@ -1,10 +1,10 @@
-"""Two routers of one id: which of them keeps it, and who is believed when that is said.
+"""Decide between two routers with one id, and which withdrawals to believe.
 
-The older one keeps the id (docs/decisions/0069-one-id.md). It has the others forget the younger one
-by a withdrawal, which anybody might make up. So a withdrawal is believed only when the winner is
-seen to be there: its link state has come, and a router that it names as its neighbour names it too.
-A neighbour that the loser has as well proves nothing, unless it has found its link to that id after
-the loser spoke last (docs/decisions/0081-who-is-believed.md).
+The older router keeps the id (docs/decisions/0069-one-id.md). It has the others forget the younger
+one by a withdrawal, which any router could forge. So a withdrawal is believed only if the winner,
+the older router, can be seen: its link state has come, and a router that it names as its neighbour
+names it too. A neighbour of the loser does not count, unless its link to that id appeared after the
+loser last sent link state (docs/decisions/0081-who-is-believed.md).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from router.control.network.messages import Aged, LinkState, Withdrawal
 from router.control.network.states import States
 
 MOST_HEARD: Final = 64
-"""Of so many instances that are not the newest of their ids one neighbour's word is kept."""
+"""How many instances that are not the newest of their ids are kept from one neighbour."""
 MOST_WAITING: Final = 16
-"""So many withdrawals of one neighbour wait for the winner's link state."""
+"""How many withdrawals of one neighbour wait for the winner's link state."""
 MOST_LINKS: Final = 64
-"""So many of the links are kept that such an instance says it has."""
+"""How many links of such an instance are kept."""
 
 Key = tuple[str, int]
 
 
 class _Heard:
-    """Which neighbours an instance says it has, and when it said so."""
+    """The neighbours that an instance names, and when it did (seconds of this router's clock)."""
 
     __slots__ = ("links", "said_at")
 
@@ -38,9 +38,9 @@ class _Heard:
 
 
 class Rivals:
-    """The routers that say to be one that is known, or this one.
+    """The routers that use the id of a known router, or of this one.
 
-    `forget` is called with each id and instance that has been withdrawn.
+    `forget` is called with the id and instance of each router that is withdrawn.
     """
 
     def __init__(
@@ -56,32 +56,33 @@ class Rivals:
         self._links = links
         self._states = states
         self._forget = forget
-        # by the neighbour that said so, and of those that were known before the newest
+        # what instances say that are not the newest of their ids, by the neighbour it came from
         self._heard: dict[str, dict[Key, _Heard]] = {}
         self._waiting: dict[str, dict[Withdrawal, float]] = {}
-        # until when this router has given way to another of its id
+        # until when this router stays alone, having given way to another with its id
         self.gone_until = 0.0
         self.conflicts = 0
         self.news: list[Conflict] = []
 
     def count(self) -> int:
-        """How many instances are remembered."""
+        """Return how many instances are remembered that are not the newest of their ids."""
         return sum(map(len, self._heard.values())) + len(self._states.replaced)
 
     def waiting(self) -> list[Withdrawal]:
-        """The withdrawals whose winner has not been seen yet."""
+        """Return the withdrawals whose winner has not been seen yet."""
         return [each for several in self._waiting.values() for each in several]
 
     # What is heard.
 
     def refused(self, link: Link, known: int) -> None:
-        """A neighbour has an id that is another router's already, whose instance is `known`."""
+        """Note that a neighbour is refused: its id is that of another router, instance `known`."""
         self.conflicts += 1
         self.news.append(Conflict(link.router, known, link.instance, link.number))
 
     def claimed(self, instance: int, now: float) -> bool:
-        """A later instance says to be this router, which is older, and keeps the id; whether that
-        is news.
+        """Withdraw a later instance that uses this router's id; return whether that is news.
+
+        `now` is in seconds.
         """
         if not self._states.withdraw(self._me, instance, now, self._instance):
             return False
@@ -92,8 +93,9 @@ class Rivals:
         return True
 
     def state_heard(self, link: Link, aged: Aged, now: float) -> None:
-        """A neighbour tells the link state of an instance that is not the newest of its id; what
-        waited for it may be believed now.
+        """Remember link state of an instance that is not the newest of its id.
+
+        Call `look_again` after it: a withdrawal that waited may be believed now.
         """
         state = aged.state
         if self._states.is_too_old(aged):
@@ -106,25 +108,25 @@ class Rivals:
         heard[state.router, state.instance] = _Heard(state, said_at)
 
     def look_again(self, state: LinkState, now: float) -> None:
-        """Link state has come: withdrawals that waited for it, or for a neighbour of the winner."""
+        """Judge again the withdrawals that waited for this link state or a neighbour of it."""
         for teller, several in list(self._waiting.items()):
             for each in list(several):
                 if each.router == state.router or each.router in state.links:
                     self._judge(teller, each, now)
 
     def withdrawal_received(self, link: Link, message: Withdrawal, now: float) -> None:
-        """A neighbour says that an instance has given way to an older one."""
+        """Take in the withdrawal of an instance that has given way to an older one."""
         if self._states.is_withdrawn(message.router, message.instance):
             return
         waiting = self._waiting.setdefault(link.router, {})
         if message not in waiting and len(waiting) >= MOST_WAITING:
-            # those that came first stay: who tells so many makes them up
+            # the first ones stay: a neighbour that sends so many forges them
             return
         waiting[message] = now + self._states.timing.max_age_s
         self._judge(link.router, message, now)
 
     def _judge(self, teller: str, message: Withdrawal, now: float) -> None:
-        """Believe a withdrawal if the winner is there."""
+        """Believe a withdrawal, and pass it on, if the winner can be seen."""
         if not self._is_there(message):
             return
         for several in self._waiting.values():
@@ -144,7 +146,7 @@ class Rivals:
     # Who is there.
 
     def _is_there(self, message: Withdrawal) -> bool:
-        """Whether the winner is a neighbour, or a router says so that the loser is none of."""
+        """Return whether the winner is a neighbour, or is confirmed by another router."""
         router = message.router
         carrier = self._links.carriers.get(router)
         if carrier is not None and carrier.instance == message.winner:
@@ -165,7 +167,7 @@ class Rivals:
         return neighbour not in shared or record.appeared.get(router, said_at) > said_at
 
     def _loser(self, router: str, instance: int) -> tuple[Collection[str], float]:
-        """The neighbours of who is to go, and when it spoke last."""
+        """Return the neighbours of the loser, and when it last sent link state."""
         if router == self._me:
             return self._links.carriers, float("inf")
         record = self._states.records.get(router)
@@ -174,7 +176,7 @@ class Rivals:
         return (), float("-inf")
 
     def _said_by(self, router: str, instance: int) -> Iterator[Collection[str]]:
-        """Which neighbours that instance says it has, as it is known from different sides."""
+        """Yield the neighbours that an instance names, as each source knows them."""
         for record in (self._states.records.get(router), self._states.replaced.get(router)):
             if record is not None and record.state.instance == instance:
                 yield record.state.links
@@ -184,7 +186,7 @@ class Rivals:
                 yield heard.links
 
     def look(self, now: float) -> None:
-        """Forget what was not said again, and what has waited for too long."""
+        """Forget link state that was not renewed, and withdrawals that have waited too long."""
         limit = now - self._states.timing.max_age_s
         for teller, heard in list(self._heard.items()):
             for key in [key for key, each in heard.items() if each.said_at <= limit]:
