@@ -1,7 +1,7 @@
-"""The ways through the network, found anew when links have changed: bit by bit where it is large.
+"""Compute the routes through the network when links have changed, in steps if it is large.
 
-Until the new ways are found the old ones hold. In a network of a few hundred routers that is in the
-same turn.
+The old routes hold until the new ones are computed. In a network of a few hundred routers that is
+in the same turn (docs/decisions/0082).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from router.control.network.steps import Steps, do_some
 from router.control.network.trees import Trees
 from router.core.network.reach import Path, Tree
 
-# In networks of more routers than these, ways are computed not more often than takes so long for
-# each router: that is some twenty times as long as computing them takes.
+# In networks of more routers than these, there is a pause between two computations, of so many
+# seconds for each router: some twenty times as long as a computation takes.
 _MANY: Final = 64
 _PAUSE_S: Final = 0.000_1
-# So much is done in a turn.
+# How much work is done in a turn (`steps`).
 MOST_AT_ONCE: Final = 512
 
 
 class Routes:
-    """The ways from the router `me`, which says of its links what `links` know."""
+    """The routes from the router `me` to all others; `links` are its own links."""
 
     def __init__(self, me: str, links: Links, states: States, now: float) -> None:
         self._me = me
@@ -33,33 +33,33 @@ class Routes:
         self._states = states
         self.ways = Ways(me, [me], {me: 0}, {})
         self.paths: Mapping[str, Path] = self.ways.paths()
-        # what is said of links, and by whom there is news of them, as of when ways were computed
+        # the links of all routers as of the last computation, and the routers with newer ones
         self._known: dict[str, Mapping[str, int]] = {me: {}}
         self._changed: set[str] = set()
         self.graph = Graph(self._known)
         self.tree_of: Callable[[str], Tree | None] = Trees(me, self.graph, self.ways).tree_of
-        # ways are to be computed, at once or when it is time; and when they were
+        # whether routes are to be computed, without a pause; and when they were, in seconds
         self._is_dirty = False
         self._is_urgent = False
         self._computed_at = now - 3600
         self.changed_at: float | None = None
-        # what is under way; it ends with whether anything is new
+        # the computation under way, and whether it has found anything new
         self._work: Steps[None] | None = None
         self._is_new = False
 
     def links_changed(self, router: str, *, is_urgent: bool = False) -> None:
-        """Something else is known of a router's links."""
+        """Note that a router's links have changed; with `is_urgent` there is no pause."""
         self._changed.add(router)
         self._is_dirty = True
         self._is_urgent |= is_urgent
 
     @property
     def is_behind(self) -> bool:
-        """Whether a computation has begun that is not over."""
+        """Whether a computation is under way."""
         return self._work is not None
 
     def due_at(self) -> float:
-        """When there is something to compute; infinity where there is not."""
+        """Return when the next computation is due, in seconds; infinity if none is."""
         return self._computable_at() if self._is_dirty else float("inf")
 
     def _computable_at(self) -> float:
@@ -67,7 +67,7 @@ class Routes:
         return self._computed_at + (_PAUSE_S * routers if routers > _MANY else 0.0)
 
     def look(self, now: float) -> bool:
-        """Begin to compute what is due; whether the ways are others by now."""
+        """Begin a computation that is due; return whether the routes have changed by now."""
         if self._work is None and self._is_dirty:
             if self._is_urgent or now >= self._computable_at():
                 self._work = self._compute(now)
@@ -75,14 +75,14 @@ class Routes:
         return False
 
     def work(self, most: int = MOST_AT_ONCE) -> bool:
-        """Go on with what is under way; whether the ways are others by now."""
+        """Go on with a computation; return whether the routes have changed by now."""
         if self._work is None or not do_some(self._work, most):
             return False
         self._work = None
         return self._is_new
 
     def _compute(self, now: float) -> Steps[None]:
-        """Find the cheapest ways, and with them who can be reached."""
+        """Find the cheapest routes, and with them the routers that can be reached."""
         self._is_dirty = self._is_urgent = self._is_new = False
         known, changed = self._known, {*self._changed, self._me}
         self._changed.clear()
