@@ -1,4 +1,4 @@
-"""What a router says of its own links, and how often."""
+"""Link state of this router: what it says of its own links, and when."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from router.control.network.timing import Timing
 
 
 class Saying:
-    """What one router has said: at once when something has changed, unless that happens all the
-    time, and now and then when nothing has.
+    """The last link state of one router, and when the next is due.
+
+    A change is told at once, up to `Timing.burst` times in a row and then once in `Timing.pace_s`.
+    Without any change, link state is told again every `Timing.refresh_s`.
     """
 
     def __init__(self, first: LinkState, timing: Timing, now: float) -> None:
         self.timing = timing
-        # what was said last, and when; and how many more may be said at once
+        # what was said last, and when; and how many changes may still be told at once
         self.said = Record(first, now)
         self._allowance = float(timing.burst)
-        # there is something to say
+        # whether there is a change to tell
         self.must = True
 
     def due_at(self) -> float:
-        """When to look again whether it is due."""
+        """Return when to ask `is_due` again, in seconds."""
         wait_s = self.timing.pace_s if self.must else self.timing.refresh_s
         return self.said.said_at + min(wait_s, self.timing.refresh_s)
 
     def is_due(self, now: float) -> bool:
-        """Whether the links are to be said; if so, they are."""
+        """Return whether link state is to be told now; the caller then has to `say` it."""
         since = now - self.said.said_at
         if self.must:
             allowance = min(self._allowance + since / self.timing.pace_s, self.timing.burst)
@@ -42,7 +44,7 @@ class Saying:
         return True
 
     def say(self, seq: int, costs: dict[str, int], addresses: Table, now: float) -> None:
-        """Say what the links cost, and how the addresses stand."""
+        """Make new link state: what the links cost, and number and digest of the address table."""
         state = attrs.evolve(
             self.said.state,
             seq=seq,
