@@ -1,7 +1,7 @@
-"""Admission of HTTP requests: how many are answered at once, and how many wait for their turn.
+"""Admit HTTP requests: limit how many are answered at once, and how many wait for their turn.
 
-An answer is made, and then taken by the client. Few are made at a time, so that the router's loop
-soon comes round to everything else; many may be being taken, which costs the loop nothing.
+An answer is made by the router and then taken by the client. Few are made at a time, so that the
+event loop soon serves everything else. Many may be taken at a time, which costs the loop nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ WAIT_S: Final = 5.0
 class Admission:
     """Admits requests of one kind in the order in which they came.
 
-    `places` is how many there are at a time, `at_once` how many of these have their answer made,
-    and `waiting` how many wait for a place.
+    `places` is how many are admitted at a time, `at_once` how many of these may have their answer
+    made at a time, and `waiting` how many may wait for a place.
     """
 
     def __init__(self, places: int, at_once: int, waiting: int) -> None:
@@ -27,7 +27,7 @@ class Admission:
         self._waiting = waiting
 
     async def enter(self) -> Admitted | None:
-        """Wait for a place and a turn; None where too many wait, or it takes too long."""
+        """Wait for a place and a turn; return None if too many wait, or after `WAIT_S`."""
         if self._places.statistics().tasks_waiting >= self._waiting and not self._places.value:
             return None
         with trio.move_on_after(WAIT_S):
@@ -49,12 +49,12 @@ class Admitted:
         self._making: trio.Semaphore | None = making
 
     def answer_made(self) -> None:
-        """Give the turn to the next; the place is kept while the client takes the answer."""
+        """Pass the turn on; the place is kept while the client takes the answer."""
         making, self._making = self._making, None
         if making is not None:
             making.release()
 
     def leave(self) -> None:
-        """Give the place to the next."""
+        """Pass the place on, and the turn if it was not passed on before."""
         self.answer_made()
         self._places.release()
