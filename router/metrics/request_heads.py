@@ -1,8 +1,8 @@
-"""The heads of HTTP requests, read before anything is spent on a request.
+"""Read the heads of HTTP requests before anything is spent on a request.
 
 A connection that has not sent its request's whole head costs a descriptor and the octets it has
-sent, so there may be many of them. They are bounded all the same, and where there are too many the
-oldest makes room: whoever holds half-requests open only loses their own.
+sent, so there may be many of them. Their number is limited all the same. Beyond the limit the
+oldest is evicted, so a client that holds half-requests open loses only its own.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import attrs
 import trio
 
 MAX_HEAD_BYTES: Final = 16 * 1024
-# So long a half-request stays although others want its place: its next octets may be under way.
+# A half-request is not evicted before this time: its next octets may be under way.
 GRACE_S: Final = 0.05
-# How often others are let go first while there are new connections.
+# For how many rounds of the event loop a request lets others go first while connections arrive.
 QUIET_ROUNDS: Final = 256
 _CHUNK_BYTES: Final = 4096
 
 _PROBES: Final = (b"/healthz", b"/readyz")
-# as h11 finds it
+# the end of a head, as h11 finds it
 _END: Final = re.compile(rb"\n\r?\n")
 _REQUEST_LINE: Final = re.compile(rb"(\S+) ([^\s?]*)\S* HTTP/1\.[01]\r?\n")
 _UPGRADE: Final = re.compile(rb"\n(upgrade|expect)[ \t]*:", re.IGNORECASE)
@@ -32,7 +32,7 @@ class Incoming(Protocol):
     """The receiving side of a stream."""
 
     async def receive_some(self, max_bytes: int) -> bytes | bytearray:
-        """Return the next octets, and none at the end."""
+        """Return the next octets; an empty result is the end of the stream."""
 
 
 class Kind(Enum):
@@ -42,7 +42,7 @@ class Kind(Enum):
     PROBE = "probe"
     # any other request of HTTP/1.1
     PLAIN = "plain"
-    # something that may become another protocol, or is none that is known
+    # a request that may change the protocol, or that is not HTTP/1
     OTHER = "other"
 
 
@@ -56,7 +56,10 @@ class Unfinished(Enum):
 
 @attrs.frozen
 class RequestHead:
-    """The octets of a request's head, and what came behind it."""
+    """The octets of a request's head, and those that came behind it.
+
+    `is_head` says whether the method is HEAD.
+    """
 
     octets: bytes
     kind: Kind
@@ -68,16 +71,16 @@ class HalfRequests:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # the oldest first, and since when each has been there
+        # the oldest first, with the time at which each began (seconds of Trio's clock)
         self._waiting: dict[trio.CancelScope, float] = {}
         # how many connections there have been
         self._count = 0
         self._is_closed = False
 
     async def quiet(self) -> None:
-        """Wait until no connections come any more, or for so many rounds of the loop.
+        """Wait until no more connections arrive, or for `QUIET_ROUNDS` rounds of the event loop.
 
-        Heads are read first, because each may be that of a probe.
+        Their heads are read first, because each of them may be a probe.
         """
         for _ in range(QUIET_ROUNDS):
             count = self._count
@@ -86,8 +89,9 @@ class HalfRequests:
                 return
 
     async def room(self) -> int:
-        """Wait until connections may be added without one younger than `GRACE_S` making room, and
-        return how many.
+        """Wait until connections may be added, and return how many.
+
+        That is, without evicting a connection that is younger than `GRACE_S`.
         """
         while len(self._waiting) >= self.limit:
             ends_at = next(iter(self._waiting.values())) + GRACE_S
@@ -97,10 +101,10 @@ class HalfRequests:
         return self.limit - len(self._waiting)
 
     async def read(self, stream: Incoming, within_s: float) -> RequestHead | Unfinished:
-        """Read a head within so many seconds, unless its connection has to make room before.
+        """Read a head within `within_s` seconds, unless its connection is evicted before.
 
-        A head that is too long, or cannot be one, is returned as far as it has come: who parses it
-        knows what to answer.
+        A head that is too long, or malformed, is returned as far as it has come: the parser knows
+        what to answer.
         """
         self._count += 1
         while len(self._waiting) >= self.limit:
@@ -125,7 +129,7 @@ class HalfRequests:
         return Unfinished.SLOW if data and is_mine is not None else Unfinished.GONE
 
     def close(self) -> None:
-        """Have all of them end, as if their clients were gone."""
+        """End the reading of all heads, as if their clients were gone."""
         self._is_closed = True
         while self._waiting:
             self._evict_oldest()
