@@ -1,10 +1,10 @@
-"""What a changed configuration means for the parts of a running router, made ready beside it.
+"""Prepare the changes of a new configuration beside the running router.
 
-A configuration may be very large, and so may what is other in the next one. `prepare` does whatever
-grows with either, in a thread; it reads of the router only what another configuration alone can
-change, and changes nothing. What it cannot do in a thread is done in steps, in which nobody notices
-anything yet. What is left for the turn in which the configuration is taken up does not grow
-(docs/decisions/0038-changes-under-traffic.md).
+A configuration may be very large, and so may the difference to the next one. `prepare` does all
+work that grows with either, in a thread. It changes nothing in the router, and reads only what no
+one but another change of the configuration can change. What cannot be done in a thread is entered
+in steps, without any effect yet (`enter`). The work left for the turn in which the configuration is
+taken up does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from router.net.exchange import Exchange
 
 
 class Changed(Protocol):
-    """The parts of a router that are changed in more than one step."""
+    """The parts of a router that change in more than one step."""
 
     @property
     def exchange(self) -> Exchange:
-        """Where its connections meet."""
+        """Return the hub of its connections, with the core."""
 
     @property
     def control(self) -> Control:
-        """What decides where addresses lead."""
+        """Return what decides where addresses lead: auto-links, link routes, the network."""
 
 
 @attrs.frozen
 class RuleChange:
-    """Some rules for addresses that go, and some that come; few of them."""
+    """The address rules to remove and to add, if they are few."""
 
     removed: list[AddressRule]
     added: list[AddressRule]
@@ -55,9 +55,9 @@ class RuleChange:
 
 @attrs.frozen
 class Changes:
-    """What becomes of the parts of a router; None of what stays as it is.
+    """What changes in each part of a router; None for a part that stays as it is.
 
-    `fields` are the attributes of entities that are others.
+    `fields` are the changed attributes, each with its entity.
     """
 
     wanted: Configuration
@@ -67,7 +67,7 @@ class Changes:
     redirects: Redirects | None = None
     exchanges: ExchangeChange | None = None
     link_routes: RouteChange | None = None
-    # with the names of those that are not as they were
+    # with the names of those that have changed
     auto_links: tuple[Wanted, list[str]] | None = None
 
 
@@ -77,9 +77,10 @@ def prepare(
     wanted: Configuration,
     differences: tuple[Difference, ...],
 ) -> Changes:
-    """Make ready what a router needs that runs `old`, and is to run `wanted`; in a thread.
+    """Prepare what a router needs to go from `old` to `wanted`; may run in a thread.
 
-    `differences` are those of the two, and what is the same in both is the very same objects.
+    `differences` are those of the two. Entities that are the same in both have to be the same
+    objects (`router.config.revisions.share`).
     """
     fields = frozenset(
         (difference.entity, field.name) for difference in differences for field in difference.fields
@@ -114,14 +115,17 @@ def _rules(old: Configuration, wanted: Configuration) -> Rules | RuleChange:
 
 
 def _others(old: Iterable[Any], new: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """What is in the one alone, and what in the other: most may well be the very same objects."""
+    """Return the objects that only the first has, and those that only the second has."""
     before, after = set(map(id, old)), set(map(id, new))
     gone = [each for each in old if id(each) not in after]
     return gone, [each for each in new if id(each) not in before]
 
 
 def enter(running: Changed, changes: Changes) -> Iterator[None]:
-    """Do ahead, step by step, what the turn needs that takes changes up: nobody notices."""
+    """Enter ahead, step by step, what the turn needs that takes the changes up.
+
+    It has no effect before that turn.
+    """
     if changes.exchanges is not None:
         yield from running.exchange.forwarder.exchanges.enter(changes.exchanges)
     if changes.link_routes is not None:
@@ -129,7 +133,7 @@ def enter(running: Changed, changes: Changes) -> Iterator[None]:
 
 
 def give_up(running: Changed, changes: Changes) -> None:
-    """Have nothing left of what was entered of changes that are not taken up after all."""
+    """Remove what was entered of changes that are not taken up after all."""
     if changes.exchanges is not None:
         running.exchange.forwarder.exchanges.give_up(changes.exchanges)
     if changes.link_routes is not None:
@@ -139,8 +143,9 @@ def give_up(running: Changed, changes: Changes) -> None:
 def pieces(
     configuration: Configuration, differences: Iterable[Difference] = ()
 ) -> Iterator[object]:
-    """A configuration that is needed no more, taken apart piece by piece
-    (`router.engine.deferred`); what others have of it as well stays.
+    """Take apart, piece by piece, a configuration that is no longer needed.
+
+    See `Deferred.forget` (`router.engine.deferred`). Objects that are also used elsewhere stay.
     """
     every = [list(getattr(configuration, each.attribute)) for each in ENTITIES if each.repeated]
     every.append(list(differences))
