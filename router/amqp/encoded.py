@@ -1,8 +1,8 @@
-"""Maps that stay as they came: octets that are sound, decoded when somebody asks.
+"""Keep maps as the octets that they came in, and decode values on request.
 
-A map of Python's takes up to forty times the octets that it came in. What a peer says of itself in
-an open, begin or attach is kept for as long as the connection or link lasts, hardly ever read, and
-often only passed on; so the maps of these frames are checked (`walking`) and kept encoded.
+A dict takes up to forty times the octets of an encoded map. The maps in an open, begin or attach
+are kept for as long as the connection or link lasts, hardly ever read, and often only passed on. So
+the maps of these frames are checked (`walking`) and kept encoded (docs/decisions/0080).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from router.amqp.encode import WRITERS, encode_value, write_map
 from router.amqp.walking import Walk, malformed
 
 FRAME_LIMITS: Final = Limits(max_items=1024)
-"""What may be built of a frame besides its maps: its fields, and some dozens of capabilities."""
-# Where the items begin, by the format code.
+"""How many values a frame may have besides its maps: fields, and some dozens of capabilities."""
+# The offset of a map's first item, by its format code.
 _HEADS: Final = {0xC1: 3, 0xD1: 9}
 _SHORT: Final = 256
 _NULL: Final = 0x40
@@ -25,16 +25,16 @@ ReadValue = Callable[[Any, str], Any]
 
 
 class EncodedMap:
-    """A map in its encoding, which is sound; what is read of it is decoded each time.
+    """An encoded map that has been checked; each read decodes the value anew.
 
-    It has no iterator, so that nobody takes it for a dict and looks up all its keys one by one.
+    It cannot be iterated, so that nobody takes it for a dict and looks up its keys one by one.
     """
 
     __slots__ = ("_read_value", "octets")
 
     def __init__(self, octets: bytes, read_value: ReadValue | None = None) -> None:
         self.octets = octets
-        # what makes of a decoded value what the field's type has in its place
+        # converts a decoded value to the field's type, if that differs
         self._read_value = read_value
 
     def __len__(self) -> int:
@@ -53,14 +53,17 @@ class EncodedMap:
         return value if self._read_value is None else self._read_value(value, "a value of a map")
 
     def get(self, key: str | bytes, default: Any = None) -> Any:
-        """Return the value of a key, a symbol's or string's text or a binary's octets."""
+        """Return the value of a key, or `default`.
+
+        `key` is the text of a symbol or string, or the octets of a binary.
+        """
         walk = self._walk()
         return self._value(walk.at) if walk.find(_forms(key)) else default
 
     def get_map(self, key: str | bytes) -> EncodedMap | None:
-        """Return the map that is the value of a key, None where there is none.
+        """Return the map that is the value of a key, still encoded; None if there is none.
 
-        Raises ValueError where the value is something else.
+        Raises ValueError if the value is not a map.
         """
         walk = self._walk()
         if not walk.find(_forms(key)):
@@ -95,9 +98,10 @@ class EncodedMap:
     def checked(
         self, codes: bytes, read_key: Callable[[Any], Any], read_value: ReadValue | None
     ) -> EncodedMap:
-        """Return the map with keys of these format codes, and values that `read_value` takes.
+        """Return the map, checked to have keys of these format codes and values of one type.
 
-        `read_key` is asked for keys of other types; it and `read_value` raise AmqpError.
+        Keys with other format codes are replaced by what `read_key` returns for them, and
+        `read_value` is applied to every value but null; both raise AmqpError for what they refuse.
         """
         kept = self if self._walk().has_keys(codes) else self._with_keys(read_key)
         if read_value is None:
@@ -144,18 +148,18 @@ class EncodedMap:
 
 
 AnyMap = dict[Any, Any] | EncodedMap
-"""What the fields of a composite hold that are maps."""
+"""The type of a composite's fields that are maps."""
 
 
 def decoded(value: AnyMap | None) -> dict[Any, Any]:
-    """Return a field's map as a dict; an empty one for null."""
+    """Return the map of a field as a dict; an empty one for null."""
     if value is None:
         return {}
     return value.decode() if isinstance(value, EncodedMap) else value
 
 
 def decode_map(octets: bytes) -> EncodedMap:
-    """Return the map that these octets are; raises AmqpError where they are none."""
+    """Return the map that octets encode; raises AmqpError if they do not encode a map."""
     value, _ = decode_value(octets, 0, None, FRAME_LIMITS, EncodedMap)
     if not isinstance(value, EncodedMap):
         raise malformed("a value that is no map, where there can only be one")
@@ -163,7 +167,7 @@ def decode_map(octets: bytes) -> EncodedMap:
 
 
 def _forms(key: str | bytes) -> tuple[bytes, ...]:
-    """The encodings in which a key may have come."""
+    """Return all encodings that a key may have come in."""
     octets, short, long = (key, b"\xa0", b"\xb0") if isinstance(key, bytes) else (
         key.encode(), b"\xa3\xa1", b"\xb3\xb1"
     )  # fmt: skip
