@@ -1,9 +1,9 @@
 """Check encoded values without building them.
 
-Most of what a peer says of itself in an open or an attach is never read here, or is only passed
-on. It is kept as the octets that came (`encoded`), and this is what sees to it that they are
-values: the same sizes, counts, texts and nesting that `decode` demands, at a cost in memory of
-nothing but the keys of one map. Two keys count as the same where their encodings are.
+The maps of an open, begin or attach are kept as the octets that came (`encoded`). This module
+checks that the octets are values: it demands the same sizes, counts, texts and nesting as `decode`,
+and takes no memory but for the keys of the maps that it is in. Two keys count as the same only if
+their encodings are the same.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAP_8 = 0xC1
 MAP_32 = 0xD1
 ARRAY_8 = 0xE0
 ARRAY_32 = 0xF0
-# What a value has behind its format code at least, by the code's high nibble: its width, or a size,
-# and where there is one a count; of arrays also the format code of their items.
+# The least number of octets behind a format code, by the code's high nibble: a fixed width, or a
+# size, with a count for compound values, and with the format code of the items for arrays.
 LEAST = bytes((0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 1, 4, 2, 8, 3, 9))
-# The format codes there are; 0 stands for none.
+# Which of all octets are format codes (section 1.6): 1 for those that are, 0 for the others.
 KNOWN = bytes(
     code
     in (
@@ -40,9 +40,10 @@ KNOWN = bytes(
 
 
 class Walk:
-    """A place in octets that are checked, value by value, and what is left of the limits.
+    """A place in encoded octets, which are checked value by value, and what is left of the limits.
 
-    `depth_left` counts lists, maps, arrays and descriptors inside each other, `items_left` values.
+    `depth_left` is how many more lists, maps, arrays and descriptors may be nested, `items_left`
+    how many more values may follow.
     """
 
     def __init__(self, view: Any, at: int, end: int, depth_left: int, items_left: int) -> None:
@@ -55,9 +56,9 @@ class Walk:
         self.items_left = items_left
 
     def step(self) -> int:
-        """Step over the value that is here, and return its format code, 0 of a described one.
+        """Step over the value at this place, and return its format code; 0 for a described value.
 
-        Raises AmqpError as `decode_value` does.
+        Raises AmqpError like `decode_value`.
         """
         self._spend(1)
         code = self._code()
@@ -71,9 +72,9 @@ class Walk:
         return code
 
     def find(self, keys: tuple[bytes, ...]) -> bool:
-        """Stop at the value of the first key that is encoded as one of these; whether there is one.
+        """Stop at the value of the first key with one of these encodings; return whether there is.
 
-        Starts at the first key of a map, and ends behind the last value.
+        It starts at the first key of a map; without such a key it ends behind the last value.
         """
         while self.at < self.end:
             at = self.at
@@ -84,7 +85,7 @@ class Walk:
         return False
 
     def has_keys(self, codes: bytes) -> bool:
-        """Whether all keys from here on have one of these format codes."""
+        """Return whether all keys from this place on have one of these format codes."""
         while self.at < self.end:
             if self.step() not in codes:
                 return False
@@ -136,7 +137,7 @@ class Walk:
             raise malformed("a symbol is not ASCII")
 
     def _size(self, code: int) -> int:
-        """Take a size or count, of one octet where the code's category is even."""
+        """Take a size or count: one octet if the code's high nibble is even, else four."""
         if (code >> 4) & 1:
             return octets.read_u32(self.view, self._take(4))
         size: int = self.view[self._take(1)]
@@ -206,7 +207,7 @@ class Walk:
             count -= 1
 
     def _take(self, count: int) -> int:
-        """Step over octets and return where they begin."""
+        """Step over `count` octets and return where they begin."""
         at = self.at
         if count > self.end - at:
             raise malformed(f"{self.end - at} octets where {count} are needed")
@@ -214,23 +215,23 @@ class Walk:
         return at
 
     def _descend(self) -> None:
-        """Go one level deeper; whoever does so adds one to `depth_left` when it is back."""
+        """Go one level deeper; the caller adds one to `depth_left` on its way back."""
         self.depth_left -= 1
         if self.depth_left < 0:
             raise too_large("values are nested too deeply")
 
     def _spend(self, count: int) -> None:
-        """Account for values."""
+        """Deduct values from those that may still follow."""
         self.items_left -= count
         if self.items_left < 0:
             raise too_large("too many values in one")
 
 
 def malformed(what: str) -> AmqpError:
-    """Return the error of octets that are no value."""
+    """Return the error for octets that do not encode a value."""
     return AmqpError(Condition.DECODE_ERROR, what)
 
 
 def too_large(what: str) -> AmqpError:
-    """Return the error of values that are too many, or nest too deeply."""
+    """Return the error for too many values, or values that are nested too deeply."""
     return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, what)
