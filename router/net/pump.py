@@ -1,11 +1,11 @@
-"""One connection's life: from a connected socket until it is closed.
+"""Pump the octets of one connection, from a connected socket until it is closed.
 
     read -> engine and core -> send -> read ...
 
-The pump owns the socket and decides nothing: it carries octets into the engine, and out of it what
-the turn made the engine say. Sends are tried at once, from whichever task ends the turn; only when
-the socket is full does a writer task wait for it. Nothing that goes wrong with one connection
-reaches another.
+The pump owns the socket and decides nothing: it carries octets from the socket into the engine, and
+what the engine writes in a turn back to the socket. Sending is tried at once, by whichever task
+ends the turn; only if the socket is full, a writer task waits for it. A failure of one connection
+affects no other.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ link_log = structlog.get_logger("router.link")
 authentication_log = structlog.get_logger("router.authentication")
 
 # How long a peer may take to read our close, and then to close its side, before the socket is
-# dropped.
+# closed anyway.
 LINGER_S = 2.0
-# How much of what nobody looks at any more is read at once.
+# How much is read at once of what is discarded after our close.
 DRAIN_BYTES = 65536
-# Output memory of a connection that has been quiet for this long is given back.
+# After this long without sending, a connection's unused output memory is given back.
 QUIET_S = 2.0
-# The option of a socket on Linux; below 0 elsewhere.
+# The socket option, which only Linux has; -1 elsewhere.
 QUICK_ACK: int = getattr(socket, "TCP_QUICKACK", -1)
 TOO_MANY_LOGINS = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, "too many clients are logging in")
 
 
 class Pump:
-    """A socket, the engine's connection, and the two ways between them."""
+    """A socket, the engine's connection, and the transport of octets between them."""
 
     def __init__(
         self,
@@ -56,23 +56,23 @@ class Pump:
         tally: Tally | None = None,
     ) -> None:
         self.sock = sock
-        # for a peer's host that has gone without a word, where there is no idle time-out (2.4.5)
+        # notices a peer's host that is gone, where there is no idle time-out (section 2.4.5)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.connection = connection
         self.exchange = exchange
         self.authenticator = authenticator
         self.tally = tally
         self.number = exchange.enter(self)
-        # who listens in; None where nobody does
+        # the trace of this connection, if there is one
         self.tap: Tap | None = None
-        # whether its frames are logged; None where that is as for all others
+        # whether its frames are logged; None if that is as for all others
         self.logs_frames: bool | None = connection.settings.traced or None
         connection.owner = self
         ids = {"connection": self.number, "peer": connection.name}
         self.log = log.bind(**ids)
         self.link_log = link_log.bind(**ids)
         self.opened = trio.Event()
-        # who wants to know of what happens on it, beside the log
+        # is told of events on the connection, besides the log
         self.observer: Callable[[object], None] | None = None
         # why the peer closed, if it did and said so
         self.close_error: Error | None = None
@@ -80,7 +80,7 @@ class Pump:
         self._reading = trio.CancelScope()
         self._may_read = trio.Event()
         self._is_writing = False
-        # set when the writer has sent all there was
+        # set when the writer has sent everything
         self._written = trio.Event()
         # all of its links are resolved
         self._is_over = False
@@ -89,7 +89,7 @@ class Pump:
         exchange.look(self)
 
     async def run(self) -> None:
-        """Live until either side is done, then leave nothing behind."""
+        """Serve the connection until either side is done, then clean up."""
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -112,7 +112,11 @@ class Pump:
             raise self._defect
 
     async def _read(self) -> None:
-        """Carry octets in until the connection is finished or the socket ends."""
+        """Read until the connection is finished or the socket ends.
+
+        A long turn is taken only with `Hub.long_turns`, so that connections with little to do are
+        served before the next long turn of any connection (docs/decisions/0090).
+        """
         connection, exchange, sock = self.connection, self.exchange, self.sock
         while not connection.finished:
             if self._has_to_wait():
@@ -120,7 +124,7 @@ class Pump:
                 await self._may_read.wait()
                 continue
             if connection.is_behind:
-                # whoever else has something to say comes first
+                # other connections are served first
                 async with exchange.long_turns:
                     exchange.begin_turn()
                     connection.resume()
@@ -136,7 +140,7 @@ class Pump:
                 return
 
     def _receive(self) -> bool:
-        """Read what there is, in a turn of its own; return whether the peer is still there."""
+        """Read once, and process that in a turn; return whether the peer is still there."""
         if self._has_to_wait():
             return True
         connection, exchange, sock = self.connection, self.exchange, self.sock
@@ -166,35 +170,36 @@ class Pump:
         """Have the kernel acknowledge at once what was read.
 
         A peer with Nagle's algorithm on keeps the rest of a frame, or its next frame, until then.
-        The kernel would put it off by 40 ms, to send it along with an answer; but nothing is
-        answered before the rest has come. (docs/decisions/0089)
+        The kernel would delay the acknowledgement by 40 ms, to send it along with an answer, but
+        there is no answer before the rest has come. (docs/decisions/0089)
         """
         try:
             self.sock.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
         except OSError:
-            # no TCP socket, or one that is gone, of which the next read tells
+            # not a TCP socket, or one that has failed: the next read notices that
             return
 
     def _has_to_wait(self) -> bool:
-        """An outcome of SASL is awaited, or the peer asks without ever reading the answers."""
+        """Return whether reading has to wait: for a SASL outcome, or for the peer to read."""
         return self.connection.paused or self._unsent_beyond(1)
 
     def _unsent_beyond(self, part: int) -> bool:
-        """Whether more than one `part`-th of the output that may wait for the socket does."""
+        """Return whether the unsent output exceeds one `part`-th of what may wait."""
         limit = self.connection.settings.unsent_limit_bytes
         return bool(limit) and self.connection.outbox.output.size() * part > limit
 
     def send(self) -> None:
-        """Send what the turn left in the output, as far as the socket takes it."""
+        """Send the output of this turn, as far as the socket takes it."""
         self._guarded(self._send)
 
     def tick(self) -> None:
-        """Look at the connection's clocks, and give back memory that it does not use."""
+        """Look at the connection's clocks, and give back unused output memory."""
         self._guarded(self._tick)
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Do what concerns this connection alone, while another or the clock has the turn: a defect
-        in it ends this connection and no other.
+        """Run `act` for this connection while another connection or the clock has the turn.
+
+        An exception ends this connection and no other.
         """
         try:
             act()
@@ -216,7 +221,7 @@ class Pump:
             self._written = trio.Event()
             self._nursery.start_soon(self._write)
         if connection.finished:
-            # whatever waits for the socket is for the lingering: a stuck peer keeps nothing open
+            # unsent output is left to `_linger`, so a stuck peer cannot keep the connection open
             self._reading.cancel()
 
     def _try_send(self) -> bool:
@@ -237,7 +242,7 @@ class Pump:
         return True
 
     async def _write(self) -> None:
-        """Wait for a full socket, and send, until nothing is left."""
+        """Wait until the full socket has room, and send, until nothing is left."""
         written = self._written
         while not written.is_set():
             await trio.lowlevel.wait_writable(self.sock)
@@ -253,15 +258,15 @@ class Pump:
             self.exchange.finish_turn()
 
     def _socket_failed(self) -> None:
-        """The peer is gone: what the connection carried is resolved in this very turn."""
+        """Resolve, in this turn, what the connection carried: the socket has failed."""
         self.connection.end_of_input()
         self._reading.cancel()
 
     async def _linger(self) -> None:
-        """After our close: let it arrive, and wait for the peer's end, reading without looking.
+        """Wait, after our close, until it has left and the peer has closed its side.
 
-        Closing a socket with unread octets in it resets the connection, and the peer might never
-        read why it was closed.
+        What the peer sends meanwhile is discarded. Closing a socket with unread octets in it resets
+        the connection, and the peer might never read why it was closed.
         """
         if not self.connection.finished:
             return
@@ -293,7 +298,7 @@ class Pump:
         try:
             connection.end_of_input()
         finally:
-            # break the cycles, so that memory goes now and not when the collector comes
+            # break the cycles, so that memory is freed now and not by the collector
             connection.owner = _GONE if self._is_over else _Ending(self)
             connection.failing = None
             connection.unfinished = None
@@ -301,13 +306,13 @@ class Pump:
             connection.outbox.connection = None
 
     def read_again(self) -> None:
-        """What held reading back is over."""
+        """Let reading go on that had to wait."""
         self._may_read.set()
 
     # What happens on the connection.
 
     def event_received(self, event: object) -> None:
-        """Log and count what an operator wants to know, and see to authentication."""
+        """Log and count an event of the connection, and start authentication."""
         if self.tally is not None:
             self.tally.count(event)
         if self.observer is not None:
@@ -317,7 +322,7 @@ class Pump:
             self._nursery.start_soon(self._authenticate, event)
         elif isinstance(event, events.ConnectionOpened):
             self.opened.set()
-            # it is known now who the peer is
+            # the peer's container-id is known now, which a trace may ask for
             self.exchange.look(self)
         elif isinstance(event, events.ConnectionClosed):
             self._is_over = True
@@ -327,7 +332,7 @@ class Pump:
             log_event(self.log, self.link_log, event, self.connection.user)
 
     async def _authenticate(self, event: events.SaslInitReceived) -> None:
-        """Find out who the peer is, off the loop where that takes time, and answer."""
+        """Authenticate the peer, in a thread where that takes time, and tell the outcome."""
         assert self.authenticator is not None
         host = endpoint_host(self.connection.name)
         mechanism = event.mechanism
@@ -335,8 +340,8 @@ class Pump:
             user = await self.authenticator.authenticate(mechanism, event.initial_response, host)
         except trio.TooSlowError:
             self.exchange.begin_turn()
-            # No SASL outcome: clients take any but success for a wrong password, also one that asks
-            # them to try again. A connection that is lost they try again by themselves.
+            # No SASL outcome: clients take any but success for a wrong password, even one that asks
+            # them to try again. After a lost connection they try again by themselves.
             self.connection.close(TOO_MANY_LOGINS)
         else:
             self.exchange.begin_turn()
@@ -359,13 +364,13 @@ class _Gone:
     """Stands in for the pump of a connection that is over."""
 
     def send(self) -> None:
-        """Nothing can be sent any more."""
+        """Do nothing: nothing can be sent any more."""
 
     def read_again(self) -> None:
-        """Nothing will be read any more."""
+        """Do nothing: nothing will be read any more."""
 
     def event_received(self, event: object) -> None:
-        """Nobody is left to hear of it."""
+        """Do nothing: no pump is left to log the event."""
 
 
 _GONE = _Gone()
@@ -378,7 +383,7 @@ class _Ending(_Gone):
         self._pump = pump
 
     def event_received(self, event: object) -> None:
-        """Have the pump hear of it, for the last time when the connection is closed."""
+        """Pass the event to the pump; the close of the connection is the last one."""
         self._pump.event_received(event)
         if isinstance(event, events.ConnectionClosed):
             # break the cycle
