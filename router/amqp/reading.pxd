@@ -5,6 +5,11 @@ cdef Py_ssize_t MAX_TAG_BYTES
 cdef unsigned long long NULLS
 cdef unsigned long long NO_FLAGS
 cdef unsigned long long EACH_OCTET
+cdef unsigned long long SETTLED
+cdef unsigned long long MORE
+cdef unsigned long long RESUME
+cdef unsigned long long ABORTED
+cdef unsigned long long BATCHABLE
 cdef unsigned long long NO_VALUE
 
 cpdef malformed(str what)

@@ -22,6 +22,12 @@ MAX_TAG_BYTES = 32
 NULLS = 0x4040404040404040
 NO_FLAGS = 0xFCFCFFFFFCFCFCFF
 EACH_OCTET = 0x0101010101010101
+# The bit that true leaves of each.
+SETTLED = 1 << 56
+MORE = 1 << 48
+RESUME = 1 << 24
+ABORTED = 1 << 16
+BATCHABLE = 1 << 8
 
 # What stands where a numeric descriptor was looked for and none was found.
 NO_VALUE = 0xFFFFFFFFFFFFFFFF
@@ -338,11 +344,11 @@ class TransferFrame:
             return False
         cursor.at = cursor.end
         if word & EACH_OCTET:
-            self.settled = word & 1 << 56 != 0
-            self.more = word & 1 << 48 != 0
-            self.resume = word & 1 << 24 != 0
-            self.aborted = word & 1 << 16 != 0
-            self.batchable = word & 1 << 8 != 0
+            self.settled = word & SETTLED != 0
+            self.more = word & MORE != 0
+            self.resume = word & RESUME != 0
+            self.aborted = word & ABORTED != 0
+            self.batchable = word & BATCHABLE != 0
             self.is_unusual = self.resume
         return True
 
