@@ -150,7 +150,7 @@ def is_awaited(links: dict[int, Any]) -> bool:
         if current is None or current.incoming is not link or current.complete:
             continue
         for part in current.copies or (current,):
-            if part.started and part.chunks is None and not part.discarded:
+            if part.started and not part.chunks and not part.discarded:
                 return True
     return False
 

@@ -104,3 +104,25 @@ def test_what_waits_for_the_end_of_a_message_does_not_keep_it_from_coming(treatm
     assert [sending.outcome for sending in sendings] == [Accepted(), Accepted()]
     assert [len(each.payload) for each in receiver.received] == [5 + 50 * 9000] * 2
     assert client.connection.held_bytes == 0
+
+
+def test_the_rest_of_a_message_may_come_once_its_receiver_has_all_that_was_held_of_it() -> None:
+    router = Router()
+    receiver = router.client(window=1).receiver("q", 100)
+    client = router.client(window_limit=8)
+    senders = [client.sender("q") for _ in range(20)]
+    begun = senders[0].send(b"begun", more=True)
+    senders[0].go_on(b"more", more=True)
+    behind = []
+    for sender in senders[1:]:
+        if client.router_window:
+            behind.append(sender.send(b"x" * 400))
+    assert client.router_window == 0
+    # what waits behind it fills the window, and can leave only when its end has come
+    receiver.client.open_window()
+    assert client.router_window > 0
+    senders[0].go_on(b"end")
+    receiver.client.open_window(100)
+    receiver.settle()
+    assert [each.outcome for each in (begun, *behind)] == [Accepted()] * (1 + len(behind))
+    assert client.connection.held_bytes == 0
