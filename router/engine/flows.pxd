@@ -16,5 +16,7 @@ cpdef int take_in(Session session, FlowFrame frame) except -1
 cpdef int answer_drain(OutgoingLink link) except -1
 @cython.locals(window=IncomingWindow, held=cython.longlong, link=IncomingLink, delivery=Delivery)
 cpdef bint has_room(Session session) except -1
+@cython.locals(window=IncomingWindow)
+cpdef int withhold(Session session) except -1
 @cython.locals(incoming=IncomingLink, available=Py_ssize_t)
 cpdef void write(Session session, Link link) except *

@@ -91,8 +91,7 @@ def has_room(session: Any) -> bool:
     window.share = connection.window_share(held > 0)
     if not window.can_open(session.local_links):
         if window.withheld_at < 0:
-            window.withheld_at = connection.turn.now
-            connection.withheld[session.channel] = session
+            withhold(session)
         return False
     link = session.recent_link
     delivery = None if link is None else link.current
@@ -105,6 +104,14 @@ def has_room(session: Any) -> bool:
     most = connection.settings.held_limit_bytes
     window.stretch(connection.turn, window.share, most, is_large)
     return True
+
+
+def withhold(session: Any) -> None:
+    """Have a session's window looked at in a while: what it can be opened by is little for now."""
+    window = session.window
+    connection = session.connection
+    window.withheld_at = connection.turn.now
+    connection.withheld[session.channel] = session
 
 
 def open_withheld(connection: Any) -> None:

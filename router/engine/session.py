@@ -380,10 +380,14 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Held frames have left: tell the peer once half its window or more can be opened."""
+        """Held frames have left: tell the peer once half its window or more can be opened, or in a
+        while what there is.
+        """
         self.window.is_moving = True
         if self.window.can_open(self.local_links):
             self.note_spent()
+        elif self.window.withheld_at < 0:
+            flows.withhold(self)
 
     def note_spent(self) -> None:
         """Open the window at the end of the turn, if there is enough to open it by."""

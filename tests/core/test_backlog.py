@@ -216,7 +216,8 @@ def test_what_is_lent_is_given_back_when_the_connection_is_lost() -> None:
     assert router.turn.lendable_bytes == 64 * MIB
 
 
-def test_one_link_goes_on_while_what_another_sent_has_stopped_leaving() -> None:
+@pytest.mark.parametrize("ticks_before", [0, 3])
+def test_one_link_goes_on_while_what_another_sent_has_stopped_leaving(ticks_before: int) -> None:
     router, stuck, receiver = streaming()
     client = stuck.client
     elsewhere = router.client().receiver("elsewhere", 1000)
@@ -225,6 +226,9 @@ def test_one_link_goes_on_while_what_another_sent_has_stopped_leaving() -> None:
     for _ in range(63):
         stuck.go_on(b"x" * 65_000, more=True)
     assert client.router_window == 0
+    for _ in range(ticks_before):
+        client.connection.tick()
+        router.finish_turn()
     # some of it leaves, and then no more
     receiver.client.open_window(10)
     assert client.router_window == 0
