@@ -252,6 +252,8 @@ class ClientConnection:
                 nursery.start_soon(self._hub.run)
                 nursery.start_soon(self._flush)
                 await self._pump.run()
+                # the last of very many links have not heard of it yet
+                await self._hub.catch_up()
                 nursery.cancel_scope.cancel()
         self._end(None)
         self._over.set()
@@ -311,6 +313,9 @@ class ClientConnection:
         if isinstance(event, events.LinkAttached):
             event.link.owner.attached()
         elif isinstance(event, events.LinkDetached):
+            if event.lost:
+                # the session is over; that is said behind the last of its links
+                self._end(event.error)
             if event.link.owner is not None:
                 event.link.owner.detached(event)
         elif isinstance(event, events.LinkAttachReceived):

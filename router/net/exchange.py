@@ -145,9 +145,13 @@ class Hub:
         while True:
             await self._work.wait()
             self._work = trio.Event()
-            while self.has_work():
-                await trio.lowlevel.checkpoint()
-                self.go_on()
+            await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """Do all that was put off, between the turns of everybody else."""
+        while self.has_work():
+            await trio.lowlevel.checkpoint()
+            self.go_on()
 
     def has_work(self) -> bool:
         """Return whether anything has been put off to later turns."""

@@ -39,9 +39,20 @@ class _Hub(Hub):
     def __init__(self, agenda: Agenda, buffer: memoryview) -> None:
         super().__init__(0, agenda.clock)
         self.buffer = buffer
+        self._agenda = agenda
 
     def provide_for(self, largest_frame_bytes: int) -> None:
         """It reads into a buffer that is there already."""
+
+    def wake(self) -> None:
+        """Have the next step of what was put off done in a turn of its own."""
+        self._agenda.after(0, self._step)
+
+    def _step(self) -> None:
+        if self.has_work():
+            self.begin_turn()
+            self.turn.deferred.step()
+            self.finish_turn()
 
 
 class Container:

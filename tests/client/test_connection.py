@@ -20,13 +20,15 @@ from router.amqp.performatives import (
     Detach,
     End,
     Error,
+    Flow,
     Open,
 )
-from router.client import ConnectFailed, ConnectionLost, LinkLost, Url, connect
+from router.client import ConnectFailed, ConnectionLost, LinkLost, Receiver, Url, connect
 from router.config.users import hash_password
+from router.engine.losing import AT_ONCE
 
 from support.routers import RouterProcess, StartRouter
-from support.scripted_server import ServerPeer, serving
+from support.scripted_server import PATIENCE_S, ServerPeer, serving
 
 WITH_PASSWORDS = """\
 [[listener]]
@@ -268,6 +270,32 @@ async def test_a_socket_that_is_lost() -> None:
         with pytest.raises(ConnectionLost) as lost:
             await receiver.receive()
         assert lost.value.description == "the socket was closed"
+
+
+async def test_a_socket_that_is_lost_with_many_links() -> None:
+    """Each link hears of it, however many there are."""
+    many = AT_ONCE + 6
+    lost: list[ConnectionLost] = []
+
+    async def script(peer: ServerPeer) -> None:
+        await peer.open()
+        for handle in range(many):
+            await peer.attached(handle=handle)
+            await peer.hear(Flow)
+        await peer.stream.aclose()
+
+    async def wait_for_one(receiver: Receiver) -> None:
+        with pytest.raises(ConnectionLost) as told:
+            await receiver.receive()
+        lost.append(told.value)
+
+    async with serving(script) as url, connect(url) as connection:
+        receivers = [await connection.open_receiver("q") for _ in range(many)]
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery:
+                for receiver in receivers:
+                    nursery.start_soon(wait_for_one, receiver)
+    assert [each.description for each in lost] == ["the socket was closed"] * many
 
 
 async def test_a_session_that_the_peer_ends_is_the_end() -> None:

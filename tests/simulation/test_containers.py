@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.performatives import Accepted
+from router.engine.losing import AT_ONCE
 from router.simulation.containers import Container
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
@@ -91,6 +92,19 @@ def test_what_is_unsettled_when_the_connection_is_lost_is_told_of_as_lost() -> N
     assert not talk.sender.is_connected()
     talk.network.run(5)
     assert talk.sender.is_connected()
+
+
+def test_each_of_very_many_links_hears_that_its_connection_is_lost() -> None:
+    talk = Talk()
+    for number in range(AT_ONCE + 6):
+        talk.receiver.add_receiver(ReceiverPlan(f"q{number}", talk.take))
+    talk.network.run(1)
+    links = [plan.live for plan in talk.receiver.receivers]
+
+    talk.receiver.lose()
+    talk.network.run(0.001)
+
+    assert all(link is not None and link.is_over for link in links)
 
 
 def test_a_receiver_can_leave_and_its_container_can_close() -> None:
