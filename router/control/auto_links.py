@@ -18,14 +18,16 @@ from router.control.keeping import Attempt, Keeping, KeptLine, Status
 from router.control.redirected import Redirected
 from router.core.auto_links import AutoLink, AutoLinkChanged, Plan
 from router.core.table import address_name
-from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
+from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
 
 # Dispatch's times until what failed is tried again, the first time and then.
 FIRST_RETRY_S: Final = 2.0
 RETRY_S: Final = 5.0
 RETRIES_PER_S: Final = 50
 
-_RANKS: Final = {status: rank for rank, status in enumerate(Status)}
+# the best one first
+_STATUSES: Final = tuple(Status)
+_RANKS: Final = {status: rank for rank, status in enumerate(_STATUSES)}
 
 
 class Line(KeptLine[AutoLink]):
@@ -91,9 +93,10 @@ class AutoLinks(Keeping[Line]):
         self.redirected = Redirected(self, containers)
         containers.watchers.append(self)
         self._wanted = Wanted()
-        # what was wanted before, as long as there may be lines of it
-        self._outdated: list[Wanted] = []
         self._lines: dict[str, dict[Any, Line]] = {}
+        # how many lines of each name stand how, by rank; and how many names, by their best line
+        self._standing: dict[str, list[int]] = {}
+        self._names_by_rank = [0] * len(Status)
         # those that have failed since clocks were looked at last
         self._fresh: list[Line] = []
 
@@ -117,11 +120,9 @@ class AutoLinks(Keeping[Line]):
         given up, in later turns.
         """
         before, self._wanted = self._wanted, wanted
-        self._outdated.append(before)
         self.forwarder.table.claim(wanted.claims)
 
         def over() -> None:
-            self._outdated.remove(before)
             self.forwarder.turn.deferred.forget(before.pieces())
 
         see_to = partial(self._is_changed, before)
@@ -149,7 +150,7 @@ class AutoLinks(Keeping[Line]):
         self.forwarder.turn.deferred.go_through(every, self._phase_changed, at_once=CHANGES_AT_ONCE)
 
     def _phase_changed(self, line: Line) -> None:
-        if self._lines.get(line.name, {}).get(line.connection) is not line:
+        if not self._is_in_books(line):
             return
         own = line.own
         if self.redirected.owns(line):
@@ -161,19 +162,32 @@ class AutoLinks(Keeping[Line]):
                 self._want(plan, line.connection)
 
     def container_came(self, connection: Any) -> None:
-        """A connection is open: attach what is wanted there."""
-        for name in self._wanted.on(connection):
-            self._want(self.plans[name], connection)
+        """A connection is open: attach what is wanted there, the last of very many auto-links in
+        later turns.
+        """
+
+        def want(plan: Plan) -> None:
+            # it may be over by now
+            if connection.is_open():
+                self._want(plan, connection)
+
+        plans = self._wanted_on(connection)
+        self.forwarder.turn.deferred.go_through(plans, want, at_once=CHANGES_AT_ONCE)
+
+    def _wanted_on(self, connection: Any) -> Iterator[Plan]:
+        """What is wanted on a connection, from the beginning again where that changes meanwhile."""
+        wanted = None
+        while wanted is not self._wanted:
+            wanted = self._wanted
+            for name in wanted.on(connection):
+                yield wanted.plans[name]
+                if self._wanted is not wanted:
+                    # what was wanted before may be taken apart
+                    break
 
     def container_left(self, connection: Any) -> None:
         """A connection is over, and its links with it."""
-        names = {
-            name: None
-            for wanted in (*self._outdated, self._wanted)
-            for name in wanted.on(connection)
-        }
-        lines = [self._lines.get(name, {}).get(connection) for name in names]
-        self.lose(connection, [line for line in lines if line is not None])
+        self.lose(connection)
 
     def _want(self, plan: Plan, connection: Any) -> None:
         lines = self._lines.setdefault(plan.name, {})
@@ -185,6 +199,7 @@ class AutoLinks(Keeping[Line]):
         """Make a line of an auto-link, and enter it in the books."""
         line = Line(self, plan, connection, self.now)
         self._lines.setdefault(plan.name, {})[connection] = line
+        self._count(line, line.status, 1)
         return line
 
     def try_again(self, line: Line) -> None:
@@ -193,12 +208,16 @@ class AutoLinks(Keeping[Line]):
 
     def take_out(self, line: Line) -> None:
         """It is not wanted any more; another one of its name may be."""
-        lines = self._lines.get(line.name, {})
-        if lines.get(line.connection) is line:
+        if self._is_in_books(line):
+            lines = self._lines[line.name]
             del lines[line.connection]
             if not lines:
                 del self._lines[line.name]
+            self._count(line, line.status, -1)
         self.redirected.forget(line)
+
+    def _is_in_books(self, line: Line) -> bool:
+        return self._lines.get(line.name, {}).get(line.connection) is line
 
     # Attaching.
 
@@ -239,14 +258,16 @@ class AutoLinks(Keeping[Line]):
     def _tell_failures(self) -> None:
         """Count and announce failures, now that those are known which were a lost connection's."""
         fresh, self._fresh = self._fresh, []
-        for line in fresh:
-            if line.is_over:
-                continue
-            self.failures += 1
-            condition = "" if line.error is None else str(line.error.condition)
-            if line.told != condition and line.status is Status.FAILED:
-                line.told = condition
-                self._announce(line, line.error)
+        self.forwarder.turn.deferred.go_through(fresh, self._tell_failure, at_once=THINGS_A_STEP)
+
+    def _tell_failure(self, line: Line) -> None:
+        if line.is_over:
+            return
+        self.failures += 1
+        condition = "" if line.error is None else str(line.error.condition)
+        if line.told != condition and line.status is Status.FAILED:
+            line.told = condition
+            self._announce(line, line.error)
 
     def _announce(self, line: Line, error: Error | None) -> None:
         news = AutoLinkChanged(line.plan, str(line.status), error)
@@ -261,14 +282,41 @@ class AutoLinks(Keeping[Line]):
 
     def status_of(self, name: str) -> Status:
         """How an auto-link stands: as the best of its lines does."""
-        lines = self._lines.get(name, {}).values()
-        return min((line.status for line in lines), key=_RANKS.__getitem__, default=Status.INACTIVE)
+        rank = _best(self._standing.get(name, ()))
+        return Status.INACTIVE if rank is None else _STATUSES[rank]
 
     def count_statuses(self) -> Counter[str]:
         """How many auto-links there are by status; those that leave are counted besides."""
-        counts = Counter(str(self.status_of(name)) for name in self.plans)
-        counts.update(str(line.status) for line in self.leaving)
-        return counts
+        counts = Counter({str(each): self._names_by_rank[_RANKS[each]] for each in Status})
+        # while others come to be wanted, lines of a few that are not may still be in the books
+        counts[str(Status.INACTIVE)] += max(0, len(self.plans) - len(self._standing))
+        for status in (Status.QUIESCING, Status.IDLE):
+            counts[str(status)] += self.statuses[status]
+        return +counts
+
+    def became(self, line: Line, before: Status) -> None:
+        """Count it by its new status."""
+        if self._is_in_books(line):
+            self._count(line, before, -1)
+            self._count(line, line.status, 1)
+
+    def _count(self, line: Line, status: Status, by: int) -> None:
+        """So many lines more of a name stand like this."""
+        standing = self._standing.setdefault(line.name, [0] * len(Status))
+        before = _best(standing)
+        standing[_RANKS[status]] += by
+        after = _best(standing)
+        if before is not None:
+            self._names_by_rank[before] -= 1
+        if after is not None:
+            self._names_by_rank[after] += 1
+        else:
+            del self._standing[line.name]
+
+
+def _best(standing: Iterable[int]) -> int | None:
+    """The best rank that any line has."""
+    return next((rank for rank, count in enumerate(standing) if count), None)
 
 
 def _key(plan: Plan) -> tuple[str | None, str | None]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Final, Generic, Protocol, TypeVar
 from zlib import crc32
 
 from router.amqp.performatives import Error
 from router.engine.beginning import wire_error
+from router.engine.deferred import THINGS_A_STEP
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
@@ -113,11 +114,17 @@ L = TypeVar("L", bound=KeptLine[Any])
 
 
 class _Pace(Generic[L]):
-    """What is attached at a time on one connection, so that a thousand links are no flood."""
+    """The lines of one connection, and what is attached there at a time, so that a thousand links
+    are no flood.
+    """
 
     def __init__(self) -> None:
+        # all of them, those that leave among them
+        self.lines: dict[L, None] = {}
         self.waiting: deque[L] = deque()
         self.under_way: set[L] = set()
+        # those that wait are being begun, in this turn or in later ones
+        self.is_going_on = False
 
 
 class Keeping(Generic[L]):
@@ -134,14 +141,19 @@ class Keeping(Generic[L]):
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
-        # those that are not wanted any more, until what is under way is settled
-        self.leaving: dict[L, None] = {}
+        # those that are not wanted any more, until what is under way is settled; the one that was
+        # looked at last is the last
+        self.leaving: OrderedDict[L, None] = OrderedDict()
+        # how many lines stand how, with those that leave
+        self.statuses: Counter[Status] = Counter()
         self._paces: dict[Any, _Pace[L]] = {}
         # how many have failed, by connection
         self._failed: Counter[Any] = Counter()
         self._timers: list[tuple[float, int, L]] = []
         self._moments = itertools.count()
         self._numbers = itertools.count(1)
+        # a look at the clock is gone on with in later turns
+        self._is_looking = False
         # whether attempts, and those that failed, have been
         self.attempts = 0
         self.failures = 0
@@ -171,12 +183,23 @@ class Keeping(Generic[L]):
     def failed(self, line: L) -> None:
         """A line has failed; `line.error` says why, if anybody did."""
 
+    def became(self, line: L, before: Status) -> None:
+        """A line stands otherwise than before."""
+
     # What is wanted.
 
     def keep(self, line: L) -> None:
         """From now on keep a line, which is in the books, attached."""
-        self._pace(line.connection).waiting.append(line)
+        pace = self._paces.setdefault(line.connection, _Pace())
+        if line not in pace.lines:
+            pace.lines[line] = None
+            self.statuses[line.status] += 1
+        pace.waiting.append(line)
         self._go_on(line.connection)
+
+    def has_lines_on(self, connection: Any) -> bool:
+        """Whether anything was ever kept on a connection that is not lost yet."""
+        return connection in self._paces
 
     def retire(self, line: L) -> None:
         """Have a line go, once what is under way is settled."""
@@ -195,27 +218,38 @@ class Keeping(Generic[L]):
             own.detach()
         self._answered(line)
 
-    def lose(self, connection: Any, lines: Iterable[L]) -> None:
-        """A connection is over, and with it these lines, and those that were leaving there."""
-        self._paces.pop(connection, None)
-        for line in lines:
-            self._forget(line)
-        for line in [each for each in self.leaving if each.connection is connection]:
-            self._forget(line)
-        self._failed.pop(connection, None)
+    def lose(self, connection: Any) -> None:
+        """A connection is over, and with it all that was kept there, or leaving; of very many lines
+        the last are forgotten in later turns.
+        """
+        pace = self._paces.pop(connection, None)
+        if pace is None:
+            return
+        pace.waiting.clear()
+
+        def over() -> None:
+            self._failed.pop(connection, None)
+
+        lines = list(pace.lines)
+        self.forwarder.turn.deferred.go_through(lines, self._forget, over, MOST_AT_ONCE)
 
     # Attaching.
 
-    def _pace(self, connection: Any) -> _Pace[L]:
-        return self._paces.setdefault(connection, _Pace())
-
     def _go_on(self, connection: Any) -> None:
         """Begin as many of those that wait on a connection as there is room for."""
-        pace = self._pace(connection)
+        pace = self._paces.get(connection)
+        if pace is not None and not pace.is_going_on:
+            pace.is_going_on = True
+            self.forwarder.turn.deferred.work_off(self._attempts(pace), MOST_AT_ONCE)
+
+    def _attempts(self, pace: _Pace[L]) -> Iterator[None]:
+        """Attempt one after the other: very many may fail at once, where no channel is left."""
         while pace.waiting and len(pace.under_way) < MOST_AT_ONCE:
             line = pace.waiting.popleft()
             if not line.is_over and line not in self.leaving:
                 self._attempt(line, pace)
+            yield
+        pace.is_going_on = False
 
     def _attempt(self, line: L, pace: _Pace[L]) -> None:
         connection = line.connection
@@ -285,16 +319,28 @@ class Keeping(Generic[L]):
     # The clock.
 
     def look(self, now: float) -> None:
-        """Do what is due."""
-        while self._timers and self._timers[0][0] <= now:
+        """Do what is due, of very many lines for the last ones in later turns."""
+        if not self._is_looking:
+            self._is_looking = True
+            self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+
+    def _looks(self) -> Iterator[None]:
+        """See to each line that is due, or leaves."""
+        while self._timers and self._timers[0][0] <= self.now:
             due, _, line = heapq.heappop(self._timers)
             if line.due == due and not line.is_over:
                 line.due = None
                 self._is_due(line)
-        for line in list(self.leaving):
-            own = line.own
-            if own is not None:
-                self.see_to(line, own, now)
+            yield
+        for _ in range(len(self.leaving)):
+            if not self.leaving:
+                break
+            line = next(iter(self.leaving))
+            self.leaving.move_to_end(line)
+            if line.own is not None:
+                self.see_to(line, line.own, self.now)
+            yield
+        self._is_looking = False
 
     def see_to(self, line: L, own: Attempt, now: float) -> None:
         """Detach a line that leaves, once nothing of it is under way."""
@@ -317,7 +363,7 @@ class Keeping(Generic[L]):
                 own.detach()
         elif own is not None and not own.is_over:
             self._unanswered(line, own)
-        else:
+        elif line.connection in self._paces:
             self.keep(line)
 
     def _unanswered(self, line: L, own: Attempt) -> None:
@@ -339,14 +385,24 @@ class Keeping(Generic[L]):
         """A line stands like this from now on."""
         if line.status is status:
             return
-        self._failed[line.connection] += (status is Status.FAILED) - (line.status is Status.FAILED)
+        before = line.status
+        self._failed[line.connection] += (status is Status.FAILED) - (before is Status.FAILED)
+        self.statuses[before] -= 1
+        self.statuses[status] += 1
         line.status = status
         line.since = self.now
+        self.became(line, before)
 
     def _forget(self, line: L) -> None:
         """A line is no more."""
+        if line.is_over:
+            return
         self.take_out(line)
         self.leaving.pop(line, None)
         self.become(line, Status.INACTIVE)
+        self.statuses[Status.INACTIVE] -= 1
         line.is_over = True
         line.due = None
+        pace = self._paces.get(line.connection)
+        if pace is not None:
+            pace.lines.pop(line, None)

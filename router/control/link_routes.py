@@ -4,7 +4,7 @@ are because a container has asked for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -130,18 +130,31 @@ class LinkRouting:
     # Containers.
 
     def container_came(self, connection: Any) -> None:
-        """A connection to a container is open."""
-        for way in self._ways_to(connection):
-            self._routes.open(way, connection)
+        """A connection to a container is open; of very many link routes the last hear of it in
+        later turns.
+        """
+
+        def open_way(way: Way) -> None:
+            # it may be over by now, and so may be the link route
+            if connection.is_open() and self._is_known(way):
+                self._routes.open(way, connection)
+
+        self._tell(connection, open_way)
 
     def container_left(self, connection: Any) -> None:
-        """A connection to a container is over."""
-        for way in self._ways_to(connection):
-            self._routes.close(way, connection)
+        """A connection to a container is over: nothing can be attached over it any more, and the
+        link routes forget it.
+        """
+        self._tell(connection, lambda way: self._routes.close(way, connection))
 
-    def _ways_to(self, connection: Any) -> list[Way]:
+    def _tell(self, connection: Any, act: Callable[[Way], None]) -> None:
+        """Do something with each of the link routes that a connection is for."""
         by_id = self._by_id.get(connection.remote_open.container_id, ())
-        return [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
+        ways = [*by_id, *self._by_name.get(connection.settings.endpoint, ())]
+        self._turn.deferred.go_through(ways, act, at_once=CHANGES_AT_ONCE)
+
+    def _is_known(self, way: Way) -> bool:
+        return any(way in known.get(key, {}) for known, key in self._keys(way.rule))
 
     # What connections have asked for.
 

@@ -126,8 +126,7 @@ class Redirected:
         """Give up the link: its connection is over."""
         name = connection.settings.endpoint
         way = self._ways.get(name)
-        line = None if way is None else way.line
-        self._auto_links.lose(connection, [] if line is None else [line])
+        self._auto_links.lose(connection)
         if way is not None:
             self._end(way)
         self._containers.aside.pop(name, None)

@@ -202,7 +202,8 @@ def lose_sessions(
     `end` has the connection be over; `closed` is the event that follows once all links are lost,
     which may be in a later turn where there are many.
     """
-    ending = (SessionState.MAPPED, SessionState.BEGIN_SENT)
+    # plain numbers are compared in no time, and there may be very many sessions
+    ending = (int(SessionState.MAPPED), int(SessionState.BEGIN_SENT))
     sessions = [each for each in connection.local_sessions.values() if each.state in ending]
     if connection.phase != OVER_PHASE:
         for session in connection.sessions_due:
@@ -282,8 +283,15 @@ def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, a
 
 
 def free_number(used: dict[int, Any], highest: int) -> int | None:
-    """A number that is not in use; the lowest one, as a rule the first that is looked at."""
-    number = len(used)
-    if number <= highest and number not in used:
-        return number
-    return next((n for n in range(highest + 1) if n not in used), None)
+    """A number that is not in use, as a rule the first that is looked at; None where all are."""
+    count = len(used)
+    if count > highest:
+        return None
+    number = count
+    if number in used:
+        # One that is not above `count` is free. Behind the last one that was given the search goes
+        # on where it ended then, so that very many do not each look at all that are in use.
+        number = next(reversed(used)) + 1
+        while number > count or number in used:
+            number = number + 1 if number < count else 0
+    return number

@@ -70,12 +70,12 @@ class Deferred:
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
-    def work_off(self, steps: Iterable[object]) -> None:
-        """Run an iterator of steps that a change of the configuration consists of.
+    def work_off(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
+        """Run an iterator of steps, which a change consists of.
 
-        The first ones run at once, the others in later turns; see `go_through`.
+        The first `at_once` run at once, the others in later turns; see `go_through`.
         """
-        self.go_through(steps, _nothing, at_once=CHANGES_AT_ONCE)
+        self.go_through(steps, _nothing, at_once=at_once)
 
     def forget(self, pieces: Iterable[object]) -> None:
         """Free a large structure in later turns, by taking it apart: `pieces` yields its parts.

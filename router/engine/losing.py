@@ -65,8 +65,9 @@ class LostSessions:
 
     def defer(self) -> None:
         """Keep the remaining sessions from writing, and their links from sending anything."""
+        outbox = nowhere(self._sessions[0].outbox.turn)
         for session in self._sessions:
-            session.outbox = nowhere(session.outbox.turn)
+            session.outbox = outbox
 
     def _lose(self, link: Any) -> None:
         was_present = link.state in _PRESENT

@@ -66,5 +66,4 @@ def _uses(actives: Iterable[bool]) -> dict[str, int]:
 
 
 def _statuses(lines: Lines) -> dict[str, int]:
-    counts = Counter(str(line.status) for line in (*lines.every(), *lines.leaving))
-    return {str(status): counts[status] for status in STATUSES}
+    return {str(status): lines.statuses[status] for status in STATUSES}

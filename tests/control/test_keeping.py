@@ -8,11 +8,24 @@ import weakref
 
 import pytest
 
-from router.control.auto_links import RETRY_S
-from router.control.keeping import ANSWER_S, MOST_AT_ONCE, SPREAD, Status
+from router.control.auto_links import RETRY_S, Line
+from router.control.keeping import (
+    ANSWER_S,
+    GRACE_S,
+    MOST_AT_ONCE,
+    QUIESCE_S,
+    SPREAD,
+    Attempt,
+    Status,
+)
+from router.engine.deferred import CHANGES_AT_ONCE
 
 from support.containers import Container, ControlledRouter, plan
+from support.turns import most_in_a_turn
 
+# of very many lines so many are seen to in one turn, whatever it is
+MOST_IN_A_TURN = CHANGES_AT_ONCE + MOST_AT_ONCE
+MANY = 5 * MOST_IN_A_TURN
 LONGEST_S = RETRY_S * (1 + SPREAD) + 0.5
 
 
@@ -193,3 +206,120 @@ def test_whatever_containers_do_it_comes_right_when_they_behave_again(seed: int)
         container.lose()
     router.configure()
     assert len(router.table) == 0
+
+
+def lines_in(router: ControlledRouter, *statuses: Status) -> int:
+    """How many lines stand like this."""
+    return sum(router.auto_links.statuses[each] for each in statuses)
+
+
+def many() -> ControlledRouter:
+    """A router that wants very many auto-links to one container."""
+    router = ControlledRouter()
+    router.configure(*(plan(f"q{number}") for number in range(MANY)))
+    return router
+
+
+def test_very_many_begin_over_several_turns() -> None:
+    router = many()
+    kept = most_in_a_turn(router, lambda: lines_in(router, *Status), lambda: Container(router))
+    assert kept <= MOST_IN_A_TURN
+    assert lines_in(router, Status.ACTIVE) == MANY
+
+
+def test_very_many_are_forgotten_over_several_turns() -> None:
+    router = many()
+    container = Container(router, opens=False)
+    # what waits for an answer is not lost with its link
+    container.silent = {"begin"}
+    container.open()
+    forgotten = most_in_a_turn(router, lambda: lines_in(router, *Status), container.lose)
+    assert forgotten <= MOST_IN_A_TURN
+    assert lines_in(router, *Status) == 0
+    assert router.auto_links.count_statuses() == {"inactive": MANY}
+
+
+def test_very_many_that_fail_at_once_are_tried_over_several_turns() -> None:
+    router = many()
+    tried = most_in_a_turn(
+        router, lambda: lines_in(router, Status.FAILED), lambda: Container(router, channel_max=9)
+    )
+    assert tried <= MOST_IN_A_TURN
+    assert lines_in(router, Status.FAILED) == MANY - 10
+
+    def told() -> int:
+        return router.auto_links.failures
+
+    assert most_in_a_turn(router, told, lambda: router.wait(0.25)) <= MOST_IN_A_TURN
+    assert told() == MANY - 10
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_very_many_that_leave_are_detached_over_several_turns(*, is_busy: bool) -> None:
+    router = many()
+    container = Container(router)
+    for node in container.nodes if is_busy else ():
+        node.grant(1)
+    sender = router.client()
+    for node in container.nodes if is_busy else ():
+        sender.sender(node.address).send(b"m")
+    router.configure()
+    assert len(router.auto_links.leaving) == MANY
+
+    def left() -> int:
+        return len(router.auto_links.leaving)
+
+    wait_s = QUIESCE_S if is_busy else GRACE_S
+    router.wait(wait_s - 0.3)
+    assert left() == MANY
+    assert most_in_a_turn(router, left, lambda: router.wait(1.5)) <= MOST_IN_A_TURN
+    assert left() == 0
+    assert len(container.attached()) == 0
+
+
+def test_those_that_leave_are_looked_at_in_turn() -> None:
+    router = many()
+    container = Container(router)
+    for node in container.nodes:
+        node.grant(1)
+    router.configure()
+    looked: list[str] = []
+    see_to = router.auto_links.see_to
+
+    def seen(line: Line, own: Attempt, now: float) -> None:
+        looked.append(line.name)
+        see_to(line, own, now)
+
+    router.auto_links.see_to = seen  # type: ignore[method-assign]
+    assert most_in_a_turn(router, lambda: len(looked), lambda: router.wait(0.25)) <= MOST_IN_A_TURN
+    assert len(looked) == len(set(looked)) == MANY
+
+
+def test_one_that_fails_again_and_again_is_counted_once_by_its_best_line() -> None:
+    router = ControlledRouter()
+    router.configure(plan("q"), plan("other"))
+    refusing = Container(router)
+    refusing.refuses["q"] = "amqp:not-found"
+    refusing.attached("q")[0].detach()
+    assert router.auto_links.count_statuses() == {"failed": 1, "active": 1}
+    second = Container(router)
+    assert router.auto_links.count_statuses() == {"active": 2}
+    second.lose()
+    assert router.auto_links.count_statuses() == {"failed": 1, "active": 1}
+    refusing.lose()
+    assert router.auto_links.count_statuses() == {"inactive": 2}
+
+
+def test_how_they_stand_is_counted_without_looking_at_each() -> None:
+    router = many()
+    Container(router)
+    looked: list[str] = []
+    status_of = router.auto_links.status_of
+
+    def seen(name: str) -> Status:
+        looked.append(name)
+        return status_of(name)
+
+    router.auto_links.status_of = seen  # type: ignore[method-assign]
+    assert router.auto_links.count_statuses() == {"active": MANY}
+    assert looked == []

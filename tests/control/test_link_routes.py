@@ -11,11 +11,13 @@ from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error
 from router.amqp.types import Symbol
 from router.control.control import Control
 from router.core.route_outlets import Rule, Way
+from router.engine.deferred import CHANGES_AT_ONCE
 
 from support.examples import examples
 from support.in_memory import Client, Router
 from support.routed import Peer, sender
 from support.transcripts import On, begin
+from support.turns import most_in_a_turn
 
 
 class Controlled(Router):
@@ -73,6 +75,32 @@ def test_a_route_that_is_made_later_finds_the_containers_that_are_there() -> Non
     assert not router.way("b").is_active
     assert router.routing.configured("c") is None
     assert len(router.forwarder.link_routes) == 2
+
+
+def test_very_many_routes_hear_of_a_container_over_several_turns() -> None:
+    count = 10 * CHANGES_AT_ONCE
+    router = Controlled(*(rule(f"r{number}", "broker") for number in range(count)))
+    containers: list[Client] = []
+
+    def active() -> int:
+        return sum(router.way(f"r{number}").is_active for number in range(count))
+
+    came = most_in_a_turn(router, active, lambda: containers.append(router.container()))
+    assert came <= CHANGES_AT_ONCE
+    assert active() == count
+    assert most_in_a_turn(router, active, containers[0].lose) <= CHANGES_AT_ONCE
+    assert active() == 0
+
+
+def test_a_container_that_goes_at_once_is_forgotten_by_all_its_routes() -> None:
+    count = 10 * CHANGES_AT_ONCE
+    router = Controlled(*(rule(f"r{number}", "broker") for number in range(count)))
+    finish_turn = router.finish_turn
+    router.finish_turn = router.end_turn  # type: ignore[method-assign]
+    container = router.container()
+    container.connection.end_of_input()
+    finish_turn()
+    assert not any(router.way(f"r{number}").is_active for number in range(count))
 
 
 def test_what_a_connection_asks_for_goes_with_it() -> None:

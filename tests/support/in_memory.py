@@ -13,7 +13,7 @@ delivery-ids in order, one settlement a delivery. A turn ends after each thing a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -85,6 +85,8 @@ class Router:
         self.events: list[Any] = []
         # deliveries that were too much
         self.given_up = 0
+        # who counts what is done in each turn
+        self.turn_ended: Callable[[], None] = lambda: None
         self.buffer = memoryview(bytearray(b"\xff" * _BUFFER_BYTES))
 
     def _dynamic_name(self, maker: str) -> str:
@@ -120,6 +122,7 @@ class Router:
                 connection.owner.carry()
             self._before_sending()
         self.forwarder.sent(self.turn.now)
+        self.turn_ended()
 
     def _before_sending(self) -> None:
         backlog = self.forwarder.backlog

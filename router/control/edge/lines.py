@@ -75,7 +75,8 @@ class Lines(Keeping[Line]):
 
     def connection_lost(self, connection: Any) -> None:
         """A connection is over, and its links with it: nothing is wanted there."""
-        self.lose(connection, self._lines.pop(connection, {}).values())
+        self._lines.pop(connection, None)
+        self.lose(connection)
 
     def take_out(self, line: Line) -> None:
         """It is not wanted any more."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import network
+from bench.costs import containers, network
 from bench.costs.world import (
     FRAMES_AT_ONCE,
     SESSION_LINKS,
@@ -22,7 +22,7 @@ from bench.costs.world import (
     attaches,
     detaches,
     flow,
-    quiet,
+    measured,
     transfers,
 )
 from router import changes
@@ -88,14 +88,6 @@ def attached(
         some = min(SESSION_LINKS, count - first)
         frames += attaches(some, address, receives=receives, first=first, channel=channel, **fields)
     return peer, frames
-
-
-def measured(world: World, act: Callable[[], object]) -> list[float]:
-    """The turns that an operation takes."""
-    quiet()
-    world.turns.clear()
-    act()
-    return list(world.turns)
 
 
 def attach(address: Addressing, receives: bool, fields: dict[str, Any]) -> Operation:
@@ -494,6 +486,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "policy applied: n addresses in use": change_rules,
     **dict(_configured()),
     "configuration applied: an address rule beside n bindings": configure_beside,
+    **containers.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
     **{f"network: n {name}": operation for name, operation in network.OPERATIONS.items()},

@@ -244,3 +244,11 @@ def quiet() -> None:
     gc.set_threshold(COLLECT_EVERY, COLLECT_AGAIN_AFTER, NEVER)
     gc.collect()
     gc.freeze()
+
+
+def measured(world: World, act: Callable[[], object]) -> list[float]:
+    """The turns that an operation takes."""
+    quiet()
+    world.turns.clear()
+    act()
+    return list(world.turns)
