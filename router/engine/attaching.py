@@ -14,7 +14,7 @@ from router.amqp.constants import Condition, ReceiverSettleMode, SenderSettleMod
 from router.amqp.performatives import Attach, Detach, Error, Source, Target
 from router.amqp.transactions import Coordinator
 from router.amqp.types import Symbol
-from router.engine import violations
+from router.engine import late_flows, violations
 from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, link_bytes
 from router.engine.beginning import free_number, session_of, wire_error, write
 from router.engine.events import (
@@ -85,6 +85,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     link.remote_handle = handle
     link.state = int(next_link_state(link.state, Act.RECV_ATTACH))
     session.links.put(handle, link)
+    late_flows.forget(session, handle)
     if isinstance(link, IncomingLink):
         link.delivery_count = int(remote.initial_delivery_count or 0)
     if is_answer:
@@ -305,6 +306,7 @@ def _forget(link: Any) -> None:
     link.release()
     session.recent_link = None
     session.links.remove(link.remote_handle)
+    late_flows.expect(link)
     session.local_links.pop(link.handle, None)
 
 

@@ -148,6 +148,16 @@ class LinkResumed:
 
 
 @attrs.frozen
+class FlowIgnored:
+    """A flow has named a handle whose link, `link_id`, the peer had detached already: it answers a
+    drain of ours too late.
+    """
+
+    session: Any
+    link_id: str
+
+
+@attrs.frozen
 class LinkAttached:
     """The peer answered our own attach; a terminus of None means that a detach follows."""
 

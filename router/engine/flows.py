@@ -14,7 +14,7 @@ from router.amqp.framing import encode_frame
 from router.amqp.performatives import Flow
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_flow
-from router.engine import serial, transactions, violations
+from router.engine import late_flows, serial, transactions
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.states import SessionState
 from router.engine.window import LARGE_BYTES
@@ -40,13 +40,14 @@ def take_in(session: Any, frame: FlowFrame) -> None:
     if frame.has_handle:
         link = session.links.find(frame.handle)
         if link is None:
-            raise violations.unattached(frame.handle, session.handle_max)
-        is_routed = link.is_routed and not link.is_lost()
-        if is_routed:
-            # an answer that is asked for is the other peer's to give
-            link.terminus.flow_received(session, link, frame)
-        if not link.is_attached():
-            link = None
+            late_flows.take_in(session, frame.handle)
+        else:
+            is_routed = link.is_routed and not link.is_lost()
+            if is_routed:
+                # an answer that is asked for is the other peer's to give
+                link.terminus.flow_received(session, link, frame)
+            if not link.is_attached():
+                link = None
     if isinstance(link, OutgoingLink):
         outgoing = link
         if frame.properties_end and not is_routed and transactions.refuse_acquisition(link, frame):

@@ -62,6 +62,7 @@ cdef class IncomingLink(Link):
     cdef public unsigned int lenience
     cdef public long long told_available
     cdef public unsigned int told_at
+    cdef public bint drain_unanswered
     cdef public int side
 
     cpdef bint overdraws(self) except -1

@@ -153,6 +153,8 @@ class IncomingLink(Link):
         # how many messages the sender last said that it has waiting, and its delivery-count then
         self.told_available = 0
         self.told_at = 0
+        # the peer was asked for a drain, and has not said since that it does
+        self.drain_unanswered = False
         # the core's: where its peer is in a network of routers, also once `owner` is gone
         self.side = 0
 
@@ -173,6 +175,8 @@ class IncomingLink(Link):
                 self.delivery_count = frame.delivery_count
                 if self.credit == 0:
                     self.dry_since = self.session.outbox.turn.now
+        if frame.drain:
+            self.drain_unanswered = False
         self.told_available = frame.available
         self.told_at = self.delivery_count
 

@@ -109,3 +109,4 @@ def _forget_links(session: Any) -> None:
     session.links_due.clear()
     session.unanswered.clear()
     session.errant.clear()
+    session.late_handles = None

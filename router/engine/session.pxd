@@ -45,6 +45,7 @@ cdef class Session:
     cdef public dict local_links
     cdef public dict unanswered
     cdef public dict errant
+    cdef public dict late_handles
     cdef public unsigned int handle_max
     cdef public unsigned int remote_handle_max
     cdef public unsigned int due_first

@@ -73,6 +73,8 @@ class Session:
         self.unanswered: dict[tuple[str, bool], Any] = {}
         # those detached for an error, until the peer has detached them too, by the same
         self.errant: dict[tuple[str, bool], Any] = {}
+        # the peer's handles that a late flow may name (`late_flows`); None where none ever was
+        self.late_handles: dict[int, str] | None = None
         self.handle_max = 0
         self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
@@ -360,6 +362,8 @@ class Session:
         """
         link.credit = credit
         link.drain = drain
+        if drain:
+            link.drain_unanswered = True
         if link.overdraft < link.lenience:
             link.overdraft = link.lenience
         self.note_link(link)

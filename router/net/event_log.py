@@ -71,6 +71,9 @@ def log_event(log: Any, link_log: Any, event: object, user: str | None) -> None:
         facts = {"closed": event.closed, "lost": event.lost, **_facts(event.link)}
         is_news = not (event.lost or _is_of_gone_node(event))
         _end(link_log, "link detached", event, is_news=is_news, **facts)
+    elif isinstance(event, events.FlowIgnored):
+        reason = "it answers a drain, and the peer has detached the link already"
+        link_log.debug("flow ignored", link_id=event.link_id, reason=reason)
     elif isinstance(event, events.LinkSuspended):
         link_log.info("link suspended", unsettled=event.unsettled, **_facts(event.link))
     elif isinstance(event, events.LinkResumed):

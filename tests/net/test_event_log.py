@@ -12,7 +12,7 @@ from structlog.typing import EventDict
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Open, Source
+from router.amqp.performatives import Attach, Begin, Close, Detach, End, Error, Flow, Open, Source
 from router.amqp.types import Symbol
 from router.config.model import (
     AddressSettings,
@@ -23,6 +23,7 @@ from router.config.redirects import RedirectSettings
 from router.config.router_settings import RouterSettings
 from router.net.endpoints import endpoint_name
 
+from support.flow_talks import flow
 from support.loopback import WIDE, dialled, running_node
 from support.raw_peers import RawPeer
 from support.routers import RouterProcess
@@ -224,6 +225,29 @@ async def test_a_dynamic_node_is_called_as_it_was_made() -> None:
     assert len(names) == 2
     assert names[0] == names[1] != ""
     assert "/temp." in names[0]
+
+
+async def test_a_flow_that_answers_a_drain_too_late_ends_nothing() -> None:
+    with captured() as logs:
+        async with running_node(CONFIGURATION) as running, dialled(running.address) as peer:
+            await peer.begin()
+            await peer.attach_receiver("q", credit=1, handle=1)
+            await peer.attach_sender("q", 0)
+            await peer.say(Detach(1, True))
+            while not (await peer.hear_until(Flow)).drain:
+                pass
+            # as fe2o3-amqp may: the sender is closed, and then says that it has no more to send
+            answer = flow(handle=0, delivery_count=1, link_credit=0, drain=True)
+            await peer.say(Detach(0, True), answer, attach_receiver(2))
+            # its session goes on
+            await peer.hear_until(Attach)
+    (line,) = of(logs, "flow ignored")
+    assert line == {
+        "log_level": "debug",
+        "link_id": "1.0.1",
+        "reason": "it answers a drain, and the peer has detached the link already",
+    }
+    assert of(logs, "session ended") == []
 
 
 def test_a_running_router_says_why_it_refused(router_process: RouterProcess) -> None:

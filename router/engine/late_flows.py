@@ -1,0 +1,55 @@
+"""Flows that answer a drain too late: their link is detached already.
+
+A flow for a handle that no link is attached to ends its session (2.7.4). Some clients, fe2o3-amqp
+among them, have one task answer drains and another detach links, so that the answer may follow the
+detach. Nothing is wrong with what they did before, so one such flow is ignored for each link that
+its peer has detached with a drain of ours unanswered
+(docs/decisions/0089-few-and-wide-windows.md, at its end).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from router.engine import violations
+from router.engine.events import FlowIgnored
+from router.engine.link import IncomingLink, Link
+from router.engine.naming import link_identity
+
+if TYPE_CHECKING:
+    from router.engine.session import Session
+
+# So many handles of a session are remembered, those that were detached last.
+MOST: Final = 64
+
+
+def expect(link: Link) -> None:
+    """Remember the handle of a link that its peer has detached, if its answer may still come."""
+    if not (isinstance(link, IncomingLink) and link.drain_unanswered):
+        return
+    session = link.session
+    late = session.late_handles
+    if late is None:
+        late = session.late_handles = {}
+    elif len(late) >= MOST:
+        del late[next(iter(late))]
+    late[link.remote_handle] = link_identity(link)
+
+
+def forget(session: Session, handle: int) -> None:
+    """Expect nothing more for a handle: a link is attached to it again."""
+    if session.late_handles:
+        session.late_handles.pop(handle, None)
+
+
+def take_in(session: Session, handle: int) -> None:
+    """Ignore one flow for a handle where it is the late answer to a drain.
+
+    Raises amqp:session:unattached-handle for any other.
+    """
+    late = session.late_handles
+    link_id = late.pop(handle, None) if late else None
+    if link_id is None:
+        raise violations.unattached(handle, session.handle_max)
+    connection = session.connection
+    connection.handler.event_received(connection, FlowIgnored(session, link_id))
