@@ -26,6 +26,7 @@ from router.amqp.performatives import (
     Detach,
     Disposition,
     Flow,
+    Modified,
     Open,
     Received,
     Transfer,
@@ -44,6 +45,8 @@ from support.transcripts import On, attach_receiver, attach_sender, begin, messa
 SMALL = 4096
 # So many links are attached in one turn, at most.
 MOST_ATTACHED = 8
+# What so many attaches leave of the work of a turn is the states of fewer than 2048 deliveries.
+NEARLY_A_TURN = 7
 
 
 @pytest.fixture
@@ -733,3 +736,47 @@ async def test_a_connection_with_many_links_is_lost_while_others_go_on(unlogged:
     assert pump.number in [line["connection"] for line in closed]
     # nothing keeps what the connection was made of
     assert pump.connection.owner is not pump
+
+
+async def test_a_connection_that_is_lost_within_a_disposition_drops_the_rest(
+    unlogged: None,
+) -> None:
+    many = 600
+    before = _count("RestOfRange")
+    async with (
+        running_node() as running,
+        dialled(running.address) as busy,
+        dialled(running.address) as sender,
+    ):
+        await busy.begin()
+        await busy.attach_receiver("q", credit=many + 1)
+        await sender.begin()
+        await sender.attach_sender("q")
+        pump = await running.pump_of(busy)
+        transfers = [message(n, b"x") for n in range(many)]
+        for at in range(0, many, 50):
+            await sender.say(wire(transfers[at : at + 50]))
+            for _ in range(50):
+                await busy.message()
+        # the last of the dispositions is more than what is left of the turn
+        attaches = [attach_receiver(handle) for handle in range(2, 2 + NEARLY_A_TURN)]
+        news = Disposition(True, 0, many - 1, False, Received(0, 0))
+        taken = Disposition(True, 0, many - 1, True, Accepted())
+        async with running.node.exchange.long_turns:
+            # nobody goes on with what takes long
+            await busy.say(*attaches, news, news, news, taken)
+            await running.until(lambda: pump.connection.unfinished)
+            busy.reset()
+            # it is noticed as something is sent
+            await sender.say(message(many, b"x"))
+            await running.until(lambda: pump not in running.pumps)
+        told = {Accepted: 0, Modified: 0}
+        while sum(told.values()) < many:
+            heard = await sender.hear_until(Disposition)
+            if not heard.settled:
+                continue
+            last = heard.first if heard.last is None else heard.last
+            told[type(heard.state)] += last + 1 - heard.first
+        assert 0 < told[Accepted] < many
+        # nothing keeps what was left to do
+        assert _count("RestOfRange") == before
