@@ -1,60 +1,131 @@
 """Admit HTTP requests: limit how many are answered at once, and how many wait for their turn.
 
-An answer is made by the router and then taken by the client. Few are made at a time, so that the
-event loop soon serves everything else. Many may be taken at a time, which costs the loop nothing.
+An answer is made, and then taken by the client. Few are made at a time, so that the router's loop
+soon comes round to everything else; many may be being taken, which costs the loop nothing. Hosts
+take turns, and none has more than half of the places, so that no host keeps another out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import trio
+
+from router.fairness import Crowd
 
 # How long a request waits for its turn.
 WAIT_S: Final = 5.0
 
 
 class Admission:
-    """Admits requests of one kind in the order in which they came.
+    """Admits requests of one kind, those of each host in the order in which they came.
 
     `places` is how many are admitted at a time, `at_once` how many of these may have their answer
     made at a time, and `waiting` how many may wait for a place.
     """
 
     def __init__(self, places: int, at_once: int, waiting: int) -> None:
-        self._places = trio.Semaphore(places)
-        self._making = trio.Semaphore(at_once)
-        self._waiting = waiting
+        self._places = places
+        self._turns = at_once
+        self._share = max(1, places // 2)
+        self._held: Counter[str] = Counter()
+        self._most_waiting = waiting
+        self._waiting: Crowd[_Waiter] = Crowd()
 
-    async def enter(self) -> Admitted | None:
-        """Wait for a place and a turn; return None if too many wait, or after `WAIT_S`."""
-        if self._places.statistics().tasks_waiting >= self._waiting and not self._places.value:
+    async def enter(self, host: str) -> Admitted | None:
+        """Wait for a place and a turn; None where too many wait, or it takes too long.
+
+        Where too many wait, it is the host with most that loses the request that came last.
+        """
+        if self._is_free() and self._may_have_more(host):
+            return self._admit(host)
+        if len(self._waiting) >= self._most_waiting and not self._make_room(host):
             return None
-        with trio.move_on_after(WAIT_S):
-            await self._places.acquire()
-            try:
-                await self._making.acquire()
-            except trio.Cancelled:
-                self._places.release()
-                raise
-            return Admitted(self._places, self._making)
-        return None
+        waiter = _Waiter(host)
+        self._waiting.add(host, waiter)
+        try:
+            with trio.move_on_after(WAIT_S):
+                await waiter.decided.wait()
+        except trio.Cancelled:
+            if waiter.admitted is not None:
+                waiter.admitted.leave()
+            raise
+        finally:
+            self._waiting.discard(host, waiter)
+        return waiter.admitted
+
+    def _is_free(self) -> bool:
+        return self._places > 0 and self._turns > 0
+
+    def _may_have_more(self, host: str) -> bool:
+        return self._held[host] < self._share
+
+    def _make_room(self, host: str) -> bool:
+        """Refuse a request of the host that has most waiting; return whether that is another."""
+        if not len(self._waiting):
+            return False
+        largest = self._waiting.largest()
+        if self._waiting.count(largest) <= self._waiting.count(host) + 1:
+            return False
+        refused = self._waiting.newest(largest)
+        self._waiting.discard(largest, refused)
+        refused.decided.set()
+        return True
+
+    def _admit(self, host: str) -> Admitted:
+        self._places -= 1
+        self._turns -= 1
+        self._held[host] += 1
+        return Admitted(self, host)
+
+    def give_on(self) -> None:
+        """Admit those who wait, as far as there are places and turns."""
+        while self._is_free():
+            waiter = self._waiting.next(self._may_have_more)
+            if waiter is None:
+                return
+            waiter.admitted = self._admit(waiter.host)
+            waiter.decided.set()
+
+    def turn_over(self) -> None:
+        """Take back the turn of a request whose answer is made."""
+        self._turns += 1
+        self.give_on()
+
+    def place_left(self, host: str) -> None:
+        """Take back the place of a request of a host."""
+        self._places += 1
+        self._held[host] -= 1
+        if not self._held[host]:
+            del self._held[host]
+        self.give_on()
+
+
+class _Waiter:
+    """A request that waits; it is `decided` whether it is `admitted`."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.decided = trio.Event()
+        self.admitted: Admitted | None = None
 
 
 class Admitted:
     """A request's place, and its turn until the answer is made."""
 
-    def __init__(self, places: trio.Semaphore, making: trio.Semaphore) -> None:
-        self._places = places
-        self._making: trio.Semaphore | None = making
+    def __init__(self, admission: Admission, host: str) -> None:
+        self._admission = admission
+        self._host = host
+        self._has_turn = True
 
     def answer_made(self) -> None:
-        """Pass the turn on; the place is kept while the client takes the answer."""
-        making, self._making = self._making, None
-        if making is not None:
-            making.release()
+        """Give the turn to the next; the place is kept while the client takes the answer."""
+        if self._has_turn:
+            self._has_turn = False
+            self._admission.turn_over()
 
     def leave(self) -> None:
         """Pass the place on, and the turn if it was not passed on before."""
         self.answer_made()
-        self._places.release()
+        self._admission.place_left(self._host)

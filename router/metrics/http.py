@@ -30,6 +30,7 @@ from router.metrics.exposition import Exposition
 from router.metrics.readiness import Readiness
 from router.metrics.request_heads import (
     MAX_HEAD_BYTES,
+    MAX_HEAD_LINES,
     HalfRequests,
     Kind,
     RequestHead,
@@ -39,8 +40,10 @@ from router.metrics.request_heads import (
 log = structlog.get_logger("router.http")
 
 # At most so many connections have sent a part of a request's head, and so many requests of each
-# kind wait for their turn; less where the process may have few descriptors (`_crowd`).
+# kind wait for their turn; less where the process may have few descriptors, of which each of these
+# is one of so many.
 MAX_CROWD: Final = 1024
+CROWD_PART: Final = 16
 # So many answers to probes, to other requests, and to what may become another protocol are under
 # way at a time, and so many of them are being made: of what is not a probe one, so that the loop
 # soon comes round to probes.
@@ -51,13 +54,18 @@ OTHERS: Final = (8, 8)
 WARN_EVERY_S: Final = 10.0
 # How long a connection may take to send a request's header, or be idle before the next one.
 IDLE_S: Final = 5.0
+# So much is read behind a request's head: nothing that can be asked for here has a body, and HTTP/2
+# makes much work of few octets.
+BEHIND_BYTES: Final = 4096
 # How long an answer may take, from the request until it is made, and then until it is taken.
 ANSWER_S: Final = 10.0
 TAKE_S: Final = 5.0
 # A connection serves one request, so nothing on it can last longer than this.
 LIFE_S: Final = IDLE_S + ANSWER_S + TAKE_S
-# How long a connection stays that was answered before its request had come.
+# How long a connection stays that was answered before its request had come, and of how many that
+# may be the one.
 LINGER_S: Final = 1.0
+LINGERING_PART: Final = 2
 # How long answers that are under way have at the end.
 GRACE_S: Final = 1.0
 
@@ -110,6 +118,9 @@ _BUSY: Final = _said(503, "too many requests at once", **{"retry-after": "1"})
 # What a connection gets whose request did not come whole; nothing where the client is gone.
 _UNFINISHED: Final = {
     Unfinished.SLOW: _said(408, "the request did not come in time"),
+    Unfinished.LARGE: _said(
+        431, f"a head may have {MAX_HEAD_BYTES} octets and {MAX_HEAD_LINES} lines"
+    ),
     Unfinished.EVICTED: _BUSY,
 }
 
@@ -237,14 +248,19 @@ class HttpListener:
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         """Serve one connection, which is closed after."""
-        head = await self._half_requests.read(stream, IDLE_S)
+        try:
+            host = stream.socket.getpeername()[0]
+        except OSError:
+            # reset before it was ever looked at
+            return
+        head = await self._half_requests.read(stream, IDLE_S, host)
         if isinstance(head, Unfinished):
             if head in _UNFINISHED:
                 await _say_at_once(stream, _UNFINISHED[head])
                 await self._linger(stream)
             return
         ticket = self._app.ticket()
-        admitted = await self._admissions[head.kind].enter()
+        admitted = await self._admissions[head.kind].enter(host)
         if admitted is None:
             self._warn(head.kind)
             await _say_at_once(stream, _BUSY, head.is_head)
@@ -272,7 +288,7 @@ class HttpListener:
         """Let the client close first, whose request may be under way: it would be answered with a
         reset, which takes the answer away.
         """
-        if self._lingering >= self._crowd:
+        if self._lingering >= self._crowd // LINGERING_PART:
             return
         self._lingering += 1
         try:
@@ -294,11 +310,13 @@ class HttpListener:
 
 
 def _crowd() -> int:
-    """How many connections there may be that are not being answered: of each kind an eighth of the
+    """How many connections there may be that are not being answered: of each kind a part of the
     descriptors that the process may have, most of which are for AMQP.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MAX_CROWD if allowed == resource.RLIM_INFINITY else max(1, min(MAX_CROWD, allowed // 8))
+    if allowed == resource.RLIM_INFINITY:
+        return MAX_CROWD
+    return max(1, min(MAX_CROWD, allowed // CROWD_PART))
 
 
 async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool = False) -> None:
@@ -312,7 +330,7 @@ async def _say_at_once(stream: trio.SocketStream, answer: Answer, is_head: bool 
 
 class _ImpatientStream:
     """What Hypercorn uses of a stream, with the request's head first, which has been read, and with
-    a limit to how long a client may take to read.
+    limits to how much comes behind it and how long a client may take to read.
 
     Hypercorn shields its sends from being cancelled, so nothing else could end one.
     """
@@ -320,20 +338,38 @@ class _ImpatientStream:
     def __init__(self, stream: trio.SocketStream, head: RequestHead, admitted: Admitted) -> None:
         self.socket = stream.socket
         self.send_eof = stream.send_eof
-        self.aclose = stream.aclose
         self._stream = stream
         self._head = head.octets
+        self._behind = head.behind
+        self._left = BEHIND_BYTES
+        self._closed = trio.Event()
         self._admitted = admitted
 
     async def receive_some(self, max_bytes: int) -> bytes | bytearray:
         head, self._head = self._head, b""
-        return head or await self._stream.receive_some(max_bytes)
+        if head:
+            return head
+        if not self._left:
+            # the answer is on its way all the same
+            await self._closed.wait()
+            raise trio.ClosedResourceError
+        received: bytes | bytearray
+        received, self._behind = self._behind, b""
+        if not received:
+            received = await self._stream.receive_some(min(self._left, max_bytes))
+        self._left = max(0, self._left - len(received))
+        return received
+
+    async def aclose(self) -> None:
+        self._closed.set()
+        await self._stream.aclose()
 
     async def send_all(self, data: bytes) -> None:
         self._admitted.answer_made()
         with trio.move_on_after(TAKE_S) as waiting:
             await self._stream.send_all(data)
         if waiting.cancelled_caught:
+            self._closed.set()
             await trio.aclose_forcefully(self._stream)
             raise trio.BrokenResourceError("the client does not read")
 

@@ -1,8 +1,8 @@
 """Read the heads of HTTP requests before anything is spent on a request.
 
 A connection that has not sent its request's whole head costs a descriptor and the octets it has
-sent, so there may be many of them. Their number is limited all the same. Beyond the limit the
-oldest is evicted, so a client that holds half-requests open loses only its own.
+sent, so there may be many of them. They are bounded all the same, and where there are too many the
+oldest of the host with most makes room: whoever holds half-requests open only loses their own.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from typing import Final, Protocol
 import attrs
 import trio
 
+from router.fairness import Crowd
+
 MAX_HEAD_BYTES: Final = 16 * 1024
-# A half-request is not evicted before this time: its next octets may be under way.
+# Each line of a head is an object several times over, for whoever parses it.
+MAX_HEAD_LINES: Final = 100
+# So long a half-request stays although others want its place: its next octets may be under way.
 GRACE_S: Final = 0.05
 # For how many rounds of the event loop a request lets others go first while connections arrive.
 QUIET_ROUNDS: Final = 256
@@ -52,18 +56,25 @@ class Unfinished(Enum):
     GONE = "gone"
     SLOW = "slow"
     EVICTED = "evicted"
+    LARGE = "large"
 
 
 @attrs.frozen
 class RequestHead:
-    """The octets of a request's head, and those that came behind it.
-
-    `is_head` says whether the method is HEAD.
-    """
+    """The octets of a request's head, and what came `behind` it."""
 
     octets: bytes
     kind: Kind
     is_head: bool
+    behind: bytes = b""
+
+
+class _Half:
+    """A connection whose request's head has not come whole, and since when it has been there."""
+
+    def __init__(self, scope: trio.CancelScope) -> None:
+        self.scope = scope
+        self.began_at = trio.current_time()
 
 
 class HalfRequests:
@@ -71,8 +82,7 @@ class HalfRequests:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # the oldest first, with the time at which each began (seconds of Trio's clock)
-        self._waiting: dict[trio.CancelScope, float] = {}
+        self._waiting: Crowd[_Half] = Crowd()
         # how many connections there have been
         self._count = 0
         self._is_closed = False
@@ -94,25 +104,27 @@ class HalfRequests:
         That is, without evicting a connection that is younger than `GRACE_S`.
         """
         while len(self._waiting) >= self.limit:
-            ends_at = next(iter(self._waiting.values())) + GRACE_S
+            ends_at = self._waiting.oldest(self._waiting.largest()).began_at + GRACE_S
             if trio.current_time() >= ends_at:
                 return 1
             await trio.sleep_until(ends_at)
         return self.limit - len(self._waiting)
 
-    async def read(self, stream: Incoming, within_s: float) -> RequestHead | Unfinished:
-        """Read a head within `within_s` seconds, unless its connection is evicted before.
+    async def read(self, stream: Incoming, within_s: float, host: str) -> RequestHead | Unfinished:
+        """Read a head from a host within so many seconds, unless its connection has to make room
+        before.
 
-        A head that is too long, or malformed, is returned as far as it has come: the parser knows
-        what to answer.
+        One that cannot be a head is returned as far as it has come: who parses it knows what to
+        answer.
         """
         self._count += 1
         while len(self._waiting) >= self.limit:
             self._evict_oldest()
         data = bytearray()
-        is_mine = None
+        is_mine = False
         with trio.move_on_after(within_s) as scope:
-            self._waiting[scope] = trio.current_time()
+            half = _Half(scope)
+            self._waiting.add(host, half)
             try:
                 while not _is_enough(data):
                     received = await stream.receive_some(_CHUNK_BYTES)
@@ -122,11 +134,11 @@ class HalfRequests:
             except trio.BrokenResourceError:
                 return Unfinished.GONE
             finally:
-                is_mine = self._waiting.pop(scope, None)
+                is_mine = self._waiting.discard(host, half)
             return _judged(bytes(data))
-        if is_mine is None and not self._is_closed:
+        if not is_mine and not self._is_closed:
             return Unfinished.EVICTED
-        return Unfinished.SLOW if data and is_mine is not None else Unfinished.GONE
+        return Unfinished.SLOW if data and is_mine else Unfinished.GONE
 
     def close(self) -> None:
         """End the reading of all heads, as if their clients were gone."""
@@ -135,9 +147,11 @@ class HalfRequests:
             self._evict_oldest()
 
     def _evict_oldest(self) -> None:
-        oldest = next(iter(self._waiting))
-        del self._waiting[oldest]
-        oldest.cancel()
+        """End the oldest connection of the host that has most."""
+        host = self._waiting.largest()
+        oldest = self._waiting.oldest(host)
+        self._waiting.discard(host, oldest)
+        oldest.scope.cancel()
 
 
 def _is_enough(data: bytearray) -> bool:
@@ -146,9 +160,14 @@ def _is_enough(data: bytearray) -> bool:
     return not data[:1].isalpha() or len(data) > MAX_HEAD_BYTES or bool(_END.search(data))
 
 
-def _judged(octets: bytes) -> RequestHead:
-    line = _REQUEST_LINE.match(octets)
-    if line is None or _UPGRADE.search(octets):
-        return RequestHead(octets, Kind.OTHER, False)
+def _judged(octets: bytes) -> RequestHead | Unfinished:
+    end = _END.search(octets)
+    size = len(octets) if end is None else end.end()
+    head, behind = octets[:size], octets[size:]
+    if size > MAX_HEAD_BYTES or head.count(b"\n") > MAX_HEAD_LINES:
+        return Unfinished.LARGE
+    line = _REQUEST_LINE.match(head)
+    if line is None or _UPGRADE.search(head):
+        return RequestHead(head, Kind.OTHER, False, behind)
     kind = Kind.PROBE if line[2] in _PROBES else Kind.PLAIN
-    return RequestHead(octets, kind, line[1] == b"HEAD")
+    return RequestHead(head, kind, line[1] == b"HEAD", behind)

@@ -10,7 +10,7 @@ import resource
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 import attrs
@@ -303,10 +303,18 @@ SCRAPE = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n"
 PROBE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
+# Another address of this machine than the one that connections come from as a rule.
+OTHER_HOST = "127.0.0.2"
+
+
 @asynccontextmanager
-async def many_connected(port: int, count: int) -> AsyncIterator[list[trio.SocketStream]]:
-    """So many connections, which are closed at the end of the block."""
-    streams = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(count)]
+async def many_connected(
+    port: int, count: int, host: str = "127.0.0.1"
+) -> AsyncIterator[list[trio.SocketStream]]:
+    """So many connections from a host, which are closed at the end of the block."""
+    streams = [
+        await trio.open_tcp_stream("127.0.0.1", port, local_address=host) for _ in range(count)
+    ]
     try:
         yield streams
     finally:
@@ -316,7 +324,7 @@ async def many_connected(port: int, count: int) -> AsyncIterator[list[trio.Socke
 
 def status_of(response: bytes) -> int:
     """The status of a response; fails where there is none."""
-    assert response.startswith(b"HTTP/1.1 "), response
+    assert response.startswith(b"HTTP/1.1 "), response[:1000]
     return int(response[9:12])
 
 
@@ -345,17 +353,18 @@ async def test_the_oldest_half_request_makes_room(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_few_descriptors_are_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
-    allowed = 40
+    allowed = 80
+    kept = allowed // http_module.CROWD_PART
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, most))
     async with running_node() as running, many_connected(running.http_port, allowed) as halves:
         for stream in halves:
             await stream.send_all(b"GET /met")
         assert (await running.request("/healthz")).status == 200
-        answers = [await drained(stream) for stream in halves[: -allowed // 8]]
+        answers = [await drained(stream) for stream in halves[:-kept]]
         assert {status_of(answer) for answer in answers} == {503}
         # the others have their places
-        for stream in halves[-allowed // 8 + 1 :]:
+        for stream in halves[-kept + 1 :]:
             await stream.send_all(b"rics HTTP/1.1\r\nhost: x\r\n\r\n")
             assert status_of(await drained(stream)) == 200
 
@@ -406,6 +415,110 @@ async def test_a_probe_is_answered_before_the_scrapes_that_came_first() -> None:
         assert at < len(streams) // 2
         # they had their texts together
         assert running.node.exposition.begun < len(streams) // 10
+
+
+@pytest.mark.parametrize(("said", "kind"), [(PROBE, "PROBES"), (SCRAPE, "REQUESTS")])
+async def test_requests_of_one_host_keep_no_other_out(
+    monkeypatch: pytest.MonkeyPatch, said: bytes, kind: str
+) -> None:
+    monkeypatch.setattr(http_module, "MAX_CROWD", 5)
+    monkeypatch.setattr(http_module, kind, (1, 1))
+    async with (
+        running_node() as running,
+        many_connected(running.http_port, 50) as many,
+        many_connected(running.http_port, 2, OTHER_HOST) as few,
+    ):
+        for stream in (*many, *few):
+            say_at_once(stream, said)
+        assert [status_of(await drained(stream)) for stream in few] == [200, 200]
+        assert {status_of(await drained(stream)) for stream in many} == {200, 503}
+
+
+async def test_a_host_that_does_not_read_leaves_places_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_module, "TAKE_S", PATIENCE_S)
+    monkeypatch.setattr(http_module, "REQUESTS", (4, 1))
+    async with running_node(address_label_limit=1000) as running, AsyncExitStack() as stack:
+        for number in range(1000):
+            running.node.table.enter(f"{number:0100}")
+        socks = [stack.enter_context(trio.socket.socket()) for _ in range(4)]
+        for sock in socks:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await sock.connect(("127.0.0.1", running.http_port))
+            await sock.send(SCRAPE)
+        # two are being answered, and the others wait
+        for sock in socks[:2]:
+            await trio.lowlevel.wait_readable(sock)
+        async with many_connected(running.http_port, 1, OTHER_HOST) as (other,):
+            await other.send_all(SCRAPE)
+            assert status_of(await drained(other)) == 200
+
+
+UPGRADE = (
+    b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\n"
+    b"upgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n\r\n"
+)
+
+
+async def test_one_host_does_not_have_all_places_of_other_protocols(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_module, "OTHERS", (2, 2))
+    async with (
+        running_node() as running,
+        many_connected(running.http_port, 2) as halves,
+        many_connected(running.http_port, 1, OTHER_HOST) as (other,),
+    ):
+        for stream in halves:
+            await stream.send_all(H2_PREFACE)
+        # of those the second is refused
+        assert status_of(await drained(halves[1])) == 503
+        await other.send_all(UPGRADE)
+        assert status_of(bytes(await other.receive_some(12))) == 101
+
+
+H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+H2_SETTINGS = bytes(3) + b"\x04\0" + bytes(4)
+H2_ACKNOWLEDGED = bytes(3) + b"\x04\x01" + bytes(4)
+
+
+async def test_only_so_much_is_looked_at_behind_a_head(impatience: None) -> None:
+    many = 20_000
+    async with running_node() as running, connected(running.http_port) as stream:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send_as_far_as_read, stream, H2_PREFACE + H2_SETTINGS * many)
+            answered = (await drained(stream)).count(H2_ACKNOWLEDGED)
+        assert 0 < answered <= http_module.BEHIND_BYTES // len(H2_SETTINGS) < many
+        await amqp_works(running)
+
+
+async def send_as_far_as_read(stream: trio.SocketStream, octets: bytes) -> None:
+    """Send octets until the server is done with the connection."""
+    try:
+        await stream.send_all(octets)
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"content-length: 8000\r\n\r\n" + bytes(8000),
+        b"transfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 2000 + b"0\r\n\r\n",
+    ],
+    ids=["whole", "chunked"],
+)
+async def test_a_request_with_a_long_body_is_answered(body: bytes) -> None:
+    async with running_node() as running, connected(running.http_port) as stream:
+        await stream.send_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n" + body)
+        assert status_of(await drained(stream)) == 200
+
+
+async def test_a_head_of_very_many_lines_is_refused() -> None:
+    async with running_node() as running, connected(running.http_port) as stream:
+        await stream.send_all(PROBE[:-2] + b"a: b\r\n" * 1000 + b"\r\n")
+        assert status_of(await drained(stream)) == 431
 
 
 async def test_a_failure_of_the_application_is_answered_and_logged(

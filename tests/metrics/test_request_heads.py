@@ -10,6 +10,7 @@ from trio.testing import MockClock, memory_stream_pair
 from router.metrics.request_heads import (
     GRACE_S,
     MAX_HEAD_BYTES,
+    MAX_HEAD_LINES,
     HalfRequests,
     Kind,
     RequestHead,
@@ -24,7 +25,7 @@ async def read(octets: bytes) -> RequestHead | Unfinished:
     client, server = memory_stream_pair()
     await client.send_all(octets)
     await client.send_eof()
-    return await HalfRequests(1).read(server, 1.0)
+    return await HalfRequests(1).read(server, 1.0, "a")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,6 @@ async def read(octets: bytes) -> RequestHead | Unfinished:
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Kind.OTHER),
         # what no request begins with is not waited for
         (b"\x16\x03\x01", Kind.OTHER),
-        (b"GET /" + b"x" * MAX_HEAD_BYTES, Kind.OTHER),
     ],
 )
 async def test_a_head_tells_what_is_asked_for(octets: bytes, kind: Kind) -> None:
@@ -49,6 +49,31 @@ async def test_a_head_tells_what_is_asked_for(octets: bytes, kind: Kind) -> None
     assert head.kind is kind
     assert octets.startswith(head.octets)
     assert head.is_head == octets.startswith(b"HEAD")
+
+
+BEGUN = b"GET /healthz HTTP/1.1\r\n"
+FIELD = b"a: b\r\n"
+
+
+@pytest.mark.parametrize(
+    ("octets", "is_large"),
+    [
+        (b"GET /" + b"x" * MAX_HEAD_BYTES, True),
+        (b"GET /" + b"x" * MAX_HEAD_BYTES + b" HTTP/1.1\r\n\r\n", True),
+        (BEGUN + FIELD * (MAX_HEAD_LINES - 1) + b"\r\n", True),
+        (BEGUN + FIELD * (MAX_HEAD_LINES - 2) + b"\r\n", False),
+        # what is behind it is not of it
+        (BEGUN + b"\r\n" + b"\n" * MAX_HEAD_LINES, False),
+    ],
+)
+async def test_a_head_has_so_many_octets_and_lines(octets: bytes, is_large: bool) -> None:
+    head = await read(octets)
+    assert (head is Unfinished.LARGE) is is_large
+
+
+async def test_what_comes_behind_a_head_is_kept_apart() -> None:
+    head = await read(GET + b"upgrade: x\r\n")
+    assert head == RequestHead(GET, Kind.PLAIN, is_head=False, behind=b"upgrade: x\r\n")
 
 
 @pytest.mark.parametrize("octets", [b"", b"GET /met"])
@@ -61,7 +86,7 @@ async def test_a_head_may_come_octet_by_octet() -> None:
     found: list[RequestHead | Unfinished] = []
 
     async def receive() -> None:
-        found.append(await HalfRequests(1).read(server, 1.0))
+        found.append(await HalfRequests(1).read(server, 1.0, "a"))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(receive)
@@ -77,7 +102,7 @@ async def test_a_head_has_so_much_time_however_it_drips(mock_clock: MockClock) -
     found: list[RequestHead | Unfinished] = []
 
     async def receive() -> None:
-        found.append(await HalfRequests(1).read(server, 5.0))
+        found.append(await HalfRequests(1).read(server, 5.0, "a"))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(receive)
@@ -96,7 +121,7 @@ async def test_the_oldest_makes_room_and_is_told_so() -> None:
     pairs = [memory_stream_pair() for _ in range(3)]
 
     async def receive(number: int) -> None:
-        ended.append((number, await halves.read(pairs[number][1], 60.0)))
+        ended.append((number, await halves.read(pairs[number][1], 60.0, "a")))
 
     async with trio.open_nursery() as nursery:
         for number in range(3):
@@ -107,13 +132,31 @@ async def test_the_oldest_makes_room_and_is_told_so() -> None:
     assert sorted(ended[1:]) == [(1, Unfinished.GONE), (2, Unfinished.GONE)]
 
 
+async def test_the_host_with_most_makes_room_for_another() -> None:
+    halves = HalfRequests(3)
+    ended: list[str] = []
+
+    async def receive(name: str) -> None:
+        _, server = memory_stream_pair()
+        assert await halves.read(server, 60.0, name[0]) is Unfinished.EVICTED
+        ended.append(name)
+
+    async with trio.open_nursery() as nursery:
+        for name in ("a1", "b1", "b2", "b3", "c1"):
+            nursery.start_soon(receive, name)
+            await trio.testing.wait_all_tasks_blocked()
+        # the oldest of all is there still
+        assert ended == ["b1", "b2"]
+        nursery.cancel_scope.cancel()
+
+
 async def test_there_is_room_once_the_oldest_has_had_its_moment(autojump_clock: MockClock) -> None:
     halves = HalfRequests(1)
     _, server = memory_stream_pair()
     assert await halves.room() == 1
     assert trio.current_time() == 0
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(halves.read, server, 60.0)
+        nursery.start_soon(halves.read, server, 60.0, "a")
         await trio.testing.wait_all_tasks_blocked()
         assert await halves.room() == 1
         assert trio.current_time() == GRACE_S
@@ -131,7 +174,7 @@ async def test_it_is_quiet_when_no_connections_come() -> None:
         for _ in range(20):
             rounds += 1
             await client.send_all(GET)
-            await halves.read(server, 60.0)
+            await halves.read(server, 60.0, "a")
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(keep_coming)

@@ -25,15 +25,16 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Beside them: who decides where addresses lead.
     "control": _DATA_PLANE | {"config"},
     # The sockets, and what is configured of them.
-    "net": _DATA_PLANE | {"config"},
+    "net": _DATA_PLANE | {"config", "fairness"},
     # A client stands on them too, and knows no router.
     "client": frozenset({"errors", "amqp", "engine", "net"}),
     # Rooms of their own.
     "build": frozenset(),
     "config": frozenset({"errors", "build"}),
+    "fairness": frozenset(),
     "floods": frozenset(),
     "logs": frozenset({"config", "floods"}),
-    "metrics": _DATA_PLANE | {"build", "config", "control"},
+    "metrics": _DATA_PLANE | {"build", "config", "control", "fairness"},
     "plugin": _DATA_PLANE | {"config", "control"},
     # Over everything.
     # Its agent is a client of the router that it tells of (docs/decisions/0036).

@@ -1,0 +1,90 @@
+"""Fairness between hosts: where there are too many connections, the host with most makes room.
+
+One host may open as many connections as it likes. What it holds and what it waits for is counted
+by its address, so that it takes from itself before it takes from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Crowd(Generic[T]):
+    """Members by the host that each belongs to, those of a host in the order in which they came.
+
+    Everything takes constant time, but for passing over hosts in `next`.
+    """
+
+    def __init__(self) -> None:
+        # the host whose turn is next comes first
+        self._hosts: dict[str, dict[T, None]] = {}
+        # the hosts that have so many members, by that number; those with most come last
+        self._by_size: list[dict[str, None]] = [{}]
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def count(self, host: str) -> int:
+        """Return how many members a host has."""
+        return len(self._hosts.get(host, ()))
+
+    def add(self, host: str, member: T) -> None:
+        """Add a member that is not in yet, behind all others of its host."""
+        members = self._hosts.setdefault(host, {})
+        size = len(members)
+        members[member] = None
+        self._count += 1
+        self._by_size[size].pop(host, None)
+        if len(self._by_size) == size + 1:
+            self._by_size.append({})
+        self._by_size[size + 1][host] = None
+
+    def discard(self, host: str, member: T) -> bool:
+        """Take a member out; return whether it was in."""
+        members = self._hosts.get(host)
+        if members is None or member not in members:
+            return False
+        size = len(members)
+        del members[member]
+        self._count -= 1
+        del self._by_size[size][host]
+        if members:
+            self._by_size[size - 1][host] = None
+        else:
+            del self._hosts[host]
+        while len(self._by_size) > 1 and not self._by_size[-1]:
+            self._by_size.pop()
+        return True
+
+    def largest(self) -> str:
+        """Return the host with most members, of several the one that had as many first; raises
+        LookupError where there are none.
+        """
+        if not self._count:
+            raise LookupError("no host has a member")
+        return next(iter(self._by_size[-1]))
+
+    def oldest(self, host: str) -> T:
+        """Return the member of a host that came first."""
+        return next(iter(self._hosts[host]))
+
+    def newest(self, host: str) -> T:
+        """Return the member of a host that came last."""
+        return next(reversed(self._hosts[host]))
+
+    def next(self, may: Callable[[str], bool]) -> T | None:
+        """Take out the oldest member of the host whose turn it is, of those that `may`, and put
+        its host behind the others; None where there is none.
+        """
+        host = next(filter(may, self._hosts), None)
+        if host is None:
+            return None
+        member = self.oldest(host)
+        self.discard(host, member)
+        if host in self._hosts:
+            self._hosts[host] = self._hosts.pop(host)
+        return member
