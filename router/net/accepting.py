@@ -18,6 +18,8 @@ log = structlog.get_logger("router.listener")
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
 # Waits until connections may be accepted, and says how many.
 Room = Callable[[], Awaitable[int]]
+# Makes room where descriptors are short, if it can.
+Relieve = Callable[[], None]
 
 # What accept says when descriptors or memory are short, of the process or of the system.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -25,6 +27,10 @@ SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 PAUSE_S = 0.1
 # How often it is said while it lasts.
 WARN_EVERY_S = 10.0
+# Of the descriptors that the process may have, who leaves some to others leaves one of so many, and
+# no more than this.
+RESERVED_PART = 8
+MOST_RESERVED = 2048
 # So many connections are accepted in one round of the loop, where a listener asks for room.
 BATCH = 32
 
@@ -35,17 +41,21 @@ async def accept_connections(
     handler: Handler,
     connections: trio.Nursery,
     room: Room | None = None,
+    relieve: Relieve | None = None,
 ) -> None:
     """Accept until cancelled, on all sockets of the listener `name`, and then close them.
 
     Each connection is handled by a task of its own in `connections`, and closed after. With `room`
     that is waited for first, and as many are accepted at once as it says: a round of the loop for
     each would keep those waiting who come last of many. Others wait in the backlog of the socket.
+
+    With `relieve` some descriptors are left to others; it is called where no more than these are
+    free, and may end connections.
     """
     shortage = _Shortage(name)
     async with trio.open_nursery() as accepting:
         for each in sockets:
-            accepting.start_soon(_accept, each, handler, connections, shortage, room)
+            accepting.start_soon(_accept, each, handler, connections, shortage, room, relieve)
 
 
 class _Shortage:
@@ -73,10 +83,14 @@ async def _accept(
     connections: trio.Nursery,
     shortage: _Shortage,
     room: Room | None,
+    relieve: Relieve | None,
 ) -> None:
     async with listener:
         while True:
             more = 0
+            while relieve is not None and _is_reserved(listener):
+                relieve()
+                await shortage.wait(errno.EMFILE)
             if room is not None:
                 # those who were accepted before take their room: tasks begin in the next round, in
                 # any order
@@ -94,6 +108,20 @@ async def _accept(
                 if more:
                     for another in _accept_at_once(listener, more):
                         connections.start_soon(_handle, another, handler)
+
+
+def _is_reserved(listener: trio.SocketListener) -> bool:
+    """Whether the next descriptor of the process is one of those that are left to others."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return False
+    try:
+        # always the lowest one that is free
+        following = os.dup(listener.socket.fileno())
+    except OSError:
+        return True
+    os.close(following)
+    return following >= allowed - min(MOST_RESERVED, allowed // RESERVED_PART)
 
 
 def _accept_at_once(listener: trio.SocketListener, most: int) -> list[trio.SocketStream]:

@@ -19,6 +19,7 @@ from router.net.endpoints import endpoint_name, listener_settings
 from router.net.exchange import Exchange
 from router.net.pump import Pump
 from router.net.tally import Tally
+from router.net.unopened import Unopened
 
 log = structlog.get_logger("router.listener")
 
@@ -126,6 +127,7 @@ class AmqpListener:
         self.settings = listener_settings(container_id, listener, exchange.membership)
         self.tally = Tally(listener.name, "in", listener.role)
         self.authenticator = Authenticator(read_users(listener))
+        self._unopened = Unopened()
 
     def begin(self) -> None:
         """Have connections counted with those of the listener that had this name before, if any."""
@@ -133,7 +135,8 @@ class AmqpListener:
 
     async def serve(self, connections: trio.Nursery) -> None:
         """Accept until cancelled; accepted connections live on in `connections`."""
-        await accept_connections(self.listener.name, self.sockets, self._serve_one, connections)
+        name, relieve = self.listener.name, self._unopened.make_room
+        await accept_connections(name, self.sockets, self._serve_one, connections, relieve=relieve)
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
         try:
@@ -149,7 +152,11 @@ class AmqpListener:
         )
         pump = Pump(sock, connection, self.exchange, self.authenticator, self.tally)
         pump.log.debug("connection accepted", listener=self.listener.name)
-        await run_guarded(pump)
+        self._unopened.watch(pump)
+        try:
+            await run_guarded(pump)
+        finally:
+            self._unopened.forget(pump)
 
 
 async def run_guarded(pump: Pump) -> None:

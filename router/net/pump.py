@@ -82,6 +82,8 @@ class Pump:
         self._is_writing = False
         # set when the writer has sent everything
         self._written = trio.Event()
+        # its peer has time to read our close, and to close its side
+        self._lingers = True
         # all of its links are resolved
         self._is_over = False
         # what went wrong with this connection while another had the turn
@@ -268,7 +270,7 @@ class Pump:
         What the peer sends meanwhile is discarded. Closing a socket with unread octets in it resets
         the connection, and the peer might never read why it was closed.
         """
-        if not self.connection.finished:
+        if not (self.connection.finished and self._lingers):
             return
         if self._is_writing:
             with trio.move_on_after(LINGER_S):
@@ -308,6 +310,13 @@ class Pump:
     def read_again(self) -> None:
         """Let reading go on that had to wait."""
         self._may_read.set()
+
+    def give_up(self, error: AmqpError) -> None:
+        """Close the connection without waiting for its peer."""
+        self._lingers = False
+        self.exchange.begin_turn()
+        self.connection.close(error)
+        self.exchange.finish_turn()
 
     # What happens on the connection.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -17,12 +18,19 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 from trio.testing import MockClock
 
+from router.amqp.framing import SASL_HEADER
 from router.amqp.performatives import Begin
-from router.net.accepting import PAUSE_S, WARN_EVERY_S, accept_connections
+from router.net.accepting import PAUSE_S, RESERVED_PART, WARN_EVERY_S, accept_connections
 
 from support.loopback import WIDE
-from support.raw_peers import RawPeer
+from support.raw_peers import PATIENCE_S, RawPeer
 from support.routers import RouterProcess, StartRouter
+
+# Nobody is let go for taking long to open.
+PATIENT = """\
+port = 0
+initialHandshakeTimeoutSeconds = 3600
+"""
 
 TWO = """\
 [[listener]]
@@ -143,8 +151,12 @@ async def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _limit(router: RouterProcess, more: int) -> int:
-    """Allow a router so many descriptors beyond those that it has; how many that makes."""
-    allowed = len(list(Path(f"/proc/{router.pid}/fd").iterdir())) + more
+    """Allow a router the descriptors that it has, so many more, and those that its AMQP listeners
+    leave to others; how many that makes.
+    """
+    allowed = wanted = len(list(Path(f"/proc/{router.pid}/fd").iterdir())) + more
+    while allowed - allowed // RESERVED_PART < wanted:
+        allowed += 1
     _, most = resource.prlimit(router.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(router.pid, resource.RLIMIT_NOFILE, (allowed, most))
     return allowed
@@ -167,24 +179,47 @@ def test_a_router_without_descriptors_serves_on_and_accepts_when_it_has_some(
     for peer in first:
         peer.open()
     later = [RawPeer(router.port) for _ in range(5)]
-    scraper = socket.create_connection(router.http_addresses[0])
     # the others never notice
     _round_trips(first[0])
+    # nor does who asks whether the router is well
+    assert _probed(router).startswith(b"HTTP/1.1 200 ")
     for peer in first:
         peer.socket.close()
     for peer in later:
         peer.open()
         peer.socket.close()
-    scraper.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    scraper.settimeout(30)
-    assert scraper.recv(100).startswith(b"HTTP/1.1 200 ")
-    scraper.close()
     assert router.stop() == 0
     log = router.log_text()
-    said = [line for line in log.splitlines() if "cannot accept connections" in line]
-    assert len(said) == 2
-    for line, listener in zip(sorted(said, key=len), ("http", "listener/"), strict=True):
-        assert f"descriptors_allowed={allowed} " in line
-        assert f"listener={listener}" in line
-        assert "Too many open files" in line
+    (line,) = (line for line in log.splitlines() if "cannot accept connections" in line)
+    assert f"descriptors_allowed={allowed} " in line
+    assert "listener=listener/" in line
+    assert "Too many open files" in line
     assert "Traceback" not in log
+
+
+def _probed(router: RouterProcess) -> bytes:
+    """What a probe gets."""
+    with socket.create_connection(router.http_addresses[0], timeout=PATIENCE_S) as probe:
+        probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        return probe.recv(100)
+
+
+@pytest.mark.parametrize("said", [b"", SASL_HEADER], ids=["nothing", "sasl"])
+def test_connections_that_are_not_opened_make_room_for_others(
+    start_router: StartRouter, said: bytes
+) -> None:
+    router = start_router(TWO.replace("port = 0", PATIENT, 1))
+    _limit(router, 3)
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(RawPeer(router.port))
+        first.open()
+        for _ in range(5):
+            silent = stack.enter_context(RawPeer(router.port))
+            silent.send(said)
+        peer = stack.enter_context(RawPeer(router.port, host="127.0.0.2"))
+        peer.open()
+        # who has opened stays
+        _round_trips(first)
+        _round_trips(peer)
+    assert router.stop() == 0
+    assert "others wait for a descriptor" in router.log_text()

@@ -176,13 +176,15 @@ class Peer(ServerPeer):
 
 @asynccontextmanager
 async def dialled(
-    address: tuple[str, int], *, receive_buffer_bytes: int = 0
+    address: tuple[str, int], *, receive_buffer_bytes: int = 0, host: str | None = None
 ) -> AsyncIterator[Peer]:
-    """A connected socket, which is closed when the block ends."""
+    """A connected socket, from that host if one is given; it is closed when the block ends."""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     sock = trio.socket.socket(family)
     with sock:
         if receive_buffer_bytes:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        if host is not None:
+            await sock.bind((host, 0))
         await sock.connect(address)
         yield Peer(trio.SocketStream(sock))

@@ -17,8 +17,11 @@ HEADER_BYTES = 8
 class RawPeer:
     """A connection without SASL that says what it is told to, and hears what comes back."""
 
-    def __init__(self, port: int, *, receive_buffer_bytes: int = 0) -> None:
+    def __init__(
+        self, port: int, *, receive_buffer_bytes: int = 0, host: str = "127.0.0.1"
+    ) -> None:
         self.socket = socket.socket()
+        self.socket.bind((host, 0))
         self.socket.settimeout(PATIENCE_S)
         if receive_buffer_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)

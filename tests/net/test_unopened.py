@@ -1,0 +1,79 @@
+"""Connections that are not opened make room: the oldest of the host with most, and no other."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import pytest
+
+from router.amqp.framing import SASL_HEADER
+from router.net import pump as pump_module, unopened as unopened_module
+from router.net.unopened import Unopened
+
+from support.loopback import Peer, Running, dialled, running_node
+
+
+@pytest.fixture
+def unopened(monkeypatch: pytest.MonkeyPatch) -> Unopened:
+    """Connections that may be closed at once, and whose peers are never waited for."""
+    monkeypatch.setattr(unopened_module, "GRACE_S", 0.0)
+    monkeypatch.setattr(pump_module, "LINGER_S", 3600.0)
+    return Unopened()
+
+
+async def entered(stack: AsyncExitStack, running: Running, host: str, unopened: Unopened) -> Peer:
+    """A connection from a host that is begun and watched."""
+    peer = await stack.enter_async_context(dialled(running.address, host=host))
+    unopened.watch(await running.pump_of(peer))
+    return peer
+
+
+async def test_the_oldest_of_the_host_with_most_are_closed(
+    monkeypatch: pytest.MonkeyPatch, unopened: Unopened
+) -> None:
+    monkeypatch.setattr(unopened_module, "MOST_AT_ONCE", 2)
+    async with running_node() as running, AsyncExitStack() as stack:
+        few = await entered(stack, running, "127.0.0.2", unopened)
+        many = [await entered(stack, running, "127.0.0.3", unopened) for _ in range(4)]
+        unopened.make_room()
+        # their peers have not closed
+        await running.until(lambda: len(running.pumps) == 3)
+        for peer in many[:2]:
+            assert await peer.rest() == b""
+        for peer in (few, *many[2:]):
+            await peer.begin()
+
+
+async def test_half_of_sasl_is_not_opened(unopened: Unopened) -> None:
+    async with running_node() as running, AsyncExitStack() as stack:
+        peer = await entered(stack, running, "127.0.0.2", unopened)
+        await peer.say(SASL_HEADER)
+        assert await peer.octets(8) == SASL_HEADER
+        unopened.make_room()
+        await running.until_empty()
+        # behind the mechanisms nothing came
+        assert len(await peer.rest()) < 100
+
+
+async def test_who_has_opened_stays(unopened: Unopened) -> None:
+    async with running_node() as running, AsyncExitStack() as stack:
+        peer = await entered(stack, running, "127.0.0.2", unopened)
+        await peer.begin()
+        unopened.make_room()
+        await peer.attach_receiver("q")
+
+
+async def test_who_is_gone_is_not_closed_again(unopened: Unopened) -> None:
+    async with running_node() as running, AsyncExitStack() as stack:
+        gone = await entered(stack, running, "127.0.0.2", unopened)
+        unopened.forget(await running.pump_of(gone))
+        unopened.make_room()
+        await gone.begin()
+
+
+async def test_each_has_a_moment_to_open() -> None:
+    unopened = Unopened()
+    async with running_node() as running, AsyncExitStack() as stack:
+        peer = await entered(stack, running, "127.0.0.2", unopened)
+        unopened.make_room()
+        await peer.begin()
