@@ -191,7 +191,7 @@ class Container(Peer):
         work_off(self.router)
 
 
-def work_off(router: Controlled) -> None:
+def work_off(router: Router) -> None:
     """End the turn, and do what was put off to later ones."""
     router.forwarder.finish_turn()
     while router.turn.deferred.step():
