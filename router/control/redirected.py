@@ -7,14 +7,17 @@ where it is configured (docs/decisions/0026-redirects.md).
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Final, Generic, Protocol, TypeVar
 
 import attrs
 
 from router.amqp.constants import Condition
+from router.amqp.performatives import Error
 from router.amqp.redirects import Redirect, redirect_of
 from router.control.containers import Containers
 from router.core.auto_links import Plan
+from router.engine.connection import Connection
 
 # How long the link may take to be attached at the other container.
 PATIENCE_S: Final = 15.0
@@ -25,8 +28,8 @@ MOST_HOPS: Final = 5
 class Connecting(Protocol):
     """Makes the connections for links that are redirected."""
 
-    def follow(self, connection: Any, redirect: Redirect, name: str) -> str:
-        """Open a connection of this name to where a redirect leads, and keep it open.
+    def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
+        """Keep a connection of this name to where a redirect leads that came by another one.
 
         `connection` is the one that the redirect came on. Returns why it may not be followed, for
         people, or an empty text.
@@ -39,17 +42,58 @@ class Connecting(Protocol):
 class Nowhere:
     """Stands in for `Connecting` in a router that makes no connections."""
 
-    def follow(self, connection: Any, redirect: Redirect, name: str) -> str:
-        """Refuse to follow."""
+    def follow(self, connection: Connection, redirect: Redirect, name: str) -> str:
+        """Follow none."""
         return "the router makes no connections"
 
     def leave(self, name: str) -> None:
         """Do nothing: there is no connection."""
 
 
+class Line(Protocol):
+    """A link that is wanted on a connection, and how it stands there (`router.control.keeping`)."""
+
+    connection: Connection
+    plan: Plan
+    # why it failed last, and when it is attempted again
+    error: Error | None
+    due: float | None
+    is_over: bool
+
+    @property
+    def link(self) -> object:
+        """Its link; None where it is not attached."""
+
+
+L = TypeVar("L", bound=Line)
+
+
+class Lines(Protocol[L]):
+    """The books of all lines, and what has them attached (`router.control.auto_links`)."""
+
+    @property
+    def now(self) -> float:
+        """The turn's time."""
+
+    def enter(self, plan: Plan, connection: Connection) -> L:
+        """Make a line, and enter it in the books."""
+
+    def keep(self, line: L) -> None:
+        """Keep a line attached from now on."""
+
+    def try_again(self, line: L) -> None:
+        """Attempt a line that has failed after the usual while."""
+
+    def retire(self, line: L) -> None:
+        """Have a line go, once what is under way is settled."""
+
+    def lose(self, connection: Connection, lines: Iterable[L]) -> None:
+        """Forget lines whose connection is over."""
+
+
 @attrs.define(eq=False)
-class Way:
-    """The place that an auto-link has been redirected to.
+class Way(Generic[L]):
+    """Where a line, which is its `home`, has been redirected to.
 
     `home` is its line where it is configured, `plan` what is wanted at the other place, and `line`
     the attempt to attach it there, if any. `until` is when it has to be attached, in seconds;
@@ -57,42 +101,43 @@ class Way:
     """
 
     name: str
-    home: Any
+    home: L
     plan: Plan
     until: float
     seen: frozenset[tuple[str | None, int | None, str]]
-    line: Any = None
+    line: L | None = None
 
 
-class Redirected:
-    """The auto-links that are attached elsewhere; watches their connections."""
+class Redirected(Generic[L]):
+    """The ways of those auto-links that are attached elsewhere; a watcher of their connections."""
 
-    def __init__(self, auto_links: Any, containers: Containers) -> None:
+    def __init__(self, auto_links: Lines[L], containers: Containers) -> None:
         self.port: Connecting = Nowhere()
         self._auto_links = auto_links
         self._containers = containers
         # by the names of their connections, and by the lines where the links belong
-        self._ways: dict[str, Way] = {}
-        self._by_home: dict[Any, Way] = {}
+        self._ways: dict[str, Way[L]] = {}
+        self._by_home: dict[L, Way[L]] = {}
         self._numbers = 0
 
     def __len__(self) -> int:
         """Return how many auto-links are redirected."""
         return len(self._ways)
 
-    def owns(self, line: Any) -> bool:
-        """Return whether a line was made because of a redirect."""
+    def owns(self, line: L) -> bool:
+        """Whether a line is one that was redirected to where it is."""
         return self._way_of(line) is not None
 
-    def _way_of(self, line: Any) -> Way | None:
+    def _way_of(self, line: L) -> Way[L] | None:
         way = self._ways.get(line.connection.settings.endpoint)
         return way if way is not None and way.line is line else None
 
-    def failed(self, line: Any) -> None:
+    def failed(self, line: L) -> None:
         """Follow the redirect that a line has failed with, if it is one."""
         way = self._way_of(line)
-        redirect = redirect_of(line.error)
-        if redirect is None or line.error.condition != Condition.LINK_REDIRECT:
+        error = line.error
+        redirect = redirect_of(error)
+        if redirect is None or error is None or error.condition != Condition.LINK_REDIRECT:
             if way is not None:
                 self._end(way)
             return
@@ -115,15 +160,15 @@ class Redirected:
         self._containers.aside[name] = self
         home.due = None
 
-    def container_came(self, connection: Any) -> None:
-        """Attach the link: its connection is open."""
+    def container_came(self, connection: Connection) -> None:
+        """The connection is there: attach the link."""
         way = self._ways.get(connection.settings.endpoint)
         if way is not None and way.line is None:
             way.line = self._auto_links.enter(way.plan, connection)
             self._auto_links.keep(way.line)
 
-    def container_left(self, connection: Any) -> None:
-        """Give up the link: its connection is over."""
+    def container_left(self, connection: Connection) -> None:
+        """The connection is over, and the link with it."""
         name = connection.settings.endpoint
         way = self._ways.get(name)
         self._auto_links.lose(connection)
@@ -131,14 +176,14 @@ class Redirected:
             self._end(way)
         self._containers.aside.pop(name, None)
 
-    def forget(self, line: Any) -> None:
-        """Give up the place that a line was redirected to, since the line is no longer wanted."""
+    def forget(self, line: L) -> None:
+        """A line is no more: where it was redirected to it is not wanted, either."""
         way = self._by_home.get(line)
         if way is not None:
             self._end(way, tries_again=False)
 
-    def left(self, line: Any) -> None:
-        """Give up a redirected line, and try its auto-link again where it is configured."""
+    def left(self, line: L) -> None:
+        """A line is to begin anew where it is configured."""
         way = self._way_of(line)
         if way is not None:
             self._end(way)
@@ -150,8 +195,8 @@ class Redirected:
             if not is_there and way.until <= now:
                 self._end(way)
 
-    def _end(self, way: Way, *, tries_again: bool = True) -> None:
-        """Leave a place; with `tries_again` the link is tried again where it is configured."""
+    def _end(self, way: Way[L], *, tries_again: bool = True) -> None:
+        """Leave a place; the link is tried again where it belongs."""
         if self._ways.pop(way.name, None) is None:
             return
         del self._by_home[way.home]

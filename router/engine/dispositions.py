@@ -7,7 +7,7 @@ counts as work of its connection's turn, and what does not fit into a turn is ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from router.amqp import codes
 from router.amqp.reading import DispositionFrame
@@ -17,7 +17,16 @@ from router.engine.delivery import Delivery
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# The work of one delivery, counted in frames that come once a message (`Connection.count_work`).
+    class Working(Protocol):
+        """The connection whose turn it is, as far as the work of that goes."""
+
+        unfinished: RestOfRange | None
+
+        def has_room_for(self, count: int) -> bool:
+            """Return whether this turn goes on; so many frames' work is done in it then."""
+
+
+# What one delivery of a range takes, in frames that come once a message (`Connection.count_work`).
 WORK = 2
 # How many deliveries are taken in before the room left in the turn is checked again.
 STEP = 16
@@ -65,13 +74,14 @@ def take_in(session: Session, frame: DispositionFrame) -> None:
     if not go_on(rest):
         # the octets that were read are about to be overwritten
         rest.frame = frame.copy()
-        session.connection.unfinished = rest
+        connection: Working = session.connection
+        connection.unfinished = rest
 
 
 def go_on(rest: RestOfRange) -> bool:
     """Take in as much of a range as the turn has room for; return whether it is done."""
     session = rest.session
-    connection = session.connection
+    connection: Working = session.connection
     frame = rest.frame
     unsettled = session.outgoing if frame.from_receiver else session.incoming
     for straggler in rest.stragglers[rest.taken :]:

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from router.amqp.performatives import Error
 from router.engine.events import LinkDetached
-from router.engine.outbox import nowhere
+from router.engine.link import Link
+from router.engine.outbox import Turn, nowhere
 from router.engine.states import LinkState
 
-# How many links are resolved in the turn in which they are lost.
+if TYPE_CHECKING:
+    from router.engine.session import Session
+
+# So many links are resolved in the turn in which they are lost.
 AT_ONCE = 64
 _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
@@ -31,15 +35,15 @@ class LostSessions:
 
     def __init__(
         self,
-        sessions: Iterable[Any],
+        sessions: Iterable[Session],
         error: Error | None,
         *,
         by_peer: bool,
-        session_over: Callable[[Any], None],
+        session_over: Callable[[Session], None],
         over: Callable[[], None] | None = None,
     ) -> None:
         self._sessions = deque(sessions)
-        self._links: deque[Any] = deque()
+        self._links: deque[Link] = deque()
         self._error = error
         self._by_peer = by_peer
         self._session_over = session_over
@@ -69,7 +73,7 @@ class LostSessions:
         for session in self._sessions:
             session.outbox = outbox
 
-    def _lose(self, link: Any) -> None:
+    def _lose(self, link: Link) -> None:
         was_present = link.state in _PRESENT
         link.state = int(LinkState.DETACHED)
         if was_present:
@@ -77,15 +81,17 @@ class LostSessions:
             event = LinkDetached(link, False, self._error, lost=True, by_peer=self._by_peer)
             connection.handler.event_received(connection, event)
         link.drop()
-        # one by one: to free all links at once, after the last is lost, would take long
-        session = link.session
+        # not all of them at once when the last is lost: what they are made of takes time to free
+        session: Session = link.session
         session.local_links.pop(link.handle, None)
         if link.remote_handle >= 0 and session.links.find(link.remote_handle) is link:
             session.links.remove(link.remote_handle)
 
 
-def lose(turn: Any, lost: LostSessions, before_deferring: Callable[[], None] | None = None) -> None:
-    """Lose the first links at once, and the others in later turns.
+def lose(
+    turn: Turn, lost: LostSessions, before_deferring: Callable[[], None] | None = None
+) -> None:
+    """Lose the first of some links at once, and the others in later turns.
 
     `before_deferring` is called if there are others: it writes what the peer is still to be told.
     """
@@ -98,7 +104,7 @@ def lose(turn: Any, lost: LostSessions, before_deferring: Callable[[], None] | N
     turn.deferred.start(lost, AT_ONCE, defer)
 
 
-def _forget_links(session: Any) -> None:
+def _forget_links(session: Session) -> None:
     session.recent_link = None
     session.window.give_back(session.outbox.turn)
     withheld = session.connection.withheld
