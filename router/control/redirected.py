@@ -7,7 +7,6 @@ where it is configured (docs/decisions/0026-redirects.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 import attrs
@@ -87,8 +86,8 @@ class Lines(Protocol[L]):
     def retire(self, line: L) -> None:
         """Have a line go, once what is under way is settled."""
 
-    def lose(self, connection: Connection, lines: Iterable[L]) -> None:
-        """Forget lines whose connection is over."""
+    def lose(self, connection: Connection) -> None:
+        """Forget the lines of a connection that is over."""
 
 
 @attrs.define(eq=False)

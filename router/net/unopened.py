@@ -38,7 +38,6 @@ class Unopened:
 
         def heard(event: object) -> None:
             if isinstance(event, ConnectionOpened):
-                pump.observer = None
                 self.forget(pump)
 
         pump.observer = heard
@@ -46,6 +45,8 @@ class Unopened:
 
     def forget(self, pump: Pump) -> None:
         """Count a connection no more: it is opened, or over."""
+        # it holds the pump, too
+        pump.observer = None
         self._pumps.discard(endpoint_host(pump.connection.name), pump)
 
     def make_room(self) -> None:

@@ -113,10 +113,7 @@ def test_the_rest_of_a_message_may_come_once_its_receiver_has_all_that_was_held_
     senders = [client.sender("q") for _ in range(20)]
     begun = senders[0].send(b"begun", more=True)
     senders[0].go_on(b"more", more=True)
-    behind = []
-    for sender in senders[1:]:
-        if client.router_window:
-            behind.append(sender.send(b"x" * 400))
+    behind = [sender.send(b"x" * 400) for sender in senders[1:] if client.router_window]
     assert client.router_window == 0
     # what waits behind it fills the window, and can leave only when its end has come
     receiver.client.open_window()

@@ -133,7 +133,7 @@ class Looked(dict[int, Any]):
 
 
 def test_gaps_among_very_many_numbers_are_found_without_looking_at_all() -> None:
-    used = Looked.fromkeys(range(10_000))
+    used = Looked(dict.fromkeys(range(10_000)))
     gaps = range(4_000, 5_000)
     for gap in gaps:
         del used[gap]
@@ -148,7 +148,7 @@ def test_gaps_among_very_many_numbers_are_found_without_looking_at_all() -> None
 
 
 def test_no_number_is_looked_for_where_all_are_in_use() -> None:
-    used = Looked.fromkeys(range(1_000))
+    used = Looked(dict.fromkeys(range(1_000)))
     assert beginning.free_number(used, 999) is None
     assert beginning.free_number(used, 1_000) == 1_000
     assert used.count <= 1

@@ -22,8 +22,8 @@ from router.net.memory import (
 from support.raw_peers import RawPeer
 from support.routers import PLAIN, RouterProcess, StartRouter
 
-# What a router should be asked to hold at once, and how much of it may remain: seven to fourteen MiB
-# do, however many connections there were (docs/decisions/0023-memory-after-connections.md), and
+# What a router should be asked to hold at once, and how much of it may remain. Seven to fourteen
+# MiB do, however many connections there were (docs/decisions/0023-memory-after-connections.md), and
 # without giving back nearly all of it. So there are many, which take some 27 MiB.
 CONNECTIONS = 1500
 REMAINS = 0.7
