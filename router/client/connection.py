@@ -21,7 +21,8 @@ import trio
 
 from router.amqp.constants import Condition, ReceiverSettleMode, Role, SenderSettleMode
 from router.amqp.performatives import Attach, Error, Source, Target
-from router.amqp.reading import DispositionFrame, TransferFrame
+from router.amqp.reading import TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.client.failures import ClientError, ConnectFailed, ConnectionLost, told
 from router.client.link import ClientLink
 from router.client.receiver import Receiver

@@ -22,7 +22,7 @@ from router.amqp import constants
 from router.amqp.composite import decode_composite
 from router.amqp.message import Message, encode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
-from router.amqp.reading import DispositionFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.client.link import ClientLink
 from router.engine.delivery import Delivery
 

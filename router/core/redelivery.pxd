@@ -1,6 +1,6 @@
 cimport cython
 from router.amqp cimport codes
-from router.amqp.reading cimport DispositionFrame
+from router.amqp.reading_disposition cimport DispositionFrame
 from router.core.address cimport Address, Consumer
 from router.engine.delivery cimport Delivery
 from router.engine.outbox cimport Turn

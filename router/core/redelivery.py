@@ -14,7 +14,7 @@ from typing import Any
 from router.amqp import codes
 from router.amqp.composite import decode_composite
 from router.amqp.performatives import Modified
-from router.amqp.reading import DispositionFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.revision import revise
 from router.core import passage, unconfirmed
 from router.core.address import CLOSEST, HERE, MULTICAST, Address, Consumer

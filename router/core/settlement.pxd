@@ -1,6 +1,6 @@
 cimport cython
 from router.amqp cimport codes
-from router.amqp.reading cimport DispositionFrame
+from router.amqp.reading_disposition cimport DispositionFrame
 from router.core.address cimport Address, Producer
 from router.core.outcomes cimport Outcomes
 from router.core.redelivery cimport Redelivery

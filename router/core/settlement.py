@@ -11,7 +11,7 @@ from typing import Any
 
 from router.amqp import codes
 from router.amqp.constants import Condition
-from router.amqp.reading import DispositionFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.core import terms, verdicts
 from router.core.address import HERE, Address, Producer
 from router.core.outcomes import Outcomes

@@ -1,7 +1,8 @@
 cimport cython
 from router.amqp cimport codes, octets
 from router.amqp.reading cimport Cursor
-from router.amqp.reading cimport DispositionFrame, TransferFrame
+from router.amqp.reading cimport TransferFrame
+from router.amqp.reading_disposition cimport DispositionFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink

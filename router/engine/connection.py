@@ -15,7 +15,8 @@ from router.amqp import codes, octets
 from router.amqp.constants import Descriptor
 from router.amqp.encoded import FRAME_LIMITS, EncodedMap
 from router.amqp.framing import decode_frame_body
-from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
+from router.amqp.reading import Cursor, TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
 from router.engine import attaching, beginning, dispositions, flows, opening, sasl
 from router.engine.account import Account

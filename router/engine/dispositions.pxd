@@ -1,6 +1,6 @@
 cimport cython
 from router.amqp cimport codes
-from router.amqp.reading cimport DispositionFrame
+from router.amqp.reading_disposition cimport DispositionFrame
 from router.engine cimport serial
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler

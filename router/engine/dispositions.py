@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from router.amqp import codes
-from router.amqp.reading import DispositionFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.engine import serial, transactions, violations
 from router.engine.delivery import Delivery
 

@@ -1,4 +1,5 @@
-from router.amqp.reading cimport DispositionFrame, TransferFrame
+from router.amqp.reading cimport TransferFrame
+from router.amqp.reading_disposition cimport DispositionFrame
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.amqp.reading import DispositionFrame, TransferFrame
+from router.amqp.reading import TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 

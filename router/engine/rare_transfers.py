@@ -15,7 +15,8 @@ from router.amqp.constants import Descriptor
 from router.amqp.framing import encode_frame
 from router.amqp.outcomes import check_state
 from router.amqp.performatives import Transfer
-from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
+from router.amqp.reading import Cursor, TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.writing import write_transfer
 from router.engine import serial, tags, transactions, violations
 from router.engine.delivery import Delivery

@@ -1,6 +1,7 @@
 cimport cython
 from router.amqp cimport codes
-from router.amqp.reading cimport DispositionFrame, TransferFrame
+from router.amqp.reading cimport TransferFrame
+from router.amqp.reading_disposition cimport DispositionFrame
 from router.amqp.reading_flow cimport FlowFrame
 from router.amqp.writing cimport write_disposition, write_transfer
 from router.engine cimport dispositions, flows, held_up, rare_transfers, serial, tags

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp import codes
-from router.amqp.reading import DispositionFrame, TransferFrame
+from router.amqp.reading import TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.writing import write_disposition, write_transfer
 from router.engine import dispositions, flows, held_up, rare_transfers, serial, tags, violations

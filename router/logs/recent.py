@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+from struct import Struct
 from typing import Final
 
 import attrs
 
 MOST_LINES: Final = 1000
 MOST_CHARACTERS: Final = 512 * 1024
+# Before each line: the octets of its module, level and text, the text's characters, and the time.
+_HEAD: Final = Struct("=IIIIq")
+# Text from peers may hold half of a surrogate pair, which UTF-8 cannot.
+_ANY: Final = "surrogatepass"
 
 
 @attrs.frozen
@@ -22,18 +26,35 @@ class Line:
 
 
 class Recent:
-    """So many lines and characters at most; the oldest go first."""
+    """So many lines and characters at most; the oldest go first.
+
+    Lines are kept one behind the other in one piece of memory. As objects, many of them made while
+    many connections close, they would hold memory all over the place that these were made of
+    (docs/decisions/0023-memory-after-connections.md).
+    """
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque()
+        self._octets = bytearray()
+        self._count = 0
         self._characters = 0
 
     def add(self, line: Line) -> None:
         """Remember a line."""
-        self._lines.append(line)
+        parts = [part.encode(errors=_ANY) for part in (line.module, line.level, line.text)]
+        self._octets += _HEAD.pack(*map(len, parts), len(line.text), line.at_s)
+        for part in parts:
+            self._octets += part
+        self._count += 1
         self._characters += len(line.text)
-        while len(self._lines) > MOST_LINES or self._characters > MOST_CHARACTERS:
-            self._characters -= len(self._lines.popleft().text)
+        while self._count > MOST_LINES or self._characters > MOST_CHARACTERS:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        *sizes, characters, _ = _HEAD.unpack_from(self._octets)
+        self._count -= 1
+        self._characters -= characters
+        # constant time: a bytearray moves its beginning
+        del self._octets[: _HEAD.size + sum(sizes)]
 
     def characters(self) -> int:
         """How much is kept."""
@@ -41,5 +62,18 @@ class Recent:
 
     def last(self, count: int | None = None) -> list[Line]:
         """The last `count` lines, or all there are, oldest first."""
-        lines = list(self._lines)
-        return lines if count is None else lines[max(0, len(lines) - count) :]
+        lines = []
+        at = 0
+        for number in range(self._count):
+            *sizes, _, at_s = _HEAD.unpack_from(self._octets, at)
+            at += _HEAD.size
+            if count is not None and number < self._count - count:
+                at += sum(sizes)
+                continue
+            parts = []
+            for size in sizes:
+                parts.append(self._octets[at : at + size].decode(errors=_ANY))
+                at += size
+            module, level, text = parts
+            lines.append(Line(module, level, text, at_s))
+        return lines

@@ -23,7 +23,8 @@ from router.amqp.performatives import (
     TransactionalState,
     Transfer,
 )
-from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
+from router.amqp.reading import Cursor, TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
 from router.errors import AmqpError, Scope
 

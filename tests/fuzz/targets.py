@@ -24,7 +24,8 @@ from router.amqp.message import bare_message, decode_message
 from router.amqp.message_head import bare_content, message_id_of, outcome_text
 from router.amqp.peek import find_header, find_to
 from router.amqp.performatives import Attach, Begin, Flow, Open, Source, Target
-from router.amqp.reading import Cursor, DispositionFrame, TransferFrame
+from router.amqp.reading import Cursor, TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
 from router.amqp.watching import KEPT_BYTES, SeenFrame, Watcher
 from router.config.mistakes import InvalidConfiguration

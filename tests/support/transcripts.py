@@ -30,7 +30,8 @@ from router.amqp.performatives import (
     Target,
     Transfer,
 )
-from router.amqp.reading import DispositionFrame, TransferFrame
+from router.amqp.reading import TransferFrame
+from router.amqp.reading_disposition import DispositionFrame
 from router.engine import attaching
 from router.engine.connection import Connection
 from router.engine.delivery import Delivery
