@@ -20,7 +20,6 @@ from router.amqp.performatives import (
     Received,
     Rejected,
     Released,
-    TransactionalState,
     Transfer,
 )
 from router.amqp.reading import Cursor, TransferFrame
@@ -480,39 +479,3 @@ def test_an_object_read_into_again_keeps_nothing() -> None:
         told = [name for name in names if getattr(fresh, f"has_{name}", True)]
         for name in set(told) - {"tag_at", "tag_end"}:
             assert getattr(frame, name) == getattr(fresh, name), (kind, name)
-
-
-@pytest.mark.parametrize(
-    ("state", "plain"),
-    [
-        ("00532445", True),
-        ("005324c00100", True),
-        ("005325c00100", True),
-        ("005326c00100", True),
-        ("005327c00100", True),
-        ("005327c0020141", False),
-        ("005327c0020140", False),
-        ("005324d00000000400000000", False),
-    ],
-)
-def test_a_plain_state_is_its_descriptor_alone(state: str, plain: bool) -> None:
-    items = bytes.fromhex("41434042" + state)
-    frame = read(DispositionFrame, b"\x00\x53\x15\xc0" + bytes((len(items) + 1, 5)) + items)
-    assert bool(frame.plain) is plain
-    assert frame.state_code == int(state[4:6], 16)
-
-
-@pytest.mark.spec("4.5.6-1")
-def test_a_transactional_state_is_kept_whole() -> None:
-    state = TransactionalState(b"txn", Accepted())
-    body = encode_composite(Disposition(True, 1, state=state))
-    frame = read(DispositionFrame, body)
-    assert frame.state_code == int(Descriptor.TRANSACTIONAL_STATE)
-    assert not frame.plain
-    assert body[frame.state_at : frame.state_end] == encode_composite(state)
-
-
-def test_a_state_that_nobody_could_read_is_not_passed_on() -> None:
-    items = bytes.fromhex("41434042" + "005325c00801" + "00531dc20301a300")
-    with pytest.raises(AmqpError, match="0xc2"):
-        read(DispositionFrame, b"\x00\x53\x15\xc0" + bytes((len(items) + 1, 5)) + items)
