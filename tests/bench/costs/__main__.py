@@ -6,9 +6,9 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -94,7 +94,24 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     add("--most", type=int, default=SIZES[-1], help=f"the largest n ({SIZES[-1]:,})")
     add("--write-docs", type=Path, metavar="PATH", help="write the table between its markers")
     add("--out", type=Path, metavar="FILE", help="write what was measured as JSON")
+    add("--resume", action="store_true", help="measure only what is not in --out's file yet")
     return parser.parse_args(words)
+
+
+def measured_before(path: Path, sizes: Sequence[int]) -> dict[str, list[Cost]]:
+    """Read the operations that a file has for all these sizes."""
+    kept = {}
+    for name, costs in json.loads(path.read_text(encoding="utf-8")).items():
+        found = [Cost(**cost) for cost in costs]
+        if [cost.n for cost in found] == list(sizes):
+            kept[name] = found
+    return kept
+
+
+def write(path: Path, found: Mapping[str, Sequence[Cost]]) -> None:
+    """Write what was measured so far, so that a run that is stopped can be resumed."""
+    every = {name: [attrs.asdict(cost) for cost in costs] for name, costs in found.items()}
+    path.write_text(json.dumps(every, indent=1) + "\n", encoding="utf-8")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -107,20 +124,23 @@ def main(words: Sequence[str] | None = None) -> int:
     }
     sizes = [n for n in SIZES if n <= given.most]
     print(f"data plane: {data_plane()}\n\n{HEAD}", flush=True)
-    found: dict[str, Any] = {}
+    found: dict[str, list[Cost]] = {}
+    if given.resume and given.out and given.out.exists():
+        found = measured_before(given.out, sizes)
     rows = [HEAD]
     count = 0
     for name, operation in chosen.items():
-        costs = []
-        for n in sizes:
-            costs.append(measure(operation, n))
-            print(f"{name}: n = {n:,}", end="\r", file=sys.stderr, flush=True)
-        rows.append(row(name, costs))
+        if name not in found:
+            costs = []
+            for n in sizes:
+                print(f"{name}: n = {n:,}", end="\r", file=sys.stderr, flush=True)
+                costs.append(measure(operation, n))
+            found[name] = costs
+            if given.out:
+                write(given.out, found)
+        rows.append(row(name, found[name]))
         print(rows[-1], flush=True)
-        found[name] = [attrs.asdict(cost) for cost in costs]
-        count += bool(faults(costs))
-    if given.out:
-        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        count += bool(faults(found[name]))
     closing = f"{len(chosen)} operations, {count} of them cost too much."
     print(f"\n{closing}")
     if given.write_docs:
