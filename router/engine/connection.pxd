@@ -76,6 +76,9 @@ cdef class Connection:
     cdef public long long past_received
     cdef public long long past_sent
 
+    cpdef bint has_to_wait(self) except -1
+    @cython.locals(limit=Py_ssize_t)
+    cpdef bint unsent_beyond(self, Py_ssize_t part) except -1
     @cython.locals(at=Py_ssize_t, following=Py_ssize_t)
     cpdef void receive(self, const unsigned char[::1] view, Py_ssize_t end) except *
     @cython.locals(session=Session, link=IncomingLink, came_alone=bint)

@@ -130,6 +130,15 @@ class Connection:
 
     # Octets in.
 
+    def has_to_wait(self) -> bool:
+        """Return whether reading has to wait: for a SASL outcome, or for the peer to read."""
+        return self.paused or self.unsent_beyond(1)
+
+    def unsent_beyond(self, part: int) -> bool:
+        """Return whether the unsent output exceeds one `part`-th of what may wait."""
+        limit = self.settings.unsent_limit_bytes
+        return limit > 0 and self.outbox.output.size() * part > limit
+
     def prepare(self, buffer: Any) -> int:
         """Put the octets kept of an incomplete frame at the head of the shared read buffer.
 

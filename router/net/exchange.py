@@ -124,7 +124,7 @@ class Hub:
                 connection.owner.send()
             # room that sending made may have let more deliveries go
             self.before_sending()
-        if turn.deferred:
+        if turn.deferred.tasks:
             self.wake()
 
     def before_sending(self) -> None:

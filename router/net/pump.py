@@ -121,7 +121,7 @@ class Pump:
         """
         connection, exchange, sock = self.connection, self.exchange, self.sock
         while not connection.finished:
-            if self._has_to_wait():
+            if connection.has_to_wait():
                 self._may_read = trio.Event()
                 await self._may_read.wait()
                 continue
@@ -143,13 +143,14 @@ class Pump:
 
     def _receive(self) -> bool:
         """Read once, and process that in a turn; return whether the peer is still there."""
-        if self._has_to_wait():
+        connection = self.connection
+        if connection.has_to_wait():
             return True
-        connection, exchange, sock = self.connection, self.exchange, self.sock
+        exchange = self.exchange
         buffer = exchange.buffer
         kept = connection.prepare(buffer)
         try:
-            count = sock.recv_into(buffer[kept : kept + READ_BYTES])
+            count = self.sock.recv_into(buffer[kept : kept + READ_BYTES])
         except (BlockingIOError, InterruptedError):
             return True
         except OSError:
@@ -180,15 +181,6 @@ class Pump:
         except OSError:
             # not a TCP socket, or one that has failed: the next read notices that
             return
-
-    def _has_to_wait(self) -> bool:
-        """Return whether reading has to wait: for a SASL outcome, or for the peer to read."""
-        return self.connection.paused or self._unsent_beyond(1)
-
-    def _unsent_beyond(self, part: int) -> bool:
-        """Return whether the unsent output exceeds one `part`-th of what may wait."""
-        limit = self.connection.settings.unsent_limit_bytes
-        return bool(limit) and self.connection.outbox.output.size() * part > limit
 
     def send(self) -> None:
         """Send the output of this turn, as far as the socket takes it."""
@@ -250,7 +242,7 @@ class Pump:
             await trio.lowlevel.wait_writable(self.sock)
             self.exchange.begin_turn()
             self._is_writing = not self._try_send()
-            if not self._unsent_beyond(2):
+            if not self.connection.unsent_beyond(2):
                 self.read_again()
             if self.connection.finished:
                 self._reading.cancel()

@@ -168,19 +168,13 @@ class End:
         """
         if self._is_blocked:
             self._write()
-        while self._inbox and self.site.runs and not self.is_over and not self._has_to_wait():
+        connection = self.connection
+        while self._inbox and self.site.runs and not (self.is_over or connection.has_to_wait()):
             octets = self._inbox.popleft()
             if octets is None:
                 self.close()
             else:
                 self._read(octets)
-
-    def _has_to_wait(self) -> bool:
-        return self.connection.paused or self._unsent_beyond(1)
-
-    def _unsent_beyond(self, part: int) -> bool:
-        limit = self.connection.settings.unsent_limit_bytes
-        return bool(limit) and self.connection.outbox.output.size() * part > limit
 
     def _read(self, octets: bytes) -> None:
         connection, hub = self.connection, self.exchange
@@ -237,7 +231,7 @@ class End:
         self._is_blocked = False
         self.exchange.begin_turn()
         self._try_send()
-        if not self._unsent_beyond(2):
+        if not self.connection.unsent_beyond(2):
             self.read_again()
         self.exchange.finish_turn()
         if self.connection.finished and not self._is_blocked:
