@@ -4,6 +4,12 @@ from router.amqp cimport codes, octets
 cdef Py_ssize_t TRANSFER_OVERHEAD
 cdef Py_ssize_t FLOW_BYTES
 cdef Py_ssize_t DISPOSITION_BYTES
+cdef unsigned long long TRANSFER_HEAD
+cdef unsigned long long NO_FLAGS
+cdef unsigned long long SETTLED
+cdef unsigned long long MORE
+cdef unsigned long long ABORTED
+cdef unsigned long long BATCHABLE
 cdef Py_ssize_t FIRST_BYTES
 cdef Py_ssize_t KEEP_BYTES
 

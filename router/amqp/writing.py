@@ -17,6 +17,17 @@ TRANSFER_OVERHEAD = 72
 FLOW_BYTES = 80
 DISPOSITION_BYTES = 64
 
+# A transfer from its fifth octet on: data offset, type, a channel of 0, its descriptor, and a list8
+# of no size yet. These stand here, and are declared, so that they are C integers below.
+TRANSFER_HEAD = 0x02000000005314C0
+# Its fields from `settled` on: false, but rcv-settle-mode and state are null; one octet over.
+NO_FLAGS = 0x4242404042424200
+# What makes a false of them true.
+SETTLED = 1 << 56
+MORE = 1 << 48
+ABORTED = 1 << 16
+BATCHABLE = 1 << 8
+
 # The first allocation; most passes of a lightly used connection fit into it.
 FIRST_BYTES = 4096
 # A buffer that a stalled receiver made larger than this is given back as soon as it is empty.
@@ -137,9 +148,8 @@ def write_transfer(
     """
     output.reserve(TRANSFER_OVERHEAD + count)
     begin = output.end
-    # type and channel; descriptor; a list8, whose size is known at the end
     head = channel  # as wide as eight octets
-    octets.write_u64(output.octets, begin + 4, 0x02000000005314C0 | head << 32)
+    octets.write_u64(output.octets, begin + 4, TRANSFER_HEAD | head << 32)
     output.octets[begin + 13] = 11
     at = _put_uint(output, begin + 14, handle)
     if first:
@@ -163,16 +173,15 @@ def write_transfer(
         octets.write_u16(output.octets, at, 0x4040)
         output.octets[at + 2] = 0x40
         at += 3
-    # settled, more; rcv-settle-mode and state null; resume; aborted; batchable; one octet over
-    flags = 0x4242404042424200
+    flags = NO_FLAGS
     if settled:
-        flags -= 0x0100000000000000
+        flags -= SETTLED
     if more:
-        flags -= 0x0001000000000000
+        flags -= MORE
     if aborted:
-        flags -= 0x0000000000010000
+        flags -= ABORTED
     if batchable:
-        flags -= 0x0000000000000100
+        flags -= BATCHABLE
     octets.write_u64(output.octets, at, flags)
     at += 7
     output.octets[begin + 12] = at - begin - 13

@@ -3,6 +3,10 @@ from router.engine cimport serial
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport Link
 
+cdef long long THIN_SPAN
+cdef long long THIN_SHARE
+cdef long long NOTED_SPAN
+
 @cython.final
 cdef class Unsettled:
     cdef public list ring
