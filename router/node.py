@@ -130,6 +130,8 @@ class Node(Changing):
                 await close_all(self.exchange)
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
+        # what the last of them left behind
+        await self.exchange.catch_up()
 
     async def _start_agent(self, own: trio.Nursery, connections: trio.Nursery) -> None:
         """Have `$management` answered, unless it is configured to be unavailable."""

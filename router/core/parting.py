@@ -80,8 +80,9 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
         sent = [current]
     else:
         sent = []
-    session.connection.count_work(len(sent))
-    forwarder.turn.deferred.go_through(sent, _Sent(forwarder, consumer).lose)
+    if sent:
+        session.connection.count_work(len(sent))
+        forwarder.turn.deferred.go_through(sent, _Sent(forwarder, consumer).lose)
     give_up_waiting(forwarder, consumer)
 
 
@@ -222,8 +223,9 @@ def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
         came = [current]
     else:
         came = []
-    session.connection.count_work(len(came))
-    forwarder.turn.deferred.go_through(came, _Came(forwarder, link).lose)
+    if came:
+        session.connection.count_work(len(came))
+        forwarder.turn.deferred.go_through(came, _Came(forwarder, link).lose)
     if current is not None:
         link.current = None
         # what is resumed by it is not given up

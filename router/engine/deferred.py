@@ -3,15 +3,22 @@
 A peer decides how much work one event causes: a connection that is lost may have had tens of
 thousands of links. The first steps are done at once and the rest is deferred. Between two turns
 everything else is served (docs/decisions/0090-work-goes-on-in-later-turns.md).
+
+One round of the event loop may have very many such events: thousands of connections are lost
+together. All turns of a round share one number of steps that are done at once; when these are used
+up, work is deferred from its first step (docs/decisions/0091-one-budget-for-each-round.md).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
+# How many steps all turns of one round of the event loop may take at once, together.
+STEPS_A_ROUND = 64
 # How many things are processed in the turn that asks for it, and how many in each step.
 THINGS_AT_ONCE = 1024
 THINGS_A_STEP = 32
@@ -34,22 +41,52 @@ class Deferred:
 
     def __init__(self) -> None:
         self.tasks: deque[Task] = deque()
+        # how many steps may still be taken at once in this round
+        self.left = STEPS_A_ROUND
+        self._defers = True
 
     def __bool__(self) -> bool:
         return bool(self.tasks)
+
+    def begin_round(self) -> None:
+        """Let steps be taken at once again: another round of the event loop begins."""
+        self.left = STEPS_A_ROUND
+
+    def needs_round(self) -> bool:
+        """Return whether another round has work to do, or to allow."""
+        return bool(self.tasks) or self.left < STEPS_A_ROUND
+
+    @contextmanager
+    def all_at_once(self) -> Iterator[None]:
+        """Within it, do tasks that are started to their ends: the router stops, and later turns
+        would be too late.
+        """
+        self._defers = False
+        try:
+            yield
+        finally:
+            self._defers = True
 
     def add(self, task: Task) -> None:
         """Defer a task to later turns."""
         self.tasks.append(task)
 
     def start(
-        self, task: Task, steps: int, before_deferring: Callable[[], None] | None = None
+        self,
+        task: Task,
+        steps: int,
+        before_deferring: Callable[[], None] | None = None,
+        weight: int = 1,
     ) -> None:
-        """Do the first `steps` of a task at once, and defer the others.
+        """Do the first `steps` of a task at once, or as many as this round has left for it; defer
+        the others.
 
-        `before_deferring` is called if there are others.
+        `before_deferring` is called if there are others. Each step takes as long as `weight`
+        ordinary ones.
         """
-        for _ in range(steps):
+        while not self._defers or (steps > 0 and self.left >= weight):
+            steps -= 1
+            self.left -= weight
             if not task.step():
                 return
         if before_deferring is not None:
@@ -63,7 +100,7 @@ class Deferred:
         over: Callable[[], None] | None = None,
         at_once: int = THINGS_AT_ONCE,
     ) -> None:
-        """Call `act` with the first `at_once` of many things now, and with the others later.
+        """Call `act` with the first things now, `at_once` at most, and with the others later.
 
         `act` has to be right for a thing that has changed meanwhile. `over` is called after the
         last one.
@@ -73,7 +110,7 @@ class Deferred:
     def work_off(self, steps: Iterable[object], at_once: int = CHANGES_AT_ONCE) -> None:
         """Run an iterator of steps, which a change consists of.
 
-        The first `at_once` run at once, the others in later turns; see `go_through`.
+        The first ones run at once, the others in later turns; see `go_through`.
         """
         self.go_through(steps, _nothing, at_once=at_once)
 

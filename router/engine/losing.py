@@ -1,7 +1,8 @@
 """Resolve links that are lost with their session or connection, without a detach (section 2.6).
 
 The first ones are resolved in the turn in which they are lost, the others in later turns
-(`deferred`): a connection may have had many thousands. Until its turn comes, a lost link is treated
+(`deferred`): a connection may have had many thousands, and many connections may be lost in one
+round of the event loop. Until its turn comes, a lost link is treated
 as one whose loss has not been noticed yet. It is still on its address, but nothing can be sent on
 it, because its session's outbox has no room and leads nowhere.
 """
@@ -21,7 +22,7 @@ from router.engine.states import LinkState
 if TYPE_CHECKING:
     from router.engine.session import Session
 
-# So many links are resolved in the turn in which they are lost.
+# So many links are resolved in the turn in which they are lost, at most.
 AT_ONCE = 64
 _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
@@ -69,6 +70,8 @@ class LostSessions:
 
     def defer(self) -> None:
         """Keep the remaining sessions from writing, and their links from sending anything."""
+        if not self._sessions:
+            return
         outbox = nowhere(self._sessions[0].outbox.turn)
         for session in self._sessions:
             session.outbox = outbox

@@ -24,8 +24,10 @@ from router.core.shedding import shed
 from router.core.stuck_receivers import StuckReceivers
 from router.core.table import AddressTable
 from router.core.watch import Watch
+from router.engine.deferred import STEPS_A_ROUND
 from router.engine.outbox import Turn
 from router.engine.traffic import Traffic, traffic_of
+from router.net.closing import Closing, close
 from router.net.memory import Reclaimer
 from router.net.tally import Tally
 from router.net.tracing import Traces
@@ -103,6 +105,12 @@ class Hub:
     def look(self, pump: Pump) -> None:
         """Something has become known of a connection; overridden by who wants to know."""
 
+    def close(self, pump: Closing) -> None:
+        """Close a connection that is done with its socket, now or when others have been closed."""
+        self.begin_turn()
+        close(self.turn.deferred, pump)
+        self.finish_turn()
+
     async def wait_until_empty(self) -> None:
         """Wait until no connection is left."""
         while self.pumps:
@@ -124,7 +132,8 @@ class Hub:
                 connection.owner.send()
             # room that sending made may have let more deliveries go
             self.before_sending()
-        if turn.deferred.tasks:
+        # what `needs_round` returns, without a call for each turn
+        if turn.deferred.tasks or turn.deferred.left < STEPS_A_ROUND:
             self.wake()
 
     def before_sending(self) -> None:
@@ -154,14 +163,19 @@ class Hub:
             self.go_on()
 
     def has_work(self) -> bool:
-        """Return whether anything has been put off to later turns."""
-        return bool(self.turn.deferred)
+        """Return whether the next round has anything to do that was put off, or to allow."""
+        return self.turn.deferred.needs_round()
 
-    def go_on(self) -> None:
-        """Take a turn, for a short time, with what was put off."""
-        self.begin_turn()
+    def go_on(self, slice_s: float = SLICE_S) -> None:
+        """Begin another round, and take a turn in it with what was put off: for a short time, and
+        for one step at least.
+        """
         deferred = self.turn.deferred
-        end = self.turn.now + SLICE_S
+        deferred.begin_round()
+        if not deferred:
+            return
+        self.begin_turn()
+        end = self.turn.now + slice_s
         while deferred.step() and self.clock() < end:
             pass
         self.finish_turn()
@@ -187,15 +201,18 @@ class Hub:
         self.expire()
         # a heartbeat that is due after half of its time leaves before the whole of it
         tick_s = TICK_S
+        end = self.turn.now + SLICE_S
         for count, pump in enumerate(list(self.pumps.values()), 1):
             pump.tick()
             idle_s = pump.connection.remote_idle_s
             if idle_s and idle_s < 2 * tick_s:
                 tick_s = idle_s / 2
-            if count % TICKS_A_TURN == 0:
+            # each of them may be closed now, which takes longer
+            if count % TICKS_A_TURN == 0 or self.clock() >= end:
                 self.finish_turn()
                 yield
                 self.begin_turn()
+                end = self.turn.now + SLICE_S
         self._tick_s = tick_s
         if self.own_pump is not None:
             self.own_pump.tick()

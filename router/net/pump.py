@@ -88,6 +88,9 @@ class Pump:
         self._is_over = False
         # what went wrong with this connection while another had the turn
         self._defect: Exception | None = None
+        # its socket is closed; who waits for that, when others are closed first
+        self._is_closed = False
+        self._closed: trio.Event | None = None
         exchange.look(self)
 
     async def run(self) -> None:
@@ -107,9 +110,15 @@ class Pump:
                 finally:
                     # from here on nobody starts another writer
                     self._nursery = None
+                await self._take_turn_to_close()
                 nursery.cancel_scope.cancel()
         finally:
-            self._close()
+            if not self._is_closed:
+                # cancelled: nobody is left to wait for
+                self.exchange.begin_turn()
+                self.close()
+                self.exchange.finish_turn()
+            self.connection.outbox.connection = None
         if self._defect is not None:
             raise self._defect
 
@@ -239,7 +248,10 @@ class Pump:
         """Wait until the full socket has room, and send, until nothing is left."""
         written = self._written
         while not written.is_set():
-            await trio.lowlevel.wait_writable(self.sock)
+            try:
+                await trio.lowlevel.wait_writable(self.sock)
+            except trio.ClosedResourceError:
+                return
             self.exchange.begin_turn()
             self._is_writing = not self._try_send()
             if not self.connection.unsent_beyond(2):
@@ -283,21 +295,34 @@ class Pump:
         except OSError:
             return
 
-    def _close(self) -> None:
-        connection = self.connection
+    async def _take_turn_to_close(self) -> None:
+        """Wait until the socket is closed: where many are lost at once, others may come first."""
+        self.exchange.close(self)
+        if not self._is_closed:
+            self._closed = trio.Event()
+            await self._closed.wait()
+
+    def refuse_deliveries(self) -> None:
+        """Have no deliveries sent any more: the socket is done with, and is closed later."""
+        self.connection.outbox.congested = True
+
+    def close(self) -> None:
+        """Close the socket, within a turn, and resolve what the connection carried."""
+        if self._is_closed:
+            # its task was cancelled while it waited for its turn
+            return
         self.exchange.leave(self.number)
         trio.lowlevel.notify_closing(self.sock)
         self.sock.close()
-        self.exchange.begin_turn()
-        try:
-            connection.end_of_input()
-        finally:
-            # break the cycles, so that memory is freed now and not by the collector
-            connection.owner = _GONE if self._is_over else _Ending(self)
-            connection.failing = None
-            connection.unfinished = None
-            self.exchange.finish_turn()
-            connection.outbox.connection = None
+        self._guarded(self.connection.end_of_input)
+        # break the cycles, so that memory is freed now and not by the collector
+        connection = self.connection
+        connection.owner = _GONE if self._is_over else _Ending(self)
+        connection.failing = None
+        connection.unfinished = None
+        self._is_closed = True
+        if self._closed is not None:
+            self._closed.set()
 
     def read_again(self) -> None:
         """Let reading go on that had to wait."""

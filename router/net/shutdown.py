@@ -19,11 +19,17 @@ FAREWELL_S = 2.0
 
 async def close_all(exchange: Exchange) -> None:
     """Resolve what is under way, detach links, close connections, and wait for the peers."""
-    exchange.begin_turn()
-    exchange.forwarder.suspended.end_all(exchange.forwarder)
-    close_in_order(exchange, list(exchange.pumps.values()), "the router is shutting down")
+    say_farewell(exchange, "the router is shutting down")
     with trio.move_on_after(FAREWELL_S):
         await exchange.wait_until_empty()
+
+
+def say_farewell(exchange: Exchange, why: str) -> None:
+    """Resolve what is under way, detach all links and close all connections, in one turn."""
+    exchange.begin_turn()
+    with exchange.turn.deferred.all_at_once():
+        exchange.forwarder.suspended.end_all(exchange.forwarder)
+        close_in_order(exchange, list(exchange.pumps.values()), why)
 
 
 def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:

@@ -50,9 +50,7 @@ class _Hub(Hub):
 
     def _step(self) -> None:
         if self.has_work():
-            self.begin_turn()
-            self.turn.deferred.step()
-            self.finish_turn()
+            self.go_on(0)
 
 
 class Container:

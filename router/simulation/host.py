@@ -10,7 +10,7 @@ import attrs
 
 from router.config.model import Configuration
 from router.net.exchange import READ_BYTES, Exchange
-from router.net.shutdown import close_in_order
+from router.net.shutdown import say_farewell
 from router.parts import Parts
 from router.simulation.wires import End
 
@@ -130,7 +130,7 @@ class Host:
     def _go_on(self) -> None:
         """Do a step of what was put off to later turns; a slice of no time would never end."""
         if self.runs and self.exchange.has_work():
-            self.turn(self.exchange.turn.deferred.step)
+            self.exchange.go_on(0)
 
     def enter(self, end: End) -> None:
         """A connection of this life."""
@@ -156,11 +156,8 @@ class Host:
 
     def stop(self, why: str = "the router is shutting down") -> None:
         """End this life in order, with a word to each peer."""
-        exchange = self.exchange
         self.is_leaving = True
-        exchange.begin_turn()
-        exchange.forwarder.suspended.end_all(exchange.forwarder)
-        close_in_order(exchange, list(exchange.pumps.values()), why)
+        say_farewell(self.exchange, why)
         life = self._life
         self.agenda.after(FAREWELL_S, lambda: self.kill() if life is self._life else None)
 

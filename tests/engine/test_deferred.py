@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from router.engine.deferred import (
     CHANGES_AT_ONCE,
+    STEPS_A_ROUND,
     THINGS_A_STEP,
     Deferred,
     drained,
@@ -86,3 +87,34 @@ def test_what_is_worked_off_begins_at_once_and_what_is_forgotten_later() -> None
         pass
     assert not steps
     assert not pieces
+
+
+def test_all_turns_of_a_round_share_the_steps_that_are_taken_at_once() -> None:
+    deferred, seen = Deferred(), list[str]()
+    assert not deferred.needs_round()
+    for number in range(100):
+        deferred.start(Count(f"{number}", 5, seen), 3)
+    assert len(seen) == STEPS_A_ROUND
+    assert len(deferred.tasks) == 100
+    assert deferred.needs_round()
+    deferred.begin_round()
+    deferred.start(Count("next", 5, seen), 3)
+    assert seen[STEPS_A_ROUND:] == ["next"] * 3
+
+
+def test_a_round_is_needed_once_steps_were_taken_although_nothing_is_left() -> None:
+    deferred = Deferred()
+    deferred.start(Count("short", 1, []), 3)
+    assert not deferred
+    assert deferred.needs_round()
+    deferred.begin_round()
+    assert not deferred.needs_round()
+
+
+def test_a_step_that_takes_longer_counts_for_more() -> None:
+    deferred, seen, waiting = Deferred(), list[str](), list[int]()
+    for number in range(STEPS_A_ROUND):
+        task = Count("heavy", 1, seen)
+        deferred.start(task, 1, lambda number=number: waiting.append(number), weight=8)  # type: ignore[misc]
+    assert len(seen) == STEPS_A_ROUND // 8
+    assert waiting == list(range(STEPS_A_ROUND // 8, STEPS_A_ROUND))

@@ -17,7 +17,7 @@ from router.amqp.performatives import (
     Released,
     Source,
 )
-from router.engine.deferred import THINGS_AT_ONCE
+from router.engine.deferred import STEPS_A_ROUND, THINGS_A_STEP, THINGS_AT_ONCE
 from router.engine.events import ConnectionClosed, LinkDetached, SessionEnded
 from router.engine.losing import AT_ONCE
 
@@ -81,6 +81,50 @@ def test_no_turn_resolves_more_than_a_few_links(lose: Callable[[Client], None]) 
         before = now
     assert before == MANY
     assert router.table.in_use("q") is None
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_no_round_resolves_more_than_a_few_links_however_many_connections_are_lost(
+    lose: Callable[[Client], None],
+) -> None:
+    router = Router()
+    clients = [attached(router, 20) for _ in range(20)]
+    for client in clients:
+        client.over = True
+        lose(client)
+    router.end_turn()
+    assert 0 < count(router, LinkDetached) <= STEPS_A_ROUND
+    work_off(router)
+    assert count(router, LinkDetached) == 400
+    assert router.table.in_use("q") is None
+
+
+def test_no_round_resolves_more_than_a_few_deliveries_however_many_connections_are_lost() -> None:
+    router = Router()
+    receivers = [router.client().receiver(f"q{number}", 100) for number in range(100)]
+    senders = [router.client(link_capacity=100).sender(f"q{number}") for number in range(100)]
+    sent = [sender.send(b"x") for sender in senders for _ in range(100)]
+    for receiver in receivers:
+        receiver.client.over = True
+        receiver.client.connection.end_of_input()
+    router.end_turn()
+    assert 0 < sum(each.is_over for each in sent) <= STEPS_A_ROUND * THINGS_A_STEP
+    work_off(router)
+    assert [each.outcome for each in sent] == [Modified(delivery_failed=True)] * len(sent)
+
+
+def test_connections_without_a_session_are_closed_in_later_rounds_too() -> None:
+    router = Router()
+    clients = [router.client() for _ in range(STEPS_A_ROUND)]
+    for client in clients:
+        client.end()
+        client.over = True
+    for client in clients:
+        client.connection.end_of_input()
+        client.connection.turn.deferred.left = 0
+    router.end_turn()
+    work_off(router)
+    assert count(router, ConnectionClosed) == len(clients)
 
 
 @pytest.mark.parametrize("lose", LOSSES)

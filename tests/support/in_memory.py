@@ -114,7 +114,10 @@ class Router:
             self.end_turn()
 
     def end_turn(self) -> None:
-        """Grant credit and carry all that there is to say; what was put off waits."""
+        """Grant credit and carry all that there is to say; what was put off waits for the next
+        round.
+        """
+        self.turn.deferred.begin_round()
         self._before_sending()
         while self.turn.touched:
             touched, self.turn.touched = self.turn.touched, []

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import containers, network
+from bench.costs import containers, losses, network
 from bench.costs.world import (
     FRAMES_AT_ONCE,
     SESSION_LINKS,
@@ -487,6 +487,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **dict(_configured()),
     "configuration applied: an address rule beside n bindings": configure_beside,
     **containers.OPERATIONS,
+    **losses.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
     **{f"network: n {name}": operation for name, operation in network.OPERATIONS.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -24,6 +24,9 @@ from router.parts import Parts
 SESSION_LINKS = 65_536
 WINDOW = 2**31 - 1
 FRAMES_AT_ONCE = 32
+# So many sockets are lost in one round of the event loop: to notice as many takes the loop itself
+# longer than any turn may be.
+LOST_A_ROUND = 1_000
 # Peers send as fast as they can, without a look at the windows.
 ROUTERS_SIDE = {
     "container_id": "router",
@@ -75,6 +78,17 @@ class World:
         while not is_over:
             began = time.thread_time()
             is_over = next(looks, self) is self
+            self.turns.append(time.thread_time() - began)
+        self.rest()
+
+    def lose(self, peers: Sequence[Peer]) -> None:
+        """Lose the sockets of some peers, many in each round of the event loop."""
+        exchange = self.exchange
+        for first in range(0, len(peers), LOST_A_ROUND):
+            began = time.thread_time()
+            for peer in peers[first : first + LOST_A_ROUND]:
+                exchange.close(peer)
+            exchange.go_on()
             self.turns.append(time.thread_time() - began)
         self.rest()
 
@@ -152,12 +166,18 @@ class Peer:
 
     def lose(self) -> None:
         """Lose the socket."""
-        world = self.world
-        world.exchange.leave(self.number)
-        world.turn(self.connection.end_of_input)
-        world.rest()
+        self.world.lose([self])
 
     # What an exchange asks of a pump.
+
+    def refuse_deliveries(self) -> None:
+        """Take no more deliveries: the connection is closed in a later turn."""
+        self.connection.outbox.congested = True
+
+    def close(self) -> None:
+        """Resolve what the connection carried."""
+        self.world.exchange.leave(self.number)
+        self.connection.end_of_input()
 
     def send(self) -> None:
         """Take all that there is to say."""
