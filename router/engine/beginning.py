@@ -17,7 +17,7 @@ from router.amqp.performatives import Begin, End, Error
 from router.amqp.types import Symbol
 from router.engine.account import SESSION_BYTES, SESSIONS
 from router.engine.events import ConnectionClosed, SessionBegun, SessionEnded
-from router.engine.losing import LostSessions, lose
+from router.engine.losing import LostSessions
 from router.engine.session import Session
 from router.engine.states import (
     Act,
@@ -231,8 +231,11 @@ def lose_sessions(
         if closed is not None:
             connection.handler.event_received(connection, closed)
 
-    lost = LostSessions(sessions, error, by_peer=by_peer, session_over=session_over, over=over)
-    lose(connection.turn, lost, before_deferring=end_once)
+    turn = connection.turn
+    lost = LostSessions(
+        turn, sessions, error, by_peer=by_peer, session_over=session_over, over=over
+    )
+    lost.start(before_deferring=end_once)
 
 
 def session_of(connection: Any, channel: int) -> Any:
@@ -278,8 +281,10 @@ def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, a
             tell()
         connection.handler.event_received(connection, SessionEnded(session, error, by_peer))
 
-    lost = LostSessions([session], error, by_peer=by_peer, session_over=session_over)
-    lose(connection.turn, lost, before_deferring=tell)
+    lost = LostSessions(
+        connection.turn, [session], error, by_peer=by_peer, session_over=session_over
+    )
+    lost.start(before_deferring=tell)
 
 
 def free_number(used: dict[int, Any], highest: int) -> int | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from router.amqp.performatives import Error
 from router.engine.events import LinkDetached
 from router.engine.link import Link
-from router.engine.outbox import Turn, nowhere
+from router.engine.outbox import Outbox, Turn, nowhere
 from router.engine.states import LinkState
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class LostSessions:
 
     def __init__(
         self,
+        turn: Turn,
         sessions: Iterable[Session],
         error: Error | None,
         *,
@@ -43,6 +44,8 @@ class LostSessions:
         session_over: Callable[[Session], None],
         over: Callable[[], None] | None = None,
     ) -> None:
+        self._turn = turn
+        self._nowhere: Outbox | None = None
         self._sessions = deque(sessions)
         self._links: deque[Link] = deque()
         self._error = error
@@ -51,6 +54,20 @@ class LostSessions:
         self._over = over
         if self._sessions:
             self._links.extend(self._sessions[0].local_links.values())
+
+    def start(self, before_deferring: Callable[[], None] | None = None) -> None:
+        """Lose the first links at once, and the others in later turns.
+
+        `before_deferring` is called if there are others: it writes what the peer is still to be
+        told.
+        """
+
+        def defer() -> None:
+            if before_deferring is not None:
+                before_deferring()
+            self.defer()
+
+        self._turn.deferred.start(self, AT_ONCE, defer)
 
     def step(self) -> bool:
         """Lose the next link, or end the session that has none left."""
@@ -61,6 +78,8 @@ class LostSessions:
             session = self._sessions.popleft()
             _forget_links(session)
             self._session_over(session)
+            # what its links had unsettled may still be being resolved
+            session.outbox = self._outbox()
         if self._sessions:
             self._links.extend(self._sessions[0].local_links.values())
             return True
@@ -70,11 +89,15 @@ class LostSessions:
 
     def defer(self) -> None:
         """Keep the remaining sessions from writing, and their links from sending anything."""
-        if not self._sessions:
-            return
-        outbox = nowhere(self._sessions[0].outbox.turn)
+        outbox = self._outbox()
         for session in self._sessions:
             session.outbox = outbox
+
+    def _outbox(self) -> Outbox:
+        """Return the outbox of sessions that are over, the same for all of them."""
+        if self._nowhere is None:
+            self._nowhere = nowhere(self._turn)
+        return self._nowhere
 
     def _lose(self, link: Link) -> None:
         was_present = link.state in _PRESENT
@@ -89,22 +112,6 @@ class LostSessions:
         session.local_links.pop(link.handle, None)
         if link.remote_handle >= 0 and session.links.find(link.remote_handle) is link:
             session.links.remove(link.remote_handle)
-
-
-def lose(
-    turn: Turn, lost: LostSessions, before_deferring: Callable[[], None] | None = None
-) -> None:
-    """Lose the first of some links at once, and the others in later turns.
-
-    `before_deferring` is called if there are others: it writes what the peer is still to be told.
-    """
-
-    def defer() -> None:
-        if before_deferring is not None:
-            before_deferring()
-        lost.defer()
-
-    turn.deferred.start(lost, AT_ONCE, defer)
 
 
 def _forget_links(session: Session) -> None:

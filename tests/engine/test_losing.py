@@ -282,3 +282,21 @@ def test_the_deliveries_of_a_lost_sender_are_resolved_over_several_turns() -> No
     assert session.incoming.count == 0
     receiver.settle()
     assert receiver.unsettled == {}
+
+
+def test_nothing_is_sent_by_a_connection_whose_deliveries_are_still_being_resolved() -> None:
+    router = Router()
+    sent = THINGS_AT_ONCE + 100
+    receiver, sender, _ = unsettled(router, sent)
+    connection = sender.client.connection
+    sender.client.over = True
+    connection.end_of_input()
+    # as its pump leaves it behind
+    connection.outbox.connection = None
+    router.end_turn()
+    assert router.turn.deferred
+    receiver.client.give(Disposition(True, 0, sent - 1, True, Accepted()))
+    assert None not in router.turn.touched
+    router.end_turn()
+    work_off(router)
+    assert receiver.client.connection.local_sessions[0].outgoing.count == 0
