@@ -121,6 +121,10 @@ class Address:
         self.creator: Any = None
         self.lifetime: Any = None
 
+    def current_counters(self) -> Counters:
+        """Return its counters, or those that took them over once it was no more in use."""
+        return self.counters if self.heir is None else self.heir
+
     def add_producer(self, producer: Producer) -> None:
         """Put a producer on the list of those that send here."""
         producer.place = len(self.producers)

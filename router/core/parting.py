@@ -49,7 +49,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
     else:
         _producer_lost(forwarder, owner, stays)
     if terminus is not None and event is not None and stays:
-        news = LinkSuspended(link, len(terminus.unsettled) + len(terminus.live()))
+        news = LinkSuspended(link, len(terminus.unsettled) + link.unsettled)
         forwarder.observer.event_received(link.session.connection, news)
         forwarder.suspended.enter(forwarder, terminus, event)
     elif terminus is not None:
@@ -107,8 +107,7 @@ class _Sent:
             forwarder.settle(delivery, MODIFIED, verdicts.LOST)
         else:
             outcome = terms.settle_lost(forwarder, delivery)
-        counters = address.counters if address.heir is None else address.heir
-        counters.count_outcome(outcome)
+        address.current_counters().count_outcome(outcome)
 
 
 class _Came:

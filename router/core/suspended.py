@@ -12,12 +12,14 @@ left. (docs/decisions/0035-suspended-links.md.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core import nodes, terms
 from router.core.link_names import LinkNames, key_of, user_of
 from router.engine.account import SUSPENDED, SUSPENDED_BYTES, link_bytes
+from router.engine.deferred import THINGS_A_STEP, Deferred
 from router.engine.events import LinkDetached
 from router.engine.link import Link, OutgoingLink
 from router.engine.outbox import Turn
@@ -27,6 +29,8 @@ from router.engine.states import Settling
 MAX_SUSPENDED = 1000
 # A sender may leave so many deliveries in doubt that it does not resume.
 MAX_UNSETTLED = 65536
+# So many termini end in the turn in which they expire; each takes as long as the loss of a link.
+EXPIRED_AT_ONCE = 2 * THINGS_A_STEP
 TAG_BYTES = 8
 NO_STATE = 0
 EMPTY = b""
@@ -82,19 +86,35 @@ class Terminus:
 
         The one that is half way is left where it is: it cannot be resumed.
         """
-        link, session = self.link, self.link.session
         self.is_parked = True
-        deliveries = self.live()
-        session.connection.count_work(len(deliveries))
+        link, deliveries = self.link, self.live()
+        link.session.connection.count_work(len(deliveries))
         for delivery in deliveries:
-            if delivery is link.current:
-                continue
-            if isinstance(link, OutgoingLink):
-                session.close_outgoing(delivery)
+            self._park(delivery, link)
+
+    def park_in_turns(self, deferred: Deferred, over: Callable[[], None] | None = None) -> None:
+        """Take the first deliveries from the session, and the others in later turns; then call
+        `over`. Whoever needs all of them before that has them parked by `park`.
+        """
+        self.is_parked = True
+        link, deliveries = self.link, self.live()
+        if deliveries:
+            link.session.connection.count_work(len(deliveries))
+            deferred.go_through(deliveries, lambda each: self._park(each, link), over)
+        elif over is not None:
+            over()
+
+    def _park(self, delivery: Any, link: Any) -> None:
+        """Take a delivery from the session of `link`, unless it is settled or parked by now."""
+        if delivery is link.current:
+            return
+        if isinstance(link, OutgoingLink):
+            if delivery.outgoing_open and delivery.outgoing is link:
+                link.session.close_outgoing(delivery)
                 self.unsettled[delivery.tag] = delivery
-            else:
-                session.close_incoming(delivery)
-                self._remember(delivery)
+        elif delivery.incoming_open and delivery.incoming is link:
+            link.session.close_incoming(delivery)
+            self._remember(delivery)
 
     def _remember(self, delivery: Any) -> None:
         """What came from a sender and is not settled; the mode of its link is (section 2.7.5)."""
@@ -122,17 +142,24 @@ class Terminus:
         self.outcomes[delivery.incoming_tag] = (code, kept)
 
     def give_up(self, forwarder: Any) -> None:
-        """Resolve what nobody will resume, as when a link is lost that may not be resumed."""
+        """Resolve what nobody will resume, as when a link is lost that may not be resumed; of very
+        many deliveries the last ones in later turns.
+        """
+        if not self.unsettled:
+            return
         unsettled, self.unsettled = self.unsettled, {}
         self.outcomes.clear()
-        for delivery in unsettled.values():
-            if isinstance(self.link, OutgoingLink):
-                if not delivery.settled:
-                    counters = delivery.address.counters
-                    counters.count_outcome(terms.settle_lost(forwarder, delivery))
-            else:
+        is_source = isinstance(self.link, OutgoingLink)
+
+        def resolve(delivery: Any) -> None:
+            if not is_source:
                 delivery.suspended = None
                 forwarder.sender_lost(delivery)
+            elif not delivery.settled:
+                outcome = terms.settle_lost(forwarder, delivery)
+                delivery.address.current_counters().count_outcome(outcome)
+
+        forwarder.turn.deferred.go_through(unsettled.values(), resolve)
 
 
 class Suspended:
@@ -149,8 +176,10 @@ class Suspended:
         # links that were taken up again
         self.resumed = 0
         self._termini: dict[tuple[str, str, bool], Terminus] = {}
-        # the same by their users, the oldest first
+        # the same by their users, and by the sessions and connections of their last links; the
+        # oldest first
         self._by_user: dict[tuple[bool, str], dict[Terminus, None]] = {}
+        self._of: dict[Any, dict[Terminus, None]] = {}
 
     def __len__(self) -> int:
         return len(self._termini)
@@ -202,9 +231,12 @@ class Suspended:
         """Its link has gone, and it stays."""
         terminus.is_parked = False
         if event.lost or event.error is not None:
-            terminus.park()
+            terminus.park_in_turns(self.turn.deferred)
+        session = terminus.link.session
         self._termini[key_of(terminus.link)] = terminus
         self._by_user.setdefault(_user(terminus), {})[terminus] = None
+        for of in (session, session.connection):
+            self._of.setdefault(of, {})[terminus] = None
         if terminus.policy is Policy.LINK_DETACH:
             self._count_down(forwarder, terminus)
         if key_of(terminus.link) in self._termini:
@@ -244,46 +276,54 @@ class Suspended:
         """It expires, or is of no use any more."""
         self._release(terminus)
         self._forget(terminus)
-        terminus.park()
-        terminus.give_up(forwarder)
+        terminus.park_in_turns(self.turn.deferred, lambda: terminus.give_up(forwarder))
         nodes.left(forwarder, terminus.address, terminus.link)
 
     def _forget(self, terminus: Terminus) -> None:
         del self._termini[key_of(terminus.link)]
-        user = _user(terminus)
-        del self._by_user[user][terminus]
-        if not self._by_user[user]:
-            del self._by_user[user]
+        session = terminus.link.session
+        _leave(self._by_user, _user(terminus), terminus)
+        _leave(self._of, session, terminus)
+        _leave(self._of, session.connection, terminus)
 
     def session_ended(self, forwarder: Any, session: Any) -> None:
         """Delivery-ids of that session mean nothing any more."""
-        for terminus in self._of(lambda link: link.session is session):
-            terminus.park()
+        for terminus in list(self._of.get(session, ())):
+            if not terminus.is_parked:
+                terminus.park_in_turns(self.turn.deferred)
             if terminus.policy is Policy.SESSION_END:
                 self._count_down(forwarder, terminus)
 
     def connection_closed(self, forwarder: Any, connection: Any) -> None:
         """A connection is over, and its sessions before it."""
-        for terminus in self._of(lambda link: link.session.connection is connection):
+        for terminus in list(self._of.get(connection, ())):
             if terminus.policy is Policy.CONNECTION_CLOSE:
                 self._count_down(forwarder, terminus)
 
     def expire(self, forwarder: Any) -> None:
-        """End what has expired by now."""
+        """End what has expired by now, of very many the last ones in later turns."""
         now = self.turn.now
-        for terminus in list(self._termini.values()):
-            if terminus.expires_at and terminus.expires_at <= now:
+        expired = []
+        self.next_expiry = 0.0
+        for terminus in self._termini.values():
+            if not terminus.expires_at:
+                continue
+            if terminus.expires_at <= now:
+                expired.append(terminus)
+            elif not self.next_expiry or terminus.expires_at < self.next_expiry:
+                self.next_expiry = terminus.expires_at
+
+        def end(terminus: Terminus) -> None:
+            # unless it has a link again
+            if self._termini.get(key_of(terminus.link)) is terminus and terminus.expires_at:
                 self.end(forwarder, terminus)
-        pending = [each.expires_at for each in self._termini.values() if each.expires_at]
-        self.next_expiry = min(pending, default=0.0)
+
+        self.turn.deferred.go_through(expired, end, at_once=EXPIRED_AT_ONCE)
 
     def end_all(self, forwarder: Any) -> None:
         """The router shuts down, and remembers nothing."""
         for terminus in list(self._termini.values()):
             self.end(forwarder, terminus)
-
-    def _of(self, is_meant: Any) -> list[Terminus]:
-        return [each for each in self._termini.values() if is_meant(each.link)]
 
     def _count_down(self, forwarder: Any, terminus: Terminus) -> None:
         if terminus.timeout_s == 0:
@@ -292,6 +332,14 @@ class Suspended:
         terminus.expires_at = self.turn.now + terminus.timeout_s
         if not self.next_expiry or terminus.expires_at < self.next_expiry:
             self.next_expiry = terminus.expires_at
+
+
+def _leave(sets: dict[Any, dict[Terminus, None]], whose: Any, terminus: Terminus) -> None:
+    """Take a terminus out of one of many sets, and forget that set once it is empty."""
+    left = sets[whose]
+    del left[terminus]
+    if not left:
+        del sets[whose]
 
 
 def _user(terminus: Terminus) -> tuple[bool, str]:

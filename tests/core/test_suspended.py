@@ -22,6 +22,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core import suspended
+from router.engine.deferred import THINGS_AT_ONCE
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 from support.schedules import to_section
@@ -553,3 +554,118 @@ def test_a_detach_with_an_error_ends_the_delivery_ids() -> None:
     new = lasting_receiver(receiver.client, unsettled={receiver.received[0].tag: Accepted()})
     assert new.received[0].first.resume
     assert sending.outcome == Accepted()
+
+
+# Very many of them.
+
+
+def work_off(router: Router) -> None:
+    """Take the turns that are left."""
+    while router.turn.deferred:
+        router.turn.deferred.step()
+        router.end_turn()
+
+
+def expire(router: Router) -> None:
+    """Let half a minute pass, and take the turn in which links expire that were suspended then."""
+    router.turn.now += 31
+    router.forwarder.suspended.expire(router.forwarder)
+    router.end_turn()
+
+
+def many_suspended(router: Router, count: int) -> Client:
+    """A client that has lost so many receivers."""
+    client = router.client()
+    for number in range(count):
+        source = Source(address=f"q{number}", **LASTS)
+        client.receiver(None, name=f"r{number}", source=source)
+    client.lose()
+    return client
+
+
+def test_very_many_links_expire_over_several_turns() -> None:
+    router = Router()
+    many_suspended(router, 200)
+    expire(router)
+    assert len(router.forwarder.suspended) == 200 - suspended.EXPIRED_AT_ONCE
+    work_off(router)
+    assert len(router.forwarder.suspended) == 0
+    assert router.forwarder.suspended.next_expiry == 0
+    assert len(router.table) == 0
+
+
+def test_a_link_that_is_attached_again_before_its_turn_to_expire_stays() -> None:
+    router = Router()
+    client = many_suspended(router, 200)
+    new = again(router, client)
+    expire(router)
+    router.finish_turn = router.end_turn  # type: ignore[method-assign]
+    source = Source(address="q199", **LASTS)
+    receiver = new.receiver(None, 5, name="r199", source=source)
+    work_off(router)
+    assert router.forwarder.suspended.resumed == 1
+    router.client().sender("q199").send(b"x")
+    assert receiver.take() == b"x"
+
+
+def lasting_with(router: Router, count: int) -> tuple[Any, list[Any]]:
+    """A receiver with so many unsettled deliveries, and what was sent."""
+    receiver = lasting_receiver(router.client(window=count + 10), credit=count)
+    sender = router.client(link_capacity=count).sender("q")
+    return receiver, [sender.send(b"x") for _ in range(count)]
+
+
+def test_very_many_deliveries_of_a_link_are_parked_over_several_turns() -> None:
+    router = Router()
+    count = THINGS_AT_ONCE + 500
+    receiver, _ = lasting_with(router, count)
+    session = receiver.client.connection.local_sessions[0]
+    receiver.client.over = True
+    receiver.client.connection.end_of_input()
+    router.end_turn()
+    assert session.outgoing.count == count - THINGS_AT_ONCE
+    work_off(router)
+    assert session.outgoing.count == 0
+    assert router.forwarder.suspended.deliveries() == count
+
+
+def test_a_link_is_resumed_whole_before_all_of_its_deliveries_are_parked() -> None:
+    router = Router()
+    count = THINGS_AT_ONCE + 500
+    receiver, sent = lasting_with(router, count)
+    client = again(router, receiver.client, window=count + 10)
+    router.finish_turn = router.end_turn  # type: ignore[method-assign]
+    receiver.client.over = True
+    receiver.client.connection.end_of_input()
+    router.end_turn()
+    unsettled = {each.tag: Accepted() for each in receiver.received}
+    new = lasting_receiver(client, credit=count, unsettled=unsettled)
+    assert new.attached
+    work_off(router)
+    assert [each.outcome for each in sent] == [Accepted()] * count
+    assert len(router.forwarder.suspended) == 0
+
+
+def test_very_many_deliveries_of_a_link_that_expires_are_resolved_over_several_turns() -> None:
+    router = Router()
+    count = THINGS_AT_ONCE + 500
+    receiver, sent = lasting_with(router, count)
+    receiver.client.lose()
+    expire(router)
+    assert 0 < sum(each.is_over for each in sent) <= THINGS_AT_ONCE
+    work_off(router)
+    assert [each.outcome for each in sent] == [FAILED] * count
+    assert router.table.total().modified == count
+
+
+def test_a_link_expires_whose_deliveries_are_not_all_parked() -> None:
+    router = Router()
+    count = THINGS_AT_ONCE + 500
+    receiver, sent = lasting_with(router, count)
+    receiver.client.over = True
+    receiver.client.connection.end_of_input()
+    router.end_turn()
+    expire(router)
+    work_off(router)
+    assert [each.outcome for each in sent] == [FAILED] * count
+    assert len(router.forwarder.suspended) == 0
