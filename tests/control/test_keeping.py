@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from router.amqp.performatives import Modified, Released
 from router.control.auto_links import RETRY_S, Line
 from router.control.keeping import (
     ANSWER_S,
@@ -18,9 +19,10 @@ from router.control.keeping import (
     Attempt,
     Status,
 )
-from router.engine.deferred import CHANGES_AT_ONCE
+from router.engine.deferred import CHANGES_AT_ONCE, STEPS_A_ROUND
 
 from support.containers import Container, ControlledRouter, plan
+from support.in_memory import Sending
 from support.turns import most_in_a_turn
 
 # of very many lines so many are seen to in one turn, whatever it is
@@ -213,10 +215,10 @@ def lines_in(router: ControlledRouter, *statuses: Status) -> int:
     return sum(router.auto_links.statuses[each] for each in statuses)
 
 
-def many() -> ControlledRouter:
+def many(count: int = MANY) -> ControlledRouter:
     """A router that wants very many auto-links to one container."""
     router = ControlledRouter()
-    router.configure(*(plan(f"q{number}") for number in range(MANY)))
+    router.configure(*(plan(f"q{number}") for number in range(count)))
     return router
 
 
@@ -237,6 +239,44 @@ def test_very_many_are_forgotten_over_several_turns() -> None:
     assert forgotten <= MOST_IN_A_TURN
     assert lines_in(router, *Status) == 0
     assert router.auto_links.count_statuses() == {"inactive": MANY}
+
+
+def told(sent: list[Sending], outcome: object) -> int:
+    """How many senders have been told this outcome."""
+    return sum(each.outcome == outcome for each in sent)
+
+
+def test_what_a_lost_container_had_and_had_not_of_very_many_links_is_reported() -> None:
+    count = 4 * STEPS_A_ROUND
+    router = many(count)
+    container = Container(router)
+    client = router.client()
+    had: list[Sending] = []
+    waiting: list[Sending] = []
+    for node in container.nodes:
+        sender = client.sender(node.address)
+        node.grant(2)
+        had.append(sender.send(b"settled neither here nor there"))
+        # the container's window is closed for what comes next
+        node.grant_window(0)
+        waiting.append(sender.send(b"not sent yet"))
+    assert all(len(node.received) == 1 for node in container.nodes)
+
+    def resolved() -> int:
+        return sum(each.is_over for each in had + waiting)
+
+    # each link has two of them
+    assert most_in_a_turn(router, resolved, container.lose) <= 2 * STEPS_A_ROUND
+    assert told(had, Modified(delivery_failed=True)) == count
+    assert told(waiting, Released()) == count
+    assert router.auto_links.count_statuses() == {"inactive": count}
+    assert router.forwarder.backlog.held_bytes == 0
+    again = Container(router)
+    assert router.auto_links.count_statuses() == {"active": count}
+    for node in again.attached():
+        node.grant(1)
+    client.links[0].send(b"more")  # type: ignore[union-attr]
+    assert [len(node.received) for node in again.attached(container.nodes[0].address)] == [1]
 
 
 def test_very_many_that_fail_at_once_are_tried_over_several_turns() -> None:

@@ -27,6 +27,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.core import parting
 from router.core.blocking import Reason, Survey
+from router.engine.deferred import STEPS_A_ROUND
 
 from support.routed import EDGES, Pair, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
@@ -288,6 +289,39 @@ def withdrawn() -> Any:
 
 
 # The container is lost.
+
+
+def test_the_outcomes_of_very_many_links_are_reported() -> None:
+    pair = Pair(routers=1)
+    turn, count = pair.router.turn, 2 * STEPS_A_ROUND
+    for handle in range(count):
+        pair.attach(sender(name=f"s{handle}", handle=handle))
+        pair.from_container(flow(credit=5))
+        pair.client.skip()
+        pair.client >> On(0, Transfer(handle, 2 * handle, b"had", 7), b"x")
+        pair.from_container(closed_window_at(1))
+        pair.client >> On(0, Transfer(handle, 2 * handle + 1, b"had not", 7), b"x")
+        pair.container.skip()
+    pair.to_client()
+    lose(pair)
+    turns = []
+    turn.deferred.begin_round()
+    heard = pair.to_client()
+    while turn.deferred:
+        turns.append(sum(type(each) is Detach for each in heard))
+        turn.deferred.step()
+        heard += pair.to_client()
+    assert turns[0] <= STEPS_A_ROUND
+    detached = [each.handle for each in heard if type(each) is Detach]
+    assert detached == list(range(count))
+    states = {
+        number: each.state
+        for each in heard
+        if type(each) is Disposition
+        for number in range(each.first, (each.first if each.last is None else each.last) + 1)
+    }
+    assert [states[number] for number in range(2 * count)] == [FAILED, Released()] * count
+    assert is_tidy(pair)
 
 
 @pytest.mark.parametrize("how", ["socket", "session", "close"])

@@ -112,11 +112,19 @@ class Node:
     def grant(self, credit: int) -> None:
         """Let the router send so many."""
         self.credit = credit
-        count = len(self.received)
-        flow = Flow(next_incoming_id=0, incoming_window=2**20, next_outgoing_id=0,
-                    outgoing_window=2**20, handle=0, delivery_count=count,
-                    link_credit=credit)  # fmt: skip
-        self.say(flow)
+        self._flow(2**20, handle=0, delivery_count=len(self.received), link_credit=credit)
+
+    def grant_window(self, frames: int) -> None:
+        """Let the router send so many frames on the session."""
+        self._flow(frames)
+
+    def _flow(self, frames: int, **fields: Any) -> None:
+        # the router's transfers have one frame each
+        windows: dict[str, Any] = {
+            "next_incoming_id": len(self.received),
+            "incoming_window": frames,
+        }
+        self.say(Flow(**windows, next_outgoing_id=0, outgoing_window=2**20, **fields))
 
     def send(self, payload: bytes, *, settled: bool = False) -> int:
         """Send a message, whether there is credit for it or not."""

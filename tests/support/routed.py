@@ -178,7 +178,8 @@ def sender(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
         "target": Target(address=address),
         "initial_delivery_count": 0,
     }
-    return Attach("s", handle, False, **{**every, **fields})
+    name = fields.pop("name", "s")
+    return Attach(name, handle, False, **{**every, **fields})
 
 
 def receiver(address: str = "q.a", handle: int = 0, **fields: Any) -> Attach:
