@@ -7,7 +7,7 @@ what is unsettled stays so. None of this runs once a message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from router.amqp import constants
 from router.core import (
@@ -27,6 +27,7 @@ from router.core.suspended import Terminus
 from router.core.waiting import WaitingQueue
 from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink
+from router.engine.unsettled import Unsettled
 
 RELEASED = int(constants.Descriptor.RELEASED)
 MODIFIED = int(constants.Descriptor.MODIFIED)
@@ -60,7 +61,6 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
 def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     link = consumer.link
     address = consumer.address
-    session = link.session
     take_out(forwarder, consumer)
     through.link_over(address.counters, link)
     is_between_routers = speaks_for_others(consumer)
@@ -74,16 +74,46 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
             # sent as settled, and yet not taken
             failed = verdicts.LOST if is_between_routers else verdicts.DELIVERY_FAILED
             forwarder.settle(current, MODIFIED, failed)
-    if not stays:
-        sent = session.outgoing.of_link(link)
-    elif current is not None and current.outgoing_open:
-        sent = [current]
-    else:
-        sent = []
-    if sent:
-        session.connection.count_work(len(sent))
-        forwarder.turn.deferred.go_through(sent, _Sent(forwarder, consumer).lose)
+    _resolve(forwarder, link, link.session.outgoing, current, stays, _Sent(forwarder, consumer))
     give_up_waiting(forwarder, consumer)
+
+
+def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
+    link = producer.link
+    unhang(forwarder, producer)
+    if producer.address is not None:
+        through.link_over(producer.address.counters, link)
+    current = link.current
+    _resolve(forwarder, link, link.session.incoming, current, stays, _Came(forwarder, link))
+    if current is not None:
+        link.current = None
+        # what is resumed by it is not given up
+        current.parent = None
+        forwarder.transfer_aborted(current)
+
+
+class _Losing(Protocol):
+    """What becomes of the deliveries of a lost link."""
+
+    def lose(self, delivery: Any) -> None:
+        """Resolve a delivery, unless it is settled or goes by another link by now."""
+
+
+def _resolve(
+    forwarder: Any, link: Any, unsettled: Unsettled, current: Any, stays: bool, losing: _Losing
+) -> None:
+    """Resolve the deliveries of a lost link that are `unsettled` in its session, of very many the
+    last ones in later turns; or, if its terminus stays, `current` alone, which is half way.
+    """
+    if stays:
+        if current is not None:
+            # at once: it is not to be parked with the others
+            losing.lose(current)
+        return
+    deliveries = unsettled.of_link(link)
+    if deliveries:
+        link.session.connection.count_work(len(deliveries))
+        forwarder.turn.deferred.go_through(deliveries, losing.lose)
 
 
 class _Sent:
@@ -207,29 +237,6 @@ def quiesce(forwarder: Any, end: Producer | Consumer) -> None:
         # whoever looks at the address gives it none, either
         end.capacity = 0
         credit.stop(end.link)
-
-
-def _producer_lost(forwarder: Any, producer: Producer, stays: bool) -> None:
-    link = producer.link
-    session = link.session
-    unhang(forwarder, producer)
-    if producer.address is not None:
-        through.link_over(producer.address.counters, link)
-    current = link.current
-    if not stays:
-        came = session.incoming.of_link(link)
-    elif current is not None and current.incoming_open:
-        came = [current]
-    else:
-        came = []
-    if came:
-        session.connection.count_work(len(came))
-        forwarder.turn.deferred.go_through(came, _Came(forwarder, link).lose)
-    if current is not None:
-        link.current = None
-        # what is resumed by it is not given up
-        current.parent = None
-        forwarder.transfer_aborted(current)
 
 
 def unhang(forwarder: Any, producer: Producer) -> None:

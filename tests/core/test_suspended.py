@@ -669,3 +669,27 @@ def test_a_link_expires_whose_deliveries_are_not_all_parked() -> None:
     work_off(router)
     assert [each.outcome for each in sent] == [FAILED] * count
     assert len(router.forwarder.suspended) == 0
+
+
+def test_what_is_half_way_is_given_up_before_its_link_is_resumed() -> None:
+    router = Router()
+    receiver = lasting_receiver(router.client())
+    sender = lasting_sender(router.client())
+    whole, half = sender.send(b"whole"), sender.send(b"half", more=True)
+    client = again(router, receiver.client)
+    router.finish_turn = router.end_turn  # type: ignore[method-assign]
+    receiver.client.over = True
+    deferred = router.turn.deferred
+    # a round that has no steps left
+    deferred.left = 0
+    receiver.client.connection.end_of_input()
+    while not len(router.forwarder.suspended):
+        deferred.left = 0
+        deferred.step()
+    new = lasting_receiver(client, unsettled={each.tag: None for each in receiver.received})
+    assert new.attach is not None
+    assert list(decoded(new.attach.unsettled)) == [receiver.received[0].tag]
+    work_off(router)
+    sender.go_on(b"rest")
+    assert half.outcome == FAILED
+    assert not whole.is_over
