@@ -17,7 +17,7 @@ cdef class Address:
     cdef public list producers
     cdef public list consumers
     cdef public Py_ssize_t resumable
-    cdef public list resuming
+    cdef public dict resuming
     cdef public WaitingQueue waiting
     cdef public bint redelivers
     cdef public bint keeps

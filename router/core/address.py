@@ -82,8 +82,8 @@ class Address:
         self.consumers: list[Consumer] = []
         # how many of these have links that may be resumed once they are lost
         self.resumable = 0
-        # those that are to get nothing yet but what their links resume
-        self.resuming: list[Consumer] = []
+        # those that are to get nothing yet but what their links resume, the first one first
+        self.resuming: dict[Consumer, None] = {}
         # deliveries that no consumer could take yet
         self.waiting = WaitingQueue()
         # what one consumer gives back may be offered to another; octets are kept for it once there

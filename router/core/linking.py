@@ -133,7 +133,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
         join(forwarder, consumer)
     else:
         consumer.resuming = resumption.compare(forwarder, resumed, link, told)
-        address.resuming.append(consumer)
+        address.resuming[consumer] = None
     # Filters that are ignored are not echoed: a peer sees from the answer what it did not get
     # (section 2.6.3). Messages that come in settled go out settled, so `unsettled` cannot be
     # promised (section 2.8.2).
@@ -187,7 +187,7 @@ def go_on(forwarder: Any, consumer: Consumer) -> None:
     """Resume as much as there is room for; after the last of it the consumer joins the others."""
     if consumer.resuming.go_on(forwarder, consumer):
         consumer.resuming = None
-        consumer.address.resuming.remove(consumer)
+        del consumer.address.resuming[consumer]
         join(forwarder, consumer)
         forwarder.serve(consumer)
 

@@ -161,7 +161,7 @@ def take_out(forwarder: Any, consumer: Consumer) -> None:
         address.sided -= consumer.side != HERE
         forwarder.network.left(consumer)
     elif consumer in address.resuming:
-        address.resuming.remove(consumer)
+        del address.resuming[consumer]
         forwarder.network.address_changed(address)
     address.keeps = redelivery.keeps(address)
 
@@ -225,7 +225,7 @@ def take_leave(forwarder: Any, consumer: Consumer) -> None:
     consumer.waiting = WaitingQueue()
     # the address stays in use until what was sent is settled
     consumer.resuming = _LEAVING
-    address.resuming.append(consumer)
+    address.resuming[consumer] = None
     forwarder.note_credit(address, None)
 
 

@@ -247,7 +247,7 @@ def _flow(
     state = survey.address(address)
     place = served_by(address)
     found = places(address)
-    consumers = [each for one in found for each in one.consumers] + address.resuming
+    consumers = [each for one in found for each in one.consumers] + list(address.resuming)
     theirs = address.producers if question.sends else consumers
     own = [each.link for each in theirs if question.user is not None and _is_of(each, question)]
     reasons = _of_sending(survey, state) if question.sends else _of_receiving(survey, address, own)

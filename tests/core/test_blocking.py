@@ -282,7 +282,7 @@ def test_a_receiver_that_resumes() -> None:
     client = router.client(container="c", window=1)
     unsettled = {delivery.tag: None for delivery in receiver.received}
     client.receiver("q", name="r", source=source, unsettled=unsettled)
-    consumer = (router.table.in_use("q") or pytest.fail("gone")).resuming
+    consumer = list((router.table.in_use("q") or pytest.fail("gone")).resuming)
     found = state(router)
     assert len(consumer) == found.receivers.get(Reason.RESUMING, 0) == 1
     assert found.credit_reason is Reason.RESUMING
