@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -225,3 +226,30 @@ async def test_connections_have_numbers_of_their_own() -> None:
             assert (await running.pump_of(third)).number == 3
             told = (await third.begin()).properties or {}
             assert told["qd.conn-id"] == 3
+
+
+def test_a_turn_that_looks_at_clocks_ends_when_it_has_taken_long(clock: list[float]) -> None:
+    hub = Hub(512)
+    looked: list[int] = []
+
+    class Slow:
+        """A connection that takes a quarter of a turn to look at, as one that is closed does."""
+
+        def __init__(self) -> None:
+            self.connection = SimpleNamespace(
+                settings=SimpleNamespace(is_own=False), remote_idle_s=0.0
+            )
+
+        def tick(self) -> None:
+            """Count."""
+            clock[0] += exchange.SLICE_S / 4
+            looked.append(1)
+
+    for _ in range(20):
+        pump: Any = Slow()
+        hub.enter(pump)
+    in_turns = []
+    for _ in hub.looks():
+        in_turns.append(len(looked))
+        looked.clear()
+    assert in_turns == [4] * 5

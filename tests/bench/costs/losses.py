@@ -11,6 +11,8 @@ from bench.costs.world import Peer, World, attaches, measured, transfers
 SENDERS_A_SESSION: Final = 1_000
 # How long suspended links are kept, in seconds.
 KEPT_S: Final = 1
+# After this long without a sign of a peer its connection is closed.
+IDLE_S: Final = 10.0
 
 
 def address(number: int) -> str:
@@ -18,11 +20,19 @@ def address(number: int) -> str:
     return f"q{number}"
 
 
-def peers(world: World, count: int, links: int, *, receives: bool, **fields: Any) -> list[Peer]:
+def peers(
+    world: World,
+    count: int,
+    links: int,
+    *,
+    receives: bool,
+    idle_timeout_s: float = 0.0,
+    **fields: Any,
+) -> list[Peer]:
     """So many peers, each with so many links, each of which has an address for itself."""
     made = []
     for number in range(count):
-        peer = world.peer()
+        peer = world.peer(idle_timeout_s=idle_timeout_s)
         peer.say(attaches(links, address, receives=receives, first=number * links, **fields))
         made.append(peer)
     return made
@@ -77,11 +87,21 @@ def expire_unsettled(count: int) -> list[float]:
     return measured(world, lambda: world.wait(KEPT_S + 1.0))
 
 
+def close_idle(count: int) -> list[float]:
+    """Close so many connections of which nothing has been heard for too long."""
+    world = World()
+    idle = peers(world, count, 1, receives=True, idle_timeout_s=IDLE_S)
+    for peer in idle:
+        peer.is_silent = True
+    return measured(world, lambda: world.wait(IDLE_S + 1.0))
+
+
 OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "connections lost: n at once, each with a receiver": lose(1, receives=True),
     "connections lost: n at once, each with a sender": lose(1, receives=False),
     "connections lost: n at once, each with an unsettled message": lose_unsettled,
     "connections lost: n receivers on n/50 of them": lose(50, receives=True),
+    "connections closed: n that are idle, each with a receiver": close_idle,
     "link suspended: n messages its receiver has not settled": suspend_unsettled,
     "suspended link expired: n messages its receiver has not settled": expire_unsettled,
 }

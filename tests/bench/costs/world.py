@@ -115,6 +115,8 @@ class Peer:
         self.connection.owner = self
         # it ends sessions by itself
         self.ends = False
+        # nothing is heard of it any more
+        self.is_silent = False
         self.tap = None
         self.tally = None
         pump: Any = self
@@ -189,7 +191,8 @@ class Peer:
 
     def tick(self) -> None:
         """Look at the connection's clocks."""
-        self.connection.last_received = self.world.exchange.turn.now
+        if not self.is_silent:
+            self.connection.last_received = self.world.exchange.turn.now
         self.connection.tick()
 
     def event_received(self, event: object) -> None:
