@@ -33,6 +33,7 @@ cdef class Address:
     cdef public Counters heir
     cdef public object transit
     cdef public bint credit_due
+    cdef public object sharing
     cdef public bint is_dynamic
     cdef public object creator
     cdef public object lifetime

@@ -115,6 +115,8 @@ class Address:
         self.transit: Any = None
         # its producers' credit is to be looked at, at the end of the turn
         self.credit_due = False
+        # what does that in later turns, while it is under way (`credit.Sharing`)
+        self.sharing: Any = None
         # made for one link, `creator`, which may be suspended, and None once that is no more; its
         # `lifetime` policy says when it goes (`nodes`)
         self.is_dynamic = False

@@ -12,6 +12,32 @@ cdef int MESH
 cdef int OWN_TREE
 cdef long long UNSETTLED_LIMIT
 cdef long long FOR_NOBODY
+cdef Py_ssize_t AT_ONCE
+cdef Py_ssize_t A_STEP
+cdef int RECEIVERS
+cdef int HOLDINGS
+cdef int OFFERS
+
+@cython.final
+cdef class Sharing:
+    cdef public Address address
+    cdef public bint is_again_due
+    cdef public int phase
+    cdef public Py_ssize_t at
+    cdef public long long total
+    cdef public long long slowest
+    cdef public long long granted
+    cdef public long long room
+    cdef public long long share
+
+    @cython.locals(address=Address)
+    cpdef bint step(self) except -1
+    @cython.locals(address=Address, consumers=list, consumer=Consumer, at=Py_ssize_t, end=Py_ssize_t, credit=cython.longlong, left=cython.longlong)
+    cdef int _add_receivers(self) except -1
+    @cython.locals(address=Address, producers=list, producer=Producer, at=Py_ssize_t, end=Py_ssize_t)
+    cdef int _add_holdings(self) except -1
+    @cython.locals(address=Address, producers=list, producer=Producer, at=Py_ssize_t, end=Py_ssize_t, is_served=cython.bint, left=cython.longlong)
+    cdef bint _offer(self) except -1
 
 @cython.locals(total=cython.longlong, slowest=cython.longlong, credit=cython.longlong, left=cython.longlong, consumer=Consumer)
 cpdef long long backing(Address address) except? -1
@@ -21,8 +47,11 @@ cpdef long long taken_by(Consumer consumer) except -1
 
 cpdef bint has_too_much_unsettled(IncomingLink link) except -1
 
-@cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong)
+@cython.locals(count=Py_ssize_t)
 cpdef void replenish(Address address) except *
+
+@cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong)
+cpdef void replenish_at_once(Address address) except *
 
 @cython.locals(slowest=cython.longlong, only_side=cython.int, left=cython.longlong, share=cython.longlong, room=cython.longlong, beyond=cython.longlong, granted=cython.longlong, given=cython.longlong, consumer=Consumer, producer=Producer)
 cpdef int replenish_spread(Address address) except -1

@@ -4,6 +4,9 @@ At the end of a turn each address that something happened to is looked at once. 
 receivers, less what already waits and what its senders hold, is shared among the senders; a sender
 with none gets one message's worth even then, so that idle senders that hold credit cannot starve
 it. That window ahead, one message a sender, is what may wait in the router.
+
+Where an address has very many links, they are looked at a few at a time, in later turns (`Sharing`,
+docs/decisions/0093-credit-of-many-links.md).
 """
 
 from __future__ import annotations
@@ -22,6 +25,14 @@ OWN_TREE = 0
 UNSETTLED_LIMIT = 65536
 # How much may come from another router at a time that nobody receives here any more.
 FOR_NOBODY = 16
+# Up to so many links of an address are looked at in one turn; of more of them
+# so many in each step.
+AT_ONCE = 2048
+A_STEP = 128
+# What the steps of a `Sharing` look at: receivers, what senders hold, what they are to be given.
+RECEIVERS = 0
+HOLDINGS = 1
+OFFERS = 2
 
 
 def backing(address: Address) -> int:
@@ -65,7 +76,21 @@ def has_too_much_unsettled(link: IncomingLink) -> bool:
 
 
 def replenish(address: Address) -> None:
-    """Share what the receivers can take among the senders of an address."""
+    """Share what the receivers can take among the senders of an address, now or in later turns."""
+    count = len(address.producers)
+    if count == 0:
+        return
+    if count + len(address.consumers) <= AT_ONCE or address.sided:
+        replenish_at_once(address)
+    elif address.sharing is not None:
+        address.sharing.is_again_due = True
+    else:
+        address.sharing = Sharing(address)
+        address.producers[0].link.session.outbox.turn.deferred.add(address.sharing)
+
+
+def replenish_at_once(address: Address) -> None:
+    """Share what the receivers can take among the senders of an address, in this turn."""
     producers = address.producers
     count = len(producers)
     if count == 0:
@@ -87,6 +112,96 @@ def replenish(address: Address) -> None:
     share = max(1, room // count)
     for producer in producers:
         granted += offer(producer, share, room, room - granted)
+
+
+class Sharing:
+    """A task of `Deferred` that does what `replenish_at_once` does, for very many links.
+
+    What the receivers can take, less what the senders hold, stays the same when a message is sent,
+    so it does not matter that the steps are in several turns. Who comes or goes meanwhile has the
+    address looked at once more (`is_again_due`).
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.is_again_due = False
+        self.phase = RECEIVERS
+        self.at = 0
+        self.total = 0
+        self.slowest = -1
+        self.granted = 0
+        self.room = 0
+        self.share = 0
+
+    def step(self) -> bool:
+        """Look at the next few links; return whether any are left."""
+        address = self.address
+        if address.sided or address.ties is not None:
+            # its credit is shared in another way by now, and has been since it was noted
+            address.sharing = None
+            return False
+        if self.phase == RECEIVERS:
+            self._add_receivers()
+        elif self.phase == HOLDINGS:
+            self._add_holdings()
+        elif self._offer():
+            if not self.is_again_due:
+                address.sharing = None
+                return False
+            self.is_again_due = False
+            self.phase = RECEIVERS
+            self.at = 0
+            self.total = self.granted = 0
+            self.slowest = -1
+        return True
+
+    def _add_receivers(self) -> None:
+        address = self.address
+        consumers = address.consumers
+        end = min(self.at + A_STEP, len(consumers))
+        for at in range(self.at, end):
+            consumer = consumers[at]
+            credit = taken_by(consumer)
+            self.total += credit
+            left = max(0, credit - consumer.waiting.count)
+            if self.slowest < 0 or left < self.slowest:
+                self.slowest = left
+        self.at = end
+        if end == len(consumers):
+            self.at = 0
+            # without receivers everything is taken back, whoever holds it
+            self.phase = HOLDINGS if consumers else OFFERS
+
+    def _add_holdings(self) -> None:
+        address = self.address
+        producers = address.producers
+        end = min(self.at + A_STEP, len(producers))
+        for at in range(self.at, end):
+            producer = producers[at]
+            self.granted += producer.link.credit
+        self.at = end
+        if end == len(producers):
+            self.at = 0
+            self.phase = OFFERS
+            self.room = self.total - address.waiting.count
+            if address.treatment == MULTICAST:
+                self.room = max(0, self.slowest)
+            self.share = max(1, self.room // max(1, end))
+
+    def _offer(self) -> bool:
+        address = self.address
+        producers = address.producers
+        is_served = len(address.consumers) > 0
+        end = min(self.at + A_STEP, len(producers))
+        for at in range(self.at, end):
+            producer = producers[at]
+            if is_served:
+                left = self.room - self.granted
+                self.granted += offer(producer, self.share, self.room, left)
+            else:
+                take_back(producer)
+        self.at = end
+        return end == len(producers)
 
 
 def replenish_spread(address: Address) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from router.core import tied_credit, ties
 from router.core.address import Consumer, Producer
-from router.core.credit import replenish
+from router.core.credit import replenish_at_once
 from router.core.network import across
 
 # How long senders have: most networks' way there and back, and then some. Clocks are looked at as
@@ -74,7 +74,7 @@ def _ask(consumer: Consumer) -> bool:
     consumer.link.session.connection.count_work(len(senders) // SENDERS_A_FRAME)
     before = _held(senders)
     if address.ties is None and address.sided == 0:
-        replenish(address)
+        replenish_at_once(address)
     elif address.ties is None:
         across.replenish_across(address)
     else:

@@ -252,6 +252,106 @@ def test_no_more_is_granted_than_backs_it(default: str, steps: list[Any]) -> Non
             assert max(held(senders)) > 0, "nobody may send, although somebody takes"
 
 
+# more links than an address may have to be looked at in one turn
+MANY = 2100
+
+
+def test_few_of_very_many_senders_are_given_credit_in_a_turn() -> None:
+    router = Router()
+    client = router.client()
+    senders = [client.sender("q") for _ in range(MANY)]
+    changed: list[int] = []
+    before = [(0, False)] * MANY
+
+    def count() -> None:
+        nonlocal before
+        now = [(sender.credit, sender.drain) for sender in senders]
+        changed.append(sum(one != other for one, other in zip(before, now, strict=True)))
+        before = now
+
+    router.turn_ended = count
+    receiver = router.client().receiver("q", MANY)
+    assert held(senders) == [1] * MANY
+    assert 0 < max(changed) <= 128
+    changed.clear()
+    receiver.detach()
+    assert all(sender.drain for sender in senders)
+    assert 0 < max(changed) <= 128
+
+
+def far_from_shared(default: str, backers: list[int], holdings: list[int]) -> Any:
+    """An address whose links have so much credit, whatever backs it."""
+    router = Router(default=default)
+    for _ in holdings:
+        router.client().sender("q")
+    for _ in backers:
+        router.client().receiver("q")
+    address = router.table.in_use("q")
+    assert address is not None
+    for consumer, count in zip(address.consumers, backers, strict=True):
+        consumer.link.credit = count
+    for producer, count in zip(address.producers, holdings, strict=True):
+        producer.link.credit = count
+    return address
+
+
+def shared(address: Any) -> list[Any]:
+    return [(each.link.credit, each.link.drain, each.low_mark) for each in address.producers]
+
+
+@examples(50)
+@given(
+    st.sampled_from(["balanced", "closest", "multicast"]),
+    st.lists(st.integers(0, 50), max_size=3),
+    st.lists(st.integers(0, 20), min_size=1, max_size=4),
+)
+@example("balanced", [], [3, 0])
+@example("multicast", [7, 30], [0, 0])
+def test_credit_is_shared_in_steps_as_it_is_at_once(
+    default: str, backers: list[int], holdings: list[int]
+) -> None:
+    address = far_from_shared(default, backers, holdings)
+    credit.replenish_at_once(address)
+    other = far_from_shared(default, backers, holdings)
+    other.sharing = sharing = credit.Sharing(other)
+    while sharing.step():
+        pass
+    assert shared(other) == shared(address)
+    assert other.sharing is None
+
+
+def test_what_changes_while_credit_is_shared_counts_in_the_end() -> None:
+    address = far_from_shared("balanced", [4], [0, 0])
+    address.sharing = sharing = credit.Sharing(address)
+    assert sharing.step()
+    address.consumers[0].link.credit = 40
+    sharing.is_again_due = True
+    while sharing.step():
+        pass
+    assert [each.link.credit for each in address.producers] == [20, 20]
+    # the last receiver goes when all that it could take is added up
+    address.producers[0].link.credit = 0
+    address.sharing = sharing = credit.Sharing(address)
+    sharing.step()
+    sharing.step()
+    address.remove_consumer(address.consumers[0])
+    while sharing.step():
+        pass
+    assert [(each.link.credit, each.link.drain) for each in address.producers] == [
+        (0, False),
+        (20, True),
+    ]
+
+
+def test_credit_that_others_share_out_by_now_is_left_to_them() -> None:
+    address = far_from_shared("balanced", [4], [0])
+    address.sharing = sharing = credit.Sharing(address)
+    address.sided = 1
+    assert not sharing.step()
+    assert address.sharing is None
+    assert address.producers[0].link.credit == 0
+
+
 def test_a_flow_that_opens_the_window_and_takes_the_credit_back_does_both() -> None:
     router = Router()
     client = router.client(window=1)
