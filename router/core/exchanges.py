@@ -69,8 +69,11 @@ class Bound:
         self.alternate: Address | None = None
         # the addresses that messages may go to, each once
         self.hops: dict[Address, None] = {}
-        self._everything = [each for each in bindings if each.rule.key is None]
         # `like` has the same bindings
+        self.by_name: dict[str, Binding] = (
+            {each.rule.name: each for each in bindings} if like is None else like.by_name
+        )
+        self._everything = [each for each in bindings if each.rule.key is None]
         self._tree: TopicTree[Binding] = _tree(rule, bindings) if like is None else like._tree
 
     def match(self, subject: str) -> list[Binding]:
@@ -80,6 +83,7 @@ class Bound:
     def pieces(self) -> Iterator[object]:
         """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
         yield from self._tree.pieces()
+        yield from emptied(self.by_name)
         self._everything.clear()
         while self.bindings:
             yield self.bindings.pop()

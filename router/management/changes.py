@@ -24,6 +24,7 @@ from router.management.entities.link_routes import CONNECTION_LINK_ROUTE
 from router.management.entities.logs import FIXED, LOG
 from router.management.entity_types import ENTITY_TYPES
 from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
+from router.management.look_up import look_up, place_of, told_of
 from router.management.making import (
     changed_settings,
     known_attribute,
@@ -76,15 +77,18 @@ async def create(router: RouterView, request: Request) -> Answer:
             await trio.lowlevel.checkpoint()
     # from here on nobody else has a turn before the router is asked
     configuration = changeable_of(router).configuration
-    for entity in {each.entity_type.entity: None for each in made}:
-        assert entity is not None
-        new = [each.entity for each in made if each.entity_type.entity is entity]
-        configuration = _with(configuration, entity, (*_all(configuration, entity), *new))
+    new: dict[str, list[Any]] = {}
+    for each in made:
+        new.setdefault(_entity_of(each).attribute, []).append(each.entity)
+    added: dict[str, Any] = {
+        name: (*getattr(configuration, name), *some) for name, some in new.items()
+    }
+    configuration = attrs.evolve(configuration, **added)
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
     try:
         applied = await _apply(router, request, configuration, what)
     except Refused as refused:
-        if len(made) == 1 and _is_taken(changeable_of(router).configuration, made[0]):
+        if len(made) == 1 and await _is_taken(router, made[0]):
             # the words are Dispatch's, which programs compare
             reason = f"Name conflicts with an existing entity: {refused.description}"
             raise Refused(refused.status, reason) from None
@@ -117,8 +121,9 @@ async def update(router: RouterView, request: Request) -> Answer:
         new = changed_settings(found.entity_type, old, given)
         wanted = attrs.evolve(configuration, **{entity.attribute: new})
         applied = await _apply(router, request, wanted, entity.name)
-        return Answer(found.told(), OK, described("OK", applied))
-    every, at = _placed(configuration, entity, found)
+        return Answer((await find(router, request)).told(), OK, described("OK", applied))
+    every, at = await _placed(router, found)
+    configuration = changeable_of(router).configuration
     new = changed_settings(found.entity_type, settings_of(found.entity), given)
     wanted = _with(configuration, entity, (*every[:at], new, *every[at + 1 :]))
     applied = await _apply(router, request, wanted, _name_of(found))
@@ -138,8 +143,8 @@ async def delete(router: RouterView, request: Request) -> Answer:
     entity = _configured(found.entity_type, "DELETE")
     if not entity.repeated:
         raise _not_implemented("DELETE", found.entity_type)
+    every, at = await _placed(router, found)
     configuration = changeable_of(router).configuration
-    every, at = _placed(configuration, entity, found)
     wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
     if entity.name == "exchange":
         # as in Dispatch, its bindings go with it
@@ -186,6 +191,9 @@ def _asked(request: Request, body: Any) -> tuple[EntityType, dict[str, Any]]:
 
 def _now(router: RouterView, made: Found) -> Found:
     """An entity that is configured now, with what has become of it, if there is more to be told."""
+    told_now = told_of(router, made.entity_type, made.entity)
+    if told_now is not None:
+        return Found(made.entity_type, told_now)
     _, entities = ENTITY_TYPES[made.entity_type.long_name]
     if not isinstance(next(iter(entities(router)), None), Live):
         return made
@@ -212,11 +220,16 @@ def _changed_attributes(found: Found, body: dict[Any, Any]) -> dict[str, Any]:
     return given
 
 
-def _is_taken(configuration: Configuration, made: Found) -> bool:
+async def _is_taken(router: RouterView, made: Found) -> bool:
     """Whether another entity of its kind has the name of a new one."""
-    entity = made.entity_type.entity
-    assert entity is not None
-    return any(key_of(each) == key_of(made.entity) for each in _all(configuration, entity))
+    name = made.entity_type.attribute("name")
+    assert name is not None
+    known = await look_up(router, made.entity_type, "name", name.read(made.entity))
+    if known is not None:
+        return any(True for _ in known)
+    key = key_of(made.entity)
+    every = _all(changeable_of(router).configuration, _entity_of(made))
+    return any(key_of(each) == key for each in every)
 
 
 def _configured(entity_type: EntityType, operation: str) -> Entity:
@@ -242,23 +255,24 @@ def _with(configuration: Configuration, entity: Entity, every: Sequence[Any]) ->
     return attrs.evolve(configuration, **values)
 
 
-def _placed(
-    configuration: Configuration, entity: Entity, found: Found
-) -> tuple[tuple[Any, ...], int]:
+async def _placed(router: RouterView, found: Found) -> tuple[tuple[Any, ...], int]:
     """All entities, and where among them the one is that was found. Raises Refused."""
-    every = _all(configuration, entity)
-    for at, each in enumerate(every):
-        if each is settings_of(found.entity):
-            return every, at
-    # somebody else was faster
-    raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")
+    at = await place_of(router, found.entity_type, settings_of(found.entity))
+    if at is None:
+        # somebody else was faster
+        raise Refused(NOT_FOUND, f"No entity with name={_name_of(found)}")
+    return _all(changeable_of(router).configuration, _entity_of(found)), at
+
+
+def _entity_of(found: Found) -> Entity:
+    assert found.entity_type.entity is not None
+    return found.entity_type.entity
 
 
 def _name_of(found: Found) -> str:
-    assert found.entity_type.entity is not None
     name = found.entity_type.attribute("name")
     assert name is not None
-    return f"{found.entity_type.entity.name} {name.read(found.entity)}"
+    return f"{_entity_of(found).name} {name.read(found.entity)}"
 
 
 async def _apply(router: RouterView, request: Request, wanted: Configuration, of: str) -> Applied:

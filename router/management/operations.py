@@ -98,6 +98,10 @@ def _rows(
         readers = [entity_type.attribute(name) for name in names]
         _, entities = ENTITY_TYPES[entity_type.long_name]
         for entity in entities(router):
+            if entity is None:
+                # something took long
+                yield None
+                continue
             if offset:
                 offset -= 1
                 yield None

@@ -1,25 +1,101 @@
-"""What a router has counted, all its addresses together, for who asks from outside."""
+"""What a router has counted, and how much of what there is, for who asks from outside."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Generator
+from typing import Any, Final
 
+import attrs
+
+from router.core import watch
 from router.core.counters import Counters
+from router.core.network import through
 from router.engine.link import IncomingLink
+from router.engine.traffic import Traffic, traffic_of
+
+CONTAINER: Final = "route-container"
+# So many addresses or links are added up in one step.
+A_STEP: Final = 32
 
 
-def counted_by(observed: Any) -> Counters:
-    """What all addresses have counted, without what the router itself has sent and received.
+@attrs.define
+class Totals:
+    """The sums over all addresses, connections and links of a router.
+
+    `counters` are without what the router itself has sent and received, `of_containers` is what
+    connections to containers have carried, those that are over as well.
+    """
+
+    counters: Counters = attrs.Factory(Counters)
+    of_containers: Traffic = attrs.Factory(Traffic)
+    # those that are open
+    connections: int = 0
+    links: int = 0
+    # without credit for long
+    links_blocked: int = 0
+    # unsettled for long, once for each of their links
+    deliveries_stuck: int = 0
+    # of frames that have not come whole, and of buffers of what has not been sent
+    input_bytes: int = 0
+    output_bytes: int = 0
+
+
+def add_up(observed: Any) -> Generator[None, None, Totals]:
+    """Add up what there is, in steps between which the router may go on.
+
+    Nothing is counted twice: what leaves meanwhile is counted as it is when it is reached, and what
+    comes is not counted.
+    """
+    totals = Totals()
+    yield from _count_addresses(totals.counters, observed.table)
+    for tally in observed.tallies:
+        if tally.role == CONTAINER:
+            totals.of_containers.add(tally.past)
+    for count, pump in enumerate(list(observed.pumps.values()), 1):
+        yield from _count_connection(totals, pump.connection, observed.turn)
+        if count % A_STEP == 0:
+            yield
+    if observed.own_pump is not None:
+        _leave_out(totals.counters, observed.own_pump.connection)
+    return totals
+
+
+def _count_addresses(total: Counters, table: Any) -> Generator[None, None, None]:
+    total.add(table.retired)
+    total.add(table.nowhere.counters)
+    kept = list(table.kept.values())
+    for counters in kept:
+        total.add(counters)
+    for count, address in enumerate((*table.all_addresses(), *table.routed), 1):
+        through.add(total, address)
+        if count % A_STEP == 0:
+            yield
+
+
+def _count_connection(totals: Totals, connection: Any, turn: Any) -> Generator[None, None, None]:
+    totals.input_bytes += len(connection.kept)
+    totals.output_bytes += connection.outbox.output.capacity()
+    totals.connections += connection.remote_open is not None
+    if connection.settings.role == CONTAINER:
+        totals.of_containers.add(traffic_of(connection))
+    for session in list(connection.local_sessions.values()):
+        for count, link in enumerate(list(session.local_links.values()), 1):
+            if link.owner is not None:
+                totals.links += 1
+                totals.links_blocked += watch.is_blocked(link, turn.now)
+                totals.deliveries_stuck += int(link.stuck)
+            if count % A_STEP == 0:
+                yield
+
+
+def _leave_out(total: Counters, own: Any) -> None:
+    """Leave out what the router itself has sent and received.
 
     As in Dispatch, a request is a delivery that came in, and its answer one that went out.
     """
-    total: Counters = observed.table.total()
-    own = observed.own_pump
-    if own is None:
-        return total
-    total.ingress -= own.connection.past_received
-    total.egress -= own.connection.past_sent
-    for session in own.connection.local_sessions.values():
+    total.ingress -= own.past_received
+    total.egress -= own.past_sent
+    for session in own.local_sessions.values():
         for link in session.local_links.values():
             if isinstance(link, IncomingLink):
                 total.ingress -= link.deliveries
@@ -28,4 +104,3 @@ def counted_by(observed: Any) -> Counters:
                     setattr(total, f"told_{outcome}", told)
             else:
                 total.egress -= link.deliveries
-    return total

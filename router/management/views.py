@@ -5,7 +5,6 @@ Nothing is kept here and nothing is counted: each property looks at the router a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -26,12 +25,11 @@ from router.core.table import AddressTable
 from router.engine.connection import Connection
 from router.engine.link import IncomingLink
 from router.engine.naming import link_identity
-from router.engine.traffic import Traffic, traffic_of
 from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.changeable import Changeable
 from router.management.schema import Live
-from router.management.totals import counted_by
+from router.management.totals import Totals, add_up
 from router.management.trace_streams import Streams
 
 # The classes that Dispatch puts before an address: those within this router, those of another
@@ -123,8 +121,10 @@ class RouterView:
     asker: int | None = attrs.field(default=None, init=False, repr=False)
     # of the turn with this time, so that each address is looked at once in it
     _survey: tuple[float, Survey] | None = attrs.field(default=None, init=False, repr=False)
-    # likewise what they have counted, of which many attributes ask
-    _counted: tuple[float, Counters] | None = attrs.field(default=None, init=False, repr=False)
+    # in a view of one moment, what there was then
+    added_up: Totals | None = attrs.field(default=None, repr=False)
+    # the places of configured entities, by their names (`look_up`)
+    indexes: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
     def survey(self) -> Survey:
@@ -144,26 +144,6 @@ class RouterView:
         """For how long the router has run."""
         return int(self.observed.turn.now - self.started_at)
 
-    @property
-    def counters(self) -> Counters:
-        """What all addresses have counted, without what the router itself has sent and received."""
-        now = self.observed.turn.now
-        if self._counted is None or self._counted[0] != now:
-            self._counted = (now, counted_by(self.observed))
-        return self._counted[1]
-
-    @property
-    def of_containers(self) -> Traffic:
-        """What connections to containers have carried, those that are over as well."""
-        total = Traffic()
-        for tally in self.observed.tallies:
-            if tally.role == "route-container":
-                total.add(tally.past)
-        for pump in self.observed.pumps.values():
-            if pump.connection.settings.role == "route-container":
-                total.add(traffic_of(pump.connection))
-        return total
-
     def close(self, view: ConnectionView, reason: AmqpError) -> None:
         """Close a connection, and tell its peer why."""
         self.observed.begin_turn()
@@ -172,25 +152,25 @@ class RouterView:
 
     def addresses(self) -> Iterator[AddressView]:
         """The addresses in use."""
-        reach = self.observed.forwarder.reach
-        passed = self.passed
         for address in self.observed.table.addresses():
-            yield AddressView(address, self.id, reach, self, passed[key_of(address)])
+            yield self.address(address)
 
-    @property
-    def passed(self) -> Counter[str]:
-        """How much has gone through from one router to another, by the keys of addresses."""
-        passed: Counter[str] = self.observed.forwarder.network.passed.by_key(
-            self.observed.table.transit
-        )
-        return passed
+    def address(self, address: Address) -> AddressView:
+        """One address in use."""
+        core = self.observed.forwarder
+        passed = core.network.passed.of(key_of(address))
+        return AddressView(address, self.id, core.reach, self, passed)
 
     def connections(self) -> Iterator[ConnectionView]:
         """The connections that have been opened; this process's own is none of them."""
         for pump in list(self.observed.pumps.values()):
             if pump.connection.remote_open is not None:
-                is_logged = self.observed.traces.is_logged(pump)
-                yield ConnectionView(pump, self.observed.turn.now, is_logged)
+                yield self.connection(pump)
+
+    def connection(self, pump: Carried) -> ConnectionView:
+        """One connection that has been opened."""
+        is_logged = self.observed.traces.is_logged(pump)
+        return ConnectionView(pump, self.observed.turn.now, is_logged)
 
     def connectors(self) -> Iterator[Live]:
         """What is configured of the connectors, with what has become of them."""
@@ -201,23 +181,33 @@ class RouterView:
             yield Live(settings, status and ConnectorView(status, self.observed.turn.now))
 
     def links(self) -> Iterator[LinkView]:
-        """The links of those connections."""
+        """The links of all connections."""
         for pump in list(self.observed.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
                 for link in list(session.local_links.values()):
                     if link.owner is not None:
                         yield LinkView(pump, link, self)
 
-    @property
-    def links_blocked(self) -> int:
-        """How many links have had no credit for long."""
-        now = self.observed.turn.now
-        return sum(watch.is_blocked(view.link, now) for view in self.links())
+    def counted(self) -> Iterator[RouterView | None]:
+        """This view with the totals of all that there is, once they are added up.
+
+        That takes steps, each of which yields None.
+        """
+        totals = yield from add_up(self.observed)
+        yield attrs.evolve(self, added_up=totals)
 
     @property
-    def deliveries_stuck(self) -> int:
-        """How many deliveries have been unsettled for long, once for each of their links."""
-        return sum(int(view.link.stuck) for view in self.links())
+    def totals(self) -> Totals:
+        """What there is, all together: as `counted` has added it up, or as it is in this turn."""
+        if self.added_up is not None:
+            return self.added_up
+        steps = add_up(self.observed)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as over:
+                totals: Totals = over.value
+                return totals
 
 
 @attrs.frozen

@@ -56,13 +56,14 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
             await peer.sender(address)
         await peer.sender(None)
         node = running.node
-        router = RouterView(node.container_id, "host", configuration, node.exchange, 0.0)
+        exchange, control = node.exchange, node.control
+        router = RouterView("router", "host", configuration, exchange, 0.0, control=control)
         scope = running.pumps[0].connection
         node.control.link_routes.ask(Rule("own", "out", False, "own", scope=scope))
         router.asker = running.pumps[0].number
         for entity_type, entities in ENTITY_TYPES.values():
             identities = []
-            for entity in entities(router):
+            for entity in filter(None, entities(router)):
                 seen.add(entity_type.name)
                 for attribute in entity_type.attributes:
                     value = attribute.read(entity)

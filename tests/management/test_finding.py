@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import attrs
 import pytest
 import trio
 
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.router_settings import RouterSettings
 from router.management.entities.configured import LISTENER
-from router.management.finding import STEPS_AT_ONCE, find, told
+from router.management.finding import find, told
+from router.management.look_up import NAMES_AT_ONCE
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.views import RouterView
 from router.node import Node
@@ -83,7 +86,8 @@ async def test_without_any_name_the_node_is_meant() -> None:
     assert (await found(type="org.amqp.management"))["name"] == "self"
 
 
-async def test_others_have_their_turn_meanwhile() -> None:
+async def turns_of(act: Callable[[], Awaitable[Any]]) -> tuple[int, Any]:
+    """How many turns others have meanwhile, and what comes of it."""
     turns = 0
 
     async def go_on() -> None:
@@ -94,9 +98,31 @@ async def test_others_have_their_turn_meanwhile() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(go_on)
-        assert (await found(name=f"router.config.address/a{MANY - 1}"))["prefix"] == f"a{MANY - 1}"
+        what = await act()
         nursery.cancel_scope.cancel()
-    assert turns >= MANY // STEPS_AT_ONCE // 2
+    return turns, what
+
+
+NAME = f"router.config.address/a{MANY - 1}"
+
+
+async def test_others_have_their_turn_meanwhile() -> None:
+    turns, its = await turns_of(lambda: found(name=NAME))
+    assert its["prefix"] == f"a{MANY - 1}"
+    assert turns >= MANY // NAMES_AT_ONCE // 2
+
+
+async def test_what_has_been_found_once_is_found_at_once() -> None:
+    router = view()
+    reads = Request({"operation": "READ", "name": NAME, "type": "router.config.address"}, None)
+    first, _ = await turns_of(lambda: find(router, reads))
+    turns, its = await turns_of(lambda: find(router, reads))
+    assert its.told()["prefix"] == f"a{MANY - 1}"
+    assert turns <= 1 < first
+    # what is configured by now is looked at anew
+    router.configuration = attrs.evolve(CONFIGURATION, addresses=CONFIGURATION.addresses[:-2])
+    with pytest.raises(Refused, match="No entity"):
+        await find(router, reads)
 
 
 async def test_an_address_is_told_with_what_it_has_not() -> None:

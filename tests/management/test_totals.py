@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from router.client import connect
-from router.management.totals import counted_by
+from typing import Any
 
-from support.loopback import running_node
+from router.client import connect
+from router.management.totals import A_STEP, Totals, add_up
+
+from support.loopback import dialled, running_node
 from support.management import NODE, asked, request
+
+
+def summed(observed: Any) -> Totals:
+    """What is added up in all steps."""
+    steps = add_up(observed)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as over:
+            totals: Totals = over.value
+            return totals
 
 
 async def test_a_request_came_in_and_its_answer_went_out() -> None:
@@ -17,6 +30,19 @@ async def test_a_request_came_in_and_its_answer_went_out() -> None:
                 await asked(connection, sender, request(operation="GET-TYPES"))
         await running.until_empty()
         observed = running.node.exchange
-        total, counted = observed.table.total(), counted_by(observed)
+        total, counted = observed.table.total(), summed(observed).counters
         assert (total.ingress, total.egress) == (4, 4)
         assert (counted.ingress, counted.egress, counted.told_accepted) == (2, 2, 2)
+
+
+async def test_few_addresses_and_links_are_added_up_in_each_step() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        table = running.node.exchange.table
+        for number in range(100 * A_STEP):
+            table.enter(f"q{number}")
+        await peer.begin()
+        for number in range(3 * A_STEP):
+            await peer.attach_receiver(f"q{number}", credit=0, handle=number)
+        steps = list(add_up(running.node.exchange))
+        assert len(steps) >= 100 + 2
+        assert summed(running.node.exchange).links == 3 * A_STEP

@@ -15,7 +15,13 @@ def view_of(running: Running) -> RouterView:
     """The router as management sees it."""
     node = running.node
     return RouterView(
-        node.container_id, "host", node.configuration, node.exchange, 0.0, node.journal
+        node.container_id,
+        "host",
+        node.configuration,
+        node.exchange,
+        0.0,
+        node.journal,
+        control=node.control,
     )
 
 

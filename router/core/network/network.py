@@ -365,6 +365,7 @@ class Network:
         address: Address | None = transit.get(key)
         if address is None:
             address = transit[key] = Transit.make(self, destination, name, phase, lane)
+            self.passed.begin(address)
         return address
 
     def forget_transit(self, way: Transit) -> None:

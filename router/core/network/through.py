@@ -74,22 +74,31 @@ class Passed:
         # what anybody in the network wants
         self._wanted = wanted
         self._over: Counter[str] = Counter()
+        # the ways that are there, by key
+        self._ways: dict[str, dict[Address, None]] = {}
+
+    def begin(self, address: Address) -> None:
+        """Enter a way through."""
+        self._ways.setdefault(key_of(address), {})[address] = None
 
     def over(self, address: Address) -> None:
-        """A way through is forgotten."""
+        """Forget a way through, and keep what it has counted."""
+        key = key_of(address)
+        ways = self._ways[key]
+        del ways[address]
+        if not ways:
+            del self._ways[key]
         count = address.counters.to_routers
         if not count:
             return
-        self._over[key_of(address)] += count
+        self._over[key] += count
         if len(self._over) > MOST_PASSED + len(self._wanted):
             self._over = Counter({k: n for k, n in self._over.items() if k in self._wanted})
 
-    def by_key(self, ways: Mapping[Any, Address]) -> Counter[str]:
-        """How many there were so far, with those of the ways that are there."""
-        found = Counter(self._over)
-        for address in ways.values():
-            found[key_of(address)] += counted(address).to_routers
-        return found
+    def of(self, key: str) -> int:
+        """Return how much has passed for a key so far, by the ways that are there and by others."""
+        ways = self._ways.get(key, ())
+        return self._over[key] + sum(counted(address).to_routers for address in ways)
 
 
 def _may_be_across(address: Address) -> bool:

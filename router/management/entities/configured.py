@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from router.config.auto_links import AutoLinkSettings
 from router.config.reload import key_of
 from router.management.entities.attributes import identified
 from router.management.entities.auto_link_state import AUTO_LINK_STATE, read_phase, state_of
@@ -149,10 +150,14 @@ CONFIGURED_AUTO_LINK: Final = _with_phase(
 
 def configured_auto_links(router: RouterView) -> Iterator[Live]:
     """What is configured, with what has become of it."""
+    return (configured_auto_link(router, each) for each in router.configuration.auto_links)
+
+
+def configured_auto_link(router: RouterView, settings: AutoLinkSettings) -> Live:
+    """One of them."""
     auto_links = router.observed.auto_links
-    for settings in router.configuration.auto_links:
-        plan = None if auto_links is None else auto_links.plans.get(settings.name)
-        yield Live(settings, plan and state_of(router, plan))
+    plan = None if auto_links is None else auto_links.plans.get(settings.name)
+    return Live(settings, plan and state_of(router, plan))
 
 
 CONFIGURED_EXCHANGE: Final = _type(

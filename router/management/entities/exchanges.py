@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from router.core.exchanges import Binding, Exchange
+from router.config.exchanges import BindingSettings, ExchangeSettings
+from router.core.exchanges import Exchange
 from router.management.entities.attributes import integers
 from router.management.schema import Live, told_live
 from router.management.views import RouterView
@@ -13,20 +14,23 @@ from router.management.views import RouterView
 
 def exchanges(router: RouterView) -> Iterator[Live]:
     """The exchanges that are configured."""
-    known = _known(router)
-    for settings in router.configuration.exchanges:
-        yield Live(settings, known.get(settings.name or ""))
+    return (exchange(router, settings) for settings in router.configuration.exchanges)
+
+
+def exchange(router: RouterView, settings: ExchangeSettings) -> Live:
+    """An exchange that is configured."""
+    return Live(settings, _known(router).get(settings.name or ""))
 
 
 def bindings(router: RouterView) -> Iterator[Live]:
     """The bindings that are configured."""
-    known: dict[str, Binding] = {
-        binding.rule.name: binding
-        for exchange in _known(router).values()
-        for binding in exchange.bindings
-    }
-    for settings in router.configuration.bindings:
-        yield Live(settings, known.get(settings.name))
+    return (binding(router, settings) for settings in router.configuration.bindings)
+
+
+def binding(router: RouterView, settings: BindingSettings) -> Live:
+    """A binding that is configured."""
+    its = _known(router).get(settings.exchange_name or "")
+    return Live(settings, its and its.bound.by_name.get(settings.name))
 
 
 def _known(router: RouterView) -> dict[str, Exchange]:

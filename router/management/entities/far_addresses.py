@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from router.core.counters import Counters
-from router.core.network.names import key_of
+from router.core.network.names import address_in
 from router.core.network.reach import MOBILE, Interest
 from router.core.rules import TREATMENT_NAMES
 from router.management.views import RouterView
@@ -40,11 +40,19 @@ class FarAddress:
         return sorted(self.interests)
 
 
-def far_addresses(router: RouterView) -> Iterator[FarAddress]:
-    """All of them."""
+def far_addresses(router: RouterView) -> Iterator[FarAddress | None]:
+    """All of them; None for an address that is in use here, too."""
+    for key in list(router.observed.forwarder.reach.wanted):
+        yield far_address(router, key)
+
+
+def far_address(router: RouterView, key: str) -> FarAddress | None:
+    """The one with this key; None where there is none, or where it is in use here, too."""
     observed = router.observed
-    used = {key_of(address) for address in observed.table.addresses()}
-    passed = router.passed
-    for key, interests in list(observed.forwarder.reach.wanted.items()):
-        if key.startswith(MOBILE) and key not in used:
-            yield FarAddress(key, dict(interests), passed[key])
+    interests = observed.forwarder.reach.wanted.get(key)
+    if not interests or not key.startswith(MOBILE):
+        return None
+    told = address_in(key)
+    if told is not None and observed.table.in_use(*told) is not None:
+        return None
+    return FarAddress(key, dict(interests), observed.forwarder.network.passed.of(key))

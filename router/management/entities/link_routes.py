@@ -20,11 +20,14 @@ from router.management.views import RouterView
 
 def configured_link_routes(router: RouterView) -> Iterator[Live]:
     """What is configured, with what has become of it."""
-    now = router.observed.turn.now
-    ways = {way.rule.name: way for way in _ways(router) if way.rule.scope is None}
-    for settings in router.configuration.link_routes:
-        way = ways.get(settings.name)
-        yield Live(settings, way and LinkRouteState(way, now))
+    return (configured_link_route(router, each) for each in router.configuration.link_routes)
+
+
+def configured_link_route(router: RouterView, settings: LinkRouteSettings) -> Live:
+    """One that is configured."""
+    control = router.control
+    way = None if control is None else control.link_routes.configured(settings.name)
+    return Live(settings, way and LinkRouteState(way, router.observed.turn.now))
 
 
 def _ways(router: RouterView) -> Iterator[Way]:
@@ -51,9 +54,10 @@ class ScopedLinkRoute:
 def scoped_link_routes(router: RouterView) -> Iterator[ScopedLinkRoute]:
     """Those of the connection by which the request came: as in Dispatch, nobody else's."""
     pump = router.observed.pumps.get(router.asker or 0)
-    for way in _ways(router):
-        if pump is not None and way.rule.scope is pump.connection:
-            yield ScopedLinkRoute(way, pump.number)
+    if pump is None or router.control is None:
+        return
+    for way in router.control.link_routes.scoped(pump.connection).values():
+        yield ScopedLinkRoute(way, pump.number)
 
 
 def _given(name: str, kind: str, meaning: str, read: Any) -> Attribute:
@@ -99,10 +103,14 @@ class LinkRouteView(LinkRouteState):
 
 def link_routes(router: RouterView) -> Iterator[LinkRouteView]:
     """All link routes, whoever has asked for them."""
-    now = router.observed.turn.now
-    for way in _ways(router):
-        scope = way.rule.scope
-        yield LinkRouteView(way, now, None if scope is None else scope.owner.number)
+    return (link_route(router, way) for way in _ways(router))
+
+
+def link_route(router: RouterView, way: Way) -> LinkRouteView:
+    """One of them."""
+    scope = way.rule.scope
+    number = None if scope is None else scope.owner.number
+    return LinkRouteView(way, router.observed.turn.now, number)
 
 
 LINK_ROUTE: Final = EntityType(

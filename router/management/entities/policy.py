@@ -32,7 +32,7 @@ POLICY: Final = EntityType(
                 (
                     "connectionsCurrent",
                     "Connections that are open.",
-                    lambda r: sum(1 for _ in r.connections()),
+                    lambda r: r.totals.connections,
                 ),
                 ("linksDenied", "Denied by policy: none.", constant(0)),
                 ("totalDenials", "Denied by policy: nothing.", constant(0)),

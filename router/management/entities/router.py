@@ -52,14 +52,12 @@ _HELD: Final = (
     (
         "memoryInput",
         "Octets of frames that have not come whole.",
-        lambda r: sum(len(each.connection.kept) for each in r.observed.pumps.values()),
+        lambda r: r.totals.input_bytes,
     ),
     (
         "memoryOutput",
         "Octets of the buffers of what peers have not read yet.",
-        lambda r: sum(
-            each.connection.outbox.output.capacity() for each in r.observed.pumps.values()
-        ),
+        lambda r: r.totals.output_bytes,
     ),
     (
         "memoryState",
@@ -121,7 +119,7 @@ _COUNTERS: Final = (
 
 
 def _count(of: str, view: Any) -> int:
-    return int(getattr(view.counters, of))
+    return int(getattr(view.totals.counters, of))
 
 
 def _network(view: Any) -> Any:
@@ -193,18 +191,18 @@ ROUTER: Final = EntityType(
         *integers(
             (
                 ("workerThreads", "Threads that forward: one.", constant(1)),
-                ("addrCount", "Addresses in use.", lambda r: sum(1 for _ in r.addresses())),
-                ("linkCount", "Links.", lambda r: sum(1 for _ in r.links())),
+                ("addrCount", "Addresses in use.", lambda r: len(r.observed.table)),
+                ("linkCount", "Links.", lambda r: r.totals.links),
                 (
                     "linksBlocked",
                     "Links that have had no credit for more than ten seconds.",
-                    lambda r: r.links_blocked,
+                    lambda r: r.totals.links_blocked,
                 ),
-                ("blockedLinkCount", "The same.", lambda r: r.links_blocked),
+                ("blockedLinkCount", "The same.", lambda r: r.totals.links_blocked),
                 (
                     "deliveriesStuck",
                     "Deliveries unsettled for more than ten seconds, once for each of their links.",
-                    lambda r: r.deliveries_stuck,
+                    lambda r: r.totals.deliveries_stuck,
                 ),
                 (
                     "nodeCount",
@@ -221,7 +219,7 @@ ROUTER: Final = EntityType(
                     "Auto-links that are configured.",
                     lambda r: len(r.configuration.auto_links),
                 ),
-                ("connectionCount", "Connections.", lambda r: sum(1 for _ in r.connections())),
+                ("connectionCount", "Connections.", lambda r: r.totals.connections),
                 ("uptimeSeconds", "For how long the router has run.", lambda r: r.uptime_s),
                 (
                     "memoryUsage",
@@ -243,27 +241,27 @@ ROUTER: Final = EntityType(
                 (
                     "deliveriesIngress",
                     "Deliveries that came in from clients and containers.",
-                    lambda r: through.entered(r.counters),
+                    lambda r: through.entered(r.totals.counters),
                 ),
                 (
                     "deliveriesEgress",
                     "Deliveries that went out to clients and containers.",
-                    lambda r: through.left(r.counters),
+                    lambda r: through.left(r.totals.counters),
                 ),
                 (
                     "deliveriesTransit",
                     "Deliveries that went on to other routers.",
-                    lambda r: r.counters.to_routers,
+                    lambda r: r.totals.counters.to_routers,
                 ),
                 (
                     "deliveriesIngressRouteContainer",
                     "From containers, by auto-links and link routes.",
-                    lambda r: r.of_containers.received_deliveries,
+                    lambda r: r.totals.of_containers.received_deliveries,
                 ),
                 (
                     "deliveriesEgressRouteContainer",
                     "To containers, by auto-links and link routes.",
-                    lambda r: r.of_containers.sent_deliveries,
+                    lambda r: r.totals.of_containers.sent_deliveries,
                 ),
             )
         ),

@@ -24,7 +24,7 @@ def told(network: Network) -> dict[str, dict[str, Any]]:
     view = RouterView("A", "host", host.configuration, host.exchange, 0.0, control=host.control)
     _, source = ENTITY_TYPES[ADDRESS.long_name]
     found = {}
-    for entity in source(view):
+    for entity in filter(None, source(view)):
         values = {each.name: each.read(entity) for each in ADDRESS.attributes}
         found[values["key"]] = values
     return found
@@ -83,7 +83,7 @@ def test_what_goes_on_to_other_routers_is_told_from_what_comes_in() -> None:
         (address,) = (
             {each.name: each.read(entity) for each in ADDRESS.attributes}
             for entity in ENTITY_TYPES[ADDRESS.long_name][1](view)
-            if entity.key == "M0q"
+            if entity is not None and entity.key == "M0q"
         )
         router = {each.name: each.read(view) for each in ROUTER.attributes if each.name in columns}
         found[name] = [address[each] for each in columns], [router[each] for each in columns]

@@ -1,0 +1,186 @@
+"""Entities that are found by their name or identity without a search.
+
+What is configured is found by an index, which is made anew, a few entities at a time, when somebody
+asks after the configuration has changed. What is in use is found in the router's own tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import attrs
+import trio
+
+from router.config.model import Entity
+from router.core.address import CHANGERS, FALLBACK, LAST_PHASE
+from router.management.entities.address import ADDRESS
+from router.management.entities.configured import (
+    CONFIGURED_ADDRESS,
+    CONFIGURED_AUTO_LINK,
+    CONFIGURED_BINDING,
+    CONFIGURED_EXCHANGE,
+    CONFIGURED_LINK_ROUTE,
+    CONFIGURED_REDIRECT,
+    configured_auto_link,
+)
+from router.management.entities.connection import CONNECTION
+from router.management.entities.exchanges import binding, exchange
+from router.management.entities.far_addresses import far_address
+from router.management.entities.link import LINK
+from router.management.entities.link_routes import LINK_ROUTE, configured_link_route, link_route
+from router.management.schema import EntityType
+from router.management.views import LOCAL, MOBILE, REMOTE, LinkView, RouterView
+
+# So many names are entered into an index before the router goes on with its work.
+NAMES_AT_ONCE: Final = 256
+LONGEST_NUMBER: Final = 18
+
+# What is told of a configured entity, from its settings, by the types whose entities have an index;
+# their name is their identity.
+_TOLD: Final[dict[str, Callable[[RouterView, Any], Any]]] = {
+    CONFIGURED_ADDRESS.long_name: lambda _, settings: settings,
+    CONFIGURED_REDIRECT.long_name: lambda _, settings: settings,
+    CONFIGURED_LINK_ROUTE.long_name: configured_link_route,
+    CONFIGURED_AUTO_LINK.long_name: configured_auto_link,
+    CONFIGURED_EXCHANGE.long_name: exchange,
+    CONFIGURED_BINDING.long_name: binding,
+}
+
+
+@attrs.frozen
+class _Index:
+    """Where each of the configured entities of a kind is, by what its type says its name is."""
+
+    every: tuple[Any, ...]
+    places: dict[str, int]
+
+
+async def look_up(
+    router: RouterView, entity_type: EntityType, wanted: str, key: str
+) -> Iterable[Any] | None:
+    """The entities of a type whose attribute `wanted` may be `key`; None where all of them have to
+    be searched.
+    """
+    tell = _TOLD.get(entity_type.long_name)
+    if tell is not None:
+        index = await _index(router, entity_type)
+        place = index.places.get(key)
+        return () if place is None else (tell(router, index.every[place]),)
+    find = _FINDERS.get((entity_type.long_name, wanted))
+    return None if find is None else find(router, key)
+
+
+def told_of(router: RouterView, entity_type: EntityType, settings: Any) -> Any | None:
+    """What is told of a configured entity, from its settings; None for types without an index."""
+    tell = _TOLD.get(entity_type.long_name)
+    return None if tell is None else tell(router, settings)
+
+
+async def place_of(router: RouterView, entity_type: EntityType, settings: Any) -> int | None:
+    """Where among those of its kind an entity is; None where it is not configured any more."""
+    entity = entity_type.entity
+    assert entity is not None
+    every = _every(router, entity)
+    if entity_type.long_name not in _TOLD:
+        return next((at for at, each in enumerate(every) if each is settings), None)
+    index = await _index(router, entity_type)
+    place = index.places.get(_name(entity_type, settings))
+    is_there = place is not None and index.every[place] is settings
+    return place if is_there and index.every is _every(router, entity) else None
+
+
+async def _index(router: RouterView, entity_type: EntityType) -> _Index:
+    entity = entity_type.entity
+    assert entity is not None
+    index: _Index | None = router.indexes.get(entity.name)
+    while index is None or index.every is not _every(router, entity):
+        index = _Index(_every(router, entity), {})
+        for place, settings in enumerate(index.every):
+            index.places.setdefault(_name(entity_type, settings), place)
+            if place % NAMES_AT_ONCE == NAMES_AT_ONCE - 1:
+                await trio.lowlevel.checkpoint()
+        router.indexes[entity.name] = index
+    return index
+
+
+def _every(router: RouterView, entity: Entity) -> tuple[Any, ...]:
+    every: tuple[Any, ...] = getattr(router.configuration, entity.attribute)
+    return every
+
+
+def _name(entity_type: EntityType, settings: Any) -> str:
+    attribute = entity_type.attribute("name")
+    assert attribute is not None
+    return str(attribute.read(settings))
+
+
+# What is in use.
+
+
+def _connections(router: RouterView, number: str) -> Iterable[Any]:
+    pump = router.observed.pumps.get(_whole(number))
+    if pump is not None and pump.connection.remote_open is not None:
+        yield router.connection(pump)
+
+
+def _links(router: RouterView, identity: str) -> Iterable[LinkView]:
+    numbers = [_whole(each) for each in identity.split(".")]
+    pump = router.observed.pumps.get(numbers[0])
+    if pump is None or len(numbers) != 3:
+        return
+    session = pump.connection.local_sessions.get(numbers[1])
+    link = None if session is None else session.local_links.get(numbers[2])
+    if link is not None and link.owner is not None:
+        yield LinkView(pump, link, router)
+
+
+def _whole(text: str) -> int:
+    """The number that a text is, or -1."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+    return int(text) if is_number else -1
+
+
+def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
+    letter, rest = key[:1], key[1:]
+    if letter not in (LOCAL, REMOTE, MOBILE):
+        # that of a link route
+        return None
+    phases: tuple[int, ...] = 0, CHANGERS
+    names: tuple[str, ...] = ()
+    if letter == LOCAL:
+        names = f"_local/{rest}", f"_topo/0/{router.id}/{rest}"
+    elif letter == REMOTE:
+        names = (f"_topo/0/{rest}",)
+    elif rest:
+        names = (rest[1:],)
+        phase = FALLBACK if rest[0] == "F" else _whole(rest[0])
+        if phase:
+            phases = (phase,) if phase == FALLBACK or 0 < phase <= LAST_PHASE else ()
+    table = router.observed.table
+    used = [table.in_use(name, phase) for name in names for phase in phases]
+    found: list[Any] = [router.address(each) for each in used if each is not None]
+    far = far_address(router, key)
+    return found if far is None else [*found, far]
+
+
+def _link_routes(router: RouterView, identity: str) -> Iterable[Any] | None:
+    name = identity.removeprefix("router.linkRoute/")
+    if router.control is None or name.startswith("connection/"):
+        return None
+    way = router.control.link_routes.configured(name)
+    return () if way is None else (link_route(router, way),)
+
+
+_Finder = Callable[[RouterView, str], Iterable[Any] | None]
+_FINDERS: Final[dict[tuple[str, str], _Finder]] = {
+    (CONNECTION.long_name, "identity"): _connections,
+    (CONNECTION.long_name, "name"): lambda router, name: _connections(
+        router, name.removeprefix("connection/")
+    ),
+    (LINK.long_name, "identity"): _links,
+    (ADDRESS.long_name, "identity"): _addresses,
+    (ADDRESS.long_name, "name"): _addresses,
+    (LINK_ROUTE.long_name, "identity"): _link_routes,
+    (LINK_ROUTE.long_name, "name"): _link_routes,
+}
