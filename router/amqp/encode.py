@@ -58,15 +58,25 @@ def write_map(buffer: bytearray, count: int, body: bytes | bytearray) -> None:
 def _write_compound(
     buffer: bytearray, code8: int, code32: int, count: int, body: bytes | bytearray
 ) -> None:
-    # The size counts the octets of the count as well.
-    size = len(body)
-    if size < 255 and count < 256:
-        buffer.append(code8)
-        buffer += _SIZE_COUNT_8.pack(size + 1, count)
-    else:
-        buffer.append(code32)
-        buffer += _SIZE_COUNT_32.pack(size + 4, count)
+    buffer += _compound_head(code8, code32, count, len(body))
     buffer += body
+
+
+def list_head(count: int, size: int) -> bytes:
+    """Return what comes before the items of a list, which are `size` octets."""
+    return _compound_head(FormatCode.LIST8, FormatCode.LIST32, count, size)
+
+
+def map_head(count: int, size: int) -> bytes:
+    """Return what comes before the keys and values of a map, which are `size` octets."""
+    return _compound_head(FormatCode.MAP8, FormatCode.MAP32, count, size)
+
+
+def _compound_head(code8: int, code32: int, count: int, size: int) -> bytes:
+    # The size counts the octets of the count as well.
+    if size < 255 and count < 256:
+        return bytes((code8,)) + _SIZE_COUNT_8.pack(size + 1, count)
+    return bytes((code32,)) + _SIZE_COUNT_32.pack(size + 4, count)
 
 
 def _list_body(items: Iterable[Any]) -> bytearray:

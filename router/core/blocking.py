@@ -33,6 +33,9 @@ from router.engine.link import IncomingLink, Link
 
 # How many of the deliveries that wait at an address are looked at for what they wait for.
 LONGEST_LOOK = 100
+# So many receivers and senders of an address are looked at; of very many the first ones
+# stand for all.
+MOST_LOOKED_AT = 1000
 # How many of the routers that are waited for are named.
 MOST_NAMED = 3
 
@@ -89,7 +92,7 @@ _WITH_CREDIT = frozenset(
 
 @attrs.frozen
 class AddressState:
-    """How an address stands.
+    """How an address stands; of very many links, as the first of them do.
 
     `credit_reason` says why a sender without credit gets none there, and `flow_reason` why what
     would be sent there now would wait; each is None where it is not so. `receivers` says of how
@@ -279,19 +282,18 @@ def _look_at(address: Address, side: int, tree: int) -> AddressState:
         # whoever receives there does so for this one, too; the slowest of several decides
         states = [_look_at_place(each, side, tree) for each in found]
         slowest = min(states, key=lambda state: state.room)
-        held = sum(producer.link.credit for producer in address.producers)
-        return attrs.evolve(slowest, senders=len(address.producers), held=held)
+        return attrs.evolve(slowest, senders=len(address.producers), held=_held(address))
     return _look_at_place(address, side, tree)
 
 
 def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
-    consumers = receivers_for(address, side, tree)
+    consumers = receivers_for(address, side, tree)[:MOST_LOOKED_AT]
     receivers = Counter(map(of_receiver, consumers))
     if address.resuming:
         receivers[Reason.RESUMING] += len(address.resuming)
     waiting = len(address.waiting)
     if address.treatment == MULTICAST:
-        waiting += sum(len(consumer.waiting) for consumer in address.consumers)
+        waiting += sum(len(each.waiting) for each in address.consumers[:MOST_LOOKED_AT])
         is_open = len(receivers) == 1 and receivers[None] > 0
     else:
         is_open = receivers[None] > 0
@@ -309,19 +311,26 @@ def _look_at_place(address: Address, side: int, tree: int) -> AddressState:
         receivers=dict(receivers),
         senders=len(address.producers),
         room=max(0, room),
-        held=sum(producer.link.credit for producer in address.producers),
+        held=_held(address),
         waiting=waiting,
         far=tuple(far[:MOST_NAMED]),
         are_all_far=are_all_far,
     )
 
 
+def _held(address: Address) -> int:
+    """How much credit its senders hold."""
+    return sum(producer.link.credit for producer in address.producers[:MOST_LOOKED_AT])
+
+
 def _room(address: Address, consumers: list[Consumer], side: int) -> int:
     """How many more deliveries from a side those who get them can take."""
-    if not address.sided:
+    if not address.sided and len(address.consumers) <= MOST_LOOKED_AT:
         return backing(address)
-    if address.treatment != MULTICAST:
+    if address.sided and address.treatment != MULTICAST:
         return across.room(address, side)
+    if address.treatment != MULTICAST:
+        return sum(map(taken_by, consumers)) - len(address.waiting)
     return min((max(0, taken_by(each) - each.waiting.count) for each in consumers), default=0)
 
 

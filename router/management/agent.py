@@ -7,14 +7,14 @@ Requests are answered one after the other. Whatever one of them holds, the next 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import structlog
 import trio
 
 from router.amqp.constants import Condition, Descriptor
-from router.amqp.encode import encode_value, encode_value_into, write_list, write_map
+from router.amqp.encode import encode_value, encode_value_into, list_head, map_head
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Int
 from router.client import ClientError, Received, Sender
@@ -198,18 +198,18 @@ async def encode_answer(asked: Properties, answered: Answer) -> bytes:
             "statusDescription": answered.description,
         },
     )
-    return encode_message(head) + AMQP_VALUE + await _encode_body(answered.body)
+    parts = encode_message(head), AMQP_VALUE, *await _encode_body(answered.body)
+    # it may be very long, and is copied once
+    return b"".join(parts)
 
 
-async def _encode_body(body: Any) -> bytes:
+async def _encode_body(body: Any) -> Sequence[bytes | bytearray]:
     if isinstance(body, Rows):
         return await _encode_rows(body)
     if isinstance(body, Listed):
         items, count = await _encode_steps(body.items)
-        value = bytearray()
-        write_list(value, count, items)
-        return bytes(value)
-    return encode_value(body)
+        return list_head(count, len(items)), items
+    return (encode_value(body),)
 
 
 async def _encode_steps(items: Iterable[Any]) -> tuple[bytearray, int]:
@@ -225,11 +225,8 @@ async def _encode_steps(items: Iterable[Any]) -> tuple[bytearray, int]:
     return encoded, count
 
 
-async def _encode_rows(asked: Rows) -> bytes:
+async def _encode_rows(asked: Rows) -> Sequence[bytes | bytearray]:
     rows, count = await _encode_steps(asked.rows)
     entries = bytearray(encode_value("attributeNames") + encode_value(asked.names))
-    entries += encode_value("results")
-    write_list(entries, count, rows)
-    value = bytearray()
-    write_map(value, 4, entries)
-    return bytes(value)
+    entries += encode_value("results") + list_head(count, len(rows))
+    return map_head(4, len(entries) + len(rows)), entries, rows

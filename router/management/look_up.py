@@ -7,6 +7,7 @@ asks after the configuration has changed. What is in use is found in the router'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any, Final
 
 import attrs
@@ -60,7 +61,7 @@ async def look_up(
     router: RouterView, entity_type: EntityType, wanted: str, key: str
 ) -> Iterable[Any] | None:
     """The entities of a type whose attribute `wanted` may be `key`; None where all of them have to
-    be searched.
+    be searched. Where one takes long, None is among them for each step of it.
     """
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
@@ -159,9 +160,8 @@ def _addresses(router: RouterView, key: str) -> Iterable[Any] | None:
             phases = (phase,) if phase == FALLBACK or 0 < phase <= LAST_PHASE else ()
     table = router.observed.table
     used = [table.in_use(name, phase) for name in names for phase in phases]
-    found: list[Any] = [router.address(each) for each in used if each is not None]
-    far = far_address(router, key)
-    return found if far is None else [*found, far]
+    found = (router.address(each) for each in used if each is not None)
+    return chain(chain.from_iterable(found), (far_address(router, key),))
 
 
 def _link_routes(router: RouterView, identity: str) -> Iterable[Any] | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from router.core import watch
+from router.core.address import MESH, Address, Consumer, Producer
 from router.core.counters import Counters
 from router.core.network import through
 from router.engine.link import IncomingLink
@@ -16,6 +17,8 @@ from router.engine.traffic import Traffic, traffic_of
 CONTAINER: Final = "route-container"
 # So many addresses or links are added up in one step.
 A_STEP: Final = 32
+# So many links of one address are added up in one step, which takes less for each.
+LINKS_A_STEP: Final = 128
 
 
 @attrs.define
@@ -38,6 +41,36 @@ class Totals:
     # of frames that have not come whole, and of buffers of what has not been sent
     input_bytes: int = 0
     output_bytes: int = 0
+
+
+@attrs.define
+class LinkSums:
+    """The sums over the links of one address.
+
+    `counted` is what the address has counted, by whom its links are; `receivers` are those here,
+    and `in_process` those of them that are the router itself.
+    """
+
+    counted: Counters = attrs.Factory(Counters)
+    receivers: int = 0
+    in_process: int = 0
+
+
+def add_up_links(address: Address) -> Generator[None, None, LinkSums]:
+    """Add up what the links of an address have, in steps between which the router may go on."""
+    sums = LinkSums()
+    sums.counted.add(address.counters)
+    ends: list[Producer | Consumer] = [*address.producers, *address.consumers, *address.resuming]
+    for count, end in enumerate(ends, 1):
+        if end.link.owner is end:
+            through.link_over(sums.counted, end.link)
+        if isinstance(end, Consumer) and end.place >= 0:
+            # lanes to the same edge are one
+            sums.receivers += end.side != MESH and end.takes & 1
+            sums.in_process += end.link.session.connection.settings.is_own
+        if count % LINKS_A_STEP == 0:
+            yield
+    return sums
 
 
 def add_up(observed: Any) -> Generator[None, None, Totals]:

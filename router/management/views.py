@@ -6,7 +6,6 @@ Nothing is kept here and nothing is counted: each property looks at the router a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, Final, Protocol
 
 import attrs
@@ -14,10 +13,9 @@ import attrs
 from router.config.model import Configuration
 from router.control.control import Control
 from router.core import watch
-from router.core.address import CHANGERS, FALLBACK, MESH, MULTICAST, Address, Consumer
+from router.core.address import CHANGERS, FALLBACK, MULTICAST, Address, Consumer
 from router.core.blocking import Survey
 from router.core.counters import Counters
-from router.core.network import through
 from router.core.network.names import key_of
 from router.core.network.reach import Reach
 from router.core.rules import TREATMENT_NAMES
@@ -29,7 +27,7 @@ from router.errors import AmqpError
 from router.logs.journal import Journal
 from router.management.changeable import Changeable
 from router.management.schema import Live
-from router.management.totals import Totals, add_up
+from router.management.totals import LinkSums, Totals, add_up, add_up_links
 from router.management.trace_streams import Streams
 
 # The classes that Dispatch puts before an address: those within this router, those of another
@@ -150,16 +148,17 @@ class RouterView:
         view.connection.close(reason)
         self.observed.finish_turn()
 
-    def addresses(self) -> Iterator[AddressView]:
-        """The addresses in use."""
+    def addresses(self) -> Iterator[AddressView | None]:
+        """The addresses in use; None for a step of what takes long."""
         for address in self.observed.table.addresses():
-            yield self.address(address)
+            yield from self.address(address)
 
-    def address(self, address: Address) -> AddressView:
-        """One address in use."""
+    def address(self, address: Address) -> Iterator[AddressView | None]:
+        """One address in use; None for each step that it takes to add up what its links have."""
+        sums = yield from add_up_links(address)
         core = self.observed.forwarder
         passed = core.network.passed.of(key_of(address))
-        return AddressView(address, self.id, core.reach, self, passed)
+        yield AddressView(address, self.id, core.reach, self, sums, passed)
 
     def connections(self) -> Iterator[ConnectionView]:
         """The connections that have been opened; this process's own is none of them."""
@@ -354,15 +353,16 @@ class AddressView:
     router_id: str
     reach: Reach
     router: RouterView = attrs.field(repr=False)
+    sums: LinkSums
     # how much for it has gone through here, from one router to another
     passed: int = 0
     # to how many connections its links are forwarded: it has links of its own instead
     containers: int = 0
 
-    @cached_property
+    @property
     def counted(self) -> Counters:
         """What it has counted."""
-        return through.counted(self.address)
+        return self.sums.counted
 
     @property
     def key(self) -> str:
@@ -387,16 +387,12 @@ class AddressView:
     @property
     def in_process(self) -> int:
         """How many of its receivers are the router itself."""
-        return sum(
-            consumer.link.session.connection.settings.is_own for consumer in self.address.consumers
-        )
+        return self.sums.in_process
 
     @property
     def subscribers(self) -> int:
         """How many receivers it has here, besides."""
-        # lanes to the same edge are one
-        here = sum(each.side != MESH and each.takes & 1 for each in self.address.consumers)
-        return here - self.in_process
+        return self.sums.receivers - self.sums.in_process
 
     @property
     def blocked_reason(self) -> str | None:

@@ -35,6 +35,7 @@ _MAPPED: Final = int(SessionState.MAPPED)
 # How many are read before the router may go on: some two milliseconds' worth.
 ADDRESSES_AT_ONCE: Final = 1000
 CONNECTIONS_AT_ONCE: Final = 200
+LINKS_AT_ONCE: Final = 500
 
 
 @attrs.define
@@ -271,19 +272,25 @@ class _Connections:
         self.held_back = self.sessions = self.long_blocked = 0
         # by direction and reason
         self.held_up: Counter[tuple[str, str]] = Counter()
+        # of this step: what keeps links back, and how many of them have been read
+        self._survey = Survey(observed.forwarder)
+        self._links = 0
         # octets of messages that are half sent, of frames that are half come, and of buffers
         self.half_sent = self.input = self.output = 0
 
     def read_in_steps(self) -> Iterator[None]:
         """Read all of them."""
-        for begin in range(0, len(self.pumps), CONNECTIONS_AT_ONCE):
-            if begin:
+        for count, (number, pump) in enumerate(self.pumps):
+            if count % CONNECTIONS_AT_ONCE == 0 and count:
                 yield
-            survey = Survey(self.observed.forwarder)
-            for number, pump in self.pumps[begin : begin + CONNECTIONS_AT_ONCE]:
-                self._read(number, pump, survey)
+                self._begin_step()
+            yield from self._read(number, pump)
 
-    def _read(self, number: int, pump: Carried, survey: Survey) -> None:
+    def _begin_step(self) -> None:
+        self._survey = Survey(self.observed.forwarder)
+        self._links = 0
+
+    def _read(self, number: int, pump: Carried) -> Iterator[None]:
         connection = pump.connection
         traffic = traffic_of(connection)
         if pump.tally is not None:
@@ -305,13 +312,17 @@ class _Connections:
         self.held_back += connection.held_back
         self.input += len(connection.kept)
         self.output += output.capacity()
-        for session in connection.local_sessions.values():
+        for session in list(connection.local_sessions.values()):
             self.sessions += session.state == _MAPPED
-            for link in session.local_links.values():
-                self._read_link(link, own, survey)
+            for link in list(session.local_links.values()):
+                self._read_link(link, own)
+                self._links += 1
+                if self._links == LINKS_AT_ONCE:
+                    yield
+                    self._begin_step()
 
-    def _read_link(self, link: Any, own: ConnectionReading, survey: Survey) -> None:
-        reason = survey.link(link)
+    def _read_link(self, link: Any, own: ConnectionReading) -> None:
+        reason = self._survey.link(link)
         if isinstance(link, IncomingLink):
             direction, of_direction = "in", own.incoming
             is_blocked = link.credit == 0

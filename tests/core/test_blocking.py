@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,33 @@ def test_a_long_queue_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> N
     assert reason(small) is Reason.TOO_LARGE
     monkeypatch.setattr(blocking, "LONGEST_LOOK", 1)
     assert reason(small) is None
+
+
+@pytest.mark.parametrize("default", ["balanced", "multicast"])
+def test_some_of_very_many_links_stand_for_all(
+    monkeypatch: pytest.MonkeyPatch, default: str
+) -> None:
+    router = Router(default=default)
+    receivers = [router.client().receiver("q", 5) for _ in range(3)]
+    for _ in range(3):
+        router.client().sender("q")
+    every = state(router)
+    assert every.receivers == {None: 3}
+    looked_at: set[Any] = set()
+
+    def note(consumer: Consumer) -> Reason | None:
+        looked_at.add(consumer)
+        return of_receiver(consumer)
+
+    monkeypatch.setattr(blocking, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(blocking, "of_receiver", note)
+    some = state(router)
+    assert len(looked_at) == 2
+    assert (some.receivers, some.senders, some.flow_reason) == ({None: 2}, 3, None)
+    assert 0 < some.held < every.held
+    assert some.room == (5 if default == "multicast" else 10)
+    receivers[0].detach()
+    assert state(router).receivers == {None: 2}
 
 
 def test_other_senders_hold_what_there_is() -> None:

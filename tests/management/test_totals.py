@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from router.client import connect
-from router.management.totals import A_STEP, Totals, add_up
+from router.management.totals import A_STEP, LINKS_A_STEP, Totals, add_up, add_up_links
 
+from support.entities import view_of
 from support.loopback import dialled, running_node
 from support.management import NODE, asked, request
 
@@ -46,3 +47,16 @@ async def test_few_addresses_and_links_are_added_up_in_each_step() -> None:
         steps = list(add_up(running.node.exchange))
         assert len(steps) >= 100 + 2
         assert summed(running.node.exchange).links == 3 * A_STEP
+
+
+async def test_few_links_of_an_address_are_added_up_in_each_step() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        for number in range(2 * LINKS_A_STEP):
+            await peer.attach_receiver("q", credit=0, handle=number)
+        address = running.node.exchange.table.in_use("q")
+        assert address is not None
+        assert len(list(add_up_links(address))) == 2
+        *steps, told = view_of(running).address(address)
+        assert told is not None
+        assert (steps, told.subscribers, told.in_process) == ([None, None], 2 * LINKS_A_STEP, 0)

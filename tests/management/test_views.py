@@ -96,13 +96,14 @@ async def test_links_tell_how_much_has_come_and_gone_by_them() -> None:
 async def test_the_router_is_no_subscriber_of_its_own_node() -> None:
     async with running_node() as running, Peer(running.address[1]) as peer:
         await peer.receiver("q")
-        seen = {each.key: each for each in view_of(running).addresses()}
+        seen = {each.key: each for each in view_of(running).addresses() if each is not None}
         assert (seen["M0$management"].in_process, seen["M0$management"].subscribers) == (1, 0)
         assert (seen["M0q"].in_process, seen["M0q"].subscribers) == (0, 1)
         assert seen["M0q"].distribution == "balanced"
         # nor is a further link to a place that has one
         (consumer,) = seen["M0q"].address.consumers
         consumer.takes = 1 << 20
+        seen = {each.key: each for each in view_of(running).addresses() if each is not None}
         assert seen["M0q"].subscribers == 0
 
 

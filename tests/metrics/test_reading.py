@@ -15,6 +15,9 @@ from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import Attach, Detach, Open, Source
 from router.config.model import AddressSettings, ConnectorSettings
 from router.config.redirects import RedirectSettings
+from router.metrics.connection_labels import ConnectionLabels
+from router.metrics.labels import AddressLabels
+from router.metrics.reading import LINKS_AT_ONCE, read_in_steps
 
 from support.blocking_proton import Peer, send, settle, threaded
 from support.loopback import dialled
@@ -288,3 +291,14 @@ async def test_suspended_and_resumed_links_are_counted() -> None:
         scraped = await running.scrape()
     assert scraped("trioute_links_suspended") == 1
     assert scraped("trioute_links_resumed_total") == 1
+
+
+async def test_few_links_of_a_connection_are_read_in_each_step() -> None:
+    links = 2 * LINKS_AT_ONCE
+    async with running_node() as running, dialled(("127.0.0.1", running.amqp_port)) as peer:
+        await peer.begin()
+        for number in range(links):
+            await peer.attach_receiver("q", handle=number)
+        exchange = running.node.exchange
+        labels, none = AddressLabels(exchange.table, 1), ConnectionLabels(exchange, 0)
+        assert len(list(read_in_steps(exchange, labels, none, 0.0))) == 2

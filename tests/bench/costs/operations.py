@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import containers, losses, network
+from bench.costs import containers, losses, management, network
 from bench.costs.world import (
     FRAMES_AT_ONCE,
     SESSION_LINKS,
@@ -490,5 +490,6 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **losses.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
+    **{f"management: {name}": operation for name, operation in management.OPERATIONS.items()},
     **{f"network: n {name}": operation for name, operation in network.OPERATIONS.items()},
 }
