@@ -14,7 +14,7 @@ from typing import Any, Final
 from router.amqp.constants import Condition
 from router.core.holdings import DELIVERIES, holdings_of
 from router.engine import attaching
-from router.engine.account import DELIVERY_BYTES, Ledger
+from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
@@ -38,27 +38,31 @@ class Overdrawn:
         if not self._left:
             self._deliveries, self._counted = self._counted, 0
             self._left = self._connections()
-        limit = self._limit()
+        limit, setting = self._limit()
         for _ in range(min(AT_ONCE, len(self._left))):
             connection = self._left.pop()
             deliveries = holdings_of(connection)[DELIVERIES]
             self._counted += deliveries
-            excess = connection.account.total + deliveries - limit
-            if limit and excess > 0:
-                self._relieve(connection, min(excess, deliveries), limit)
+            held = connection.account.total + deliveries
+            if limit and held > limit:
+                allowed = f"the connection has {held} octets of these and of other state; {limit} "
+                allowed += f"are allowed ({setting})"
+                self._relieve(connection, min(held - limit, deliveries), allowed)
 
-    def _limit(self) -> int:
-        """Return how many octets one connection may have; 0 is no limit.
+    def _limit(self) -> tuple[int, str]:
+        """Return how many octets one connection may have, 0 without a limit, and what says so.
 
         That is an equal share once all connections together have reached the router's limit.
         """
         ledger = self._ledger
+        limit = ledger.connection_limit_bytes
         if ledger.limit_bytes and ledger.total + self._deliveries > ledger.limit_bytes:
-            share = ledger.limit_bytes // max(1, ledger.accounts)
-            return min(share, ledger.connection_limit_bytes or share)
-        return ledger.connection_limit_bytes
+            share = ledger.share()
+            if not limit or share < limit:
+                return share, EQUAL_SHARE
+        return limit, OWN_LIMIT
 
-    def _relieve(self, connection: Any, excess: int, limit: int) -> None:
+    def _relieve(self, connection: Any, excess: int, allowed: str) -> None:
         senders = [
             link
             for session in connection.local_sessions.values()
@@ -70,10 +74,7 @@ class Overdrawn:
             if excess <= 0:
                 return
             excess -= DELIVERY_BYTES * link.unsettled
-            described = (
-                f"{link.unsettled} deliveries are unsettled, and the connection has more than "
-                f"{limit} octets of these and of other state (connectionStateLimitBytes)"
-            )
+            described = f"{link.unsettled} deliveries are unsettled, and {allowed}"
             error = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, Scope.LINK)
             self._ledger.refused += 1
             attaching.detach(link, True, error)

@@ -50,6 +50,9 @@ _WIDEST: Final = 4
 # A peer that goes on although its links are refused loses the session at this part (1/8) of the
 # limit beyond it, and the connection at twice that.
 _PART_BEYOND: Final = 8
+# What errors say was exceeded.
+OWN_LIMIT: Final = "connectionStateLimitBytes"
+EQUAL_SHARE: Final = "an equal share of stateLimitBytes, which is used up"
 # Without a configured limit, state may take this many times what messages may.
 STATE_SHARE: Final = 8
 LEAST_STATE_BYTES: Final = 64 * 1024 * 1024
@@ -74,6 +77,10 @@ class Ledger:
         derived = max(memory_limit_bytes * STATE_SHARE, LEAST_STATE_BYTES)
         self.limit_bytes = state_bytes or derived
         self.connection_limit_bytes = connection_bytes or self.limit_bytes // 2
+
+    def share(self) -> int:
+        """Return how many octets each connection may have once the router's limit is reached."""
+        return self.limit_bytes // max(1, self.accounts)
 
 
 class Account:
@@ -131,12 +138,12 @@ class Account:
         ledger = self._ledger
         limit = ledger.connection_limit_bytes
         if limit and self.total + count > limit:
-            excess = "connectionStateLimitBytes"
+            excess = OWN_LIMIT
         elif ledger.limit_bytes and ledger.total + count > ledger.limit_bytes:
-            limit = ledger.limit_bytes // max(1, ledger.accounts)
+            limit = ledger.share()
             if self.total + count <= limit:
                 return None
-            excess = "an equal share of stateLimitBytes, which is used up"
+            excess = EQUAL_SHARE
         else:
             return None
         ledger.refused += 1

@@ -35,11 +35,17 @@ def test_the_sender_with_most_is_detached_and_no_other() -> None:
     few.send(b"x")
     other = unsettled(router, "other", 20)
     ledger = router.turn.ledger
-    ledger.connection_limit_bytes = client.connection.account.total + 10 * DELIVERY_BYTES
+    charged = client.connection.account.total
+    ledger.connection_limit_bytes = charged + 10 * DELIVERY_BYTES
+    held = charged + 21 * DELIVERY_BYTES
     look(router, overdrawn_of(router))
     assert most.detached is not None
     assert most.detached.error is not None
     assert most.detached.error.condition == "amqp:resource-limit-exceeded"
+    assert most.detached.error.description == (
+        f"20 deliveries are unsettled, and the connection has {held} octets of these and of other "
+        f"state; {ledger.connection_limit_bytes} are allowed (connectionStateLimitBytes)"
+    )
     assert few.detached is None
     assert holdings_of(client.connection)["deliveries"] == DELIVERY_BYTES
     assert ledger.refused == 2
@@ -63,14 +69,23 @@ def test_where_all_have_too_much_each_may_have_an_equal_share() -> None:
     modest = unsettled(router, "other", 5)
     ledger = router.turn.ledger
     ledger.limit_bytes = ledger.total + 50 * DELIVERY_BYTES
+    # more than an equal share, and so not what is exceeded
+    ledger.connection_limit_bytes = 3 * ledger.limit_bytes // 4
+    held = greedy.client.connection.account.total + 90 * DELIVERY_BYTES
+    share = ledger.limit_bytes // ledger.accounts
     overdrawn = overdrawn_of(router)
     # the first round counts
     look(router, overdrawn)
     refused = ledger.refused
     look(router, overdrawn)
     assert (refused, ledger.refused) == (0, 1)
-    assert greedy.detached is not None
     assert modest.detached is None
+    assert greedy.detached is not None
+    assert greedy.detached.error is not None
+    assert greedy.detached.error.description == (
+        f"90 deliveries are unsettled, and the connection has {held} octets of these and of other "
+        f"state; {share} are allowed (an equal share of stateLimitBytes, which is used up)"
+    )
 
 
 def test_some_connections_are_looked_at_each_time() -> None:

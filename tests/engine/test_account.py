@@ -95,7 +95,10 @@ def test_nobody_with_less_than_a_fair_share_is_refused_for_what_others_have() ->
     greedy.charge("links", LIMIT)
     refusal = greedy.refusal(1)
     assert refusal is not None
-    assert "stateLimitBytes" in refusal.description
+    assert refusal.description.endswith(
+        "would take 101 octets; 50 are allowed (an equal share of stateLimitBytes, which is used "
+        "up)"
+    )
     assert modest.refusal(50) is None
     modest.charge("links", 50)
     assert modest.refusal(1) is not None

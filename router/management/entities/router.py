@@ -76,12 +76,12 @@ _HELD: Final = (
     ),
     (
         "memoryConnectionStateLimit",
-        "How much of it one connection may have.",
+        "How much of it one connection may have; once all have all of it, at most an equal share.",
         lambda r: r.observed.turn.ledger.connection_limit_bytes,
     ),
     (
         "stateRefused",
-        "Opens, begins, attaches and suspensions that were refused because that was too much.",
+        "Opens, begins, attaches and suspensions refused, and senders detached, as too much.",
         lambda r: r.observed.turn.ledger.refused,
     ),
 )

@@ -33,8 +33,9 @@ MEMORY: Final = (
     Metric(
         "trioute_state_refused_total",
         "counter",
-        "Opens, begins, attaches and suspensions that were refused because a connection, or all, "
-        "had as much state as they may.",
+        "Opens, begins, attaches and suspensions that were refused, and senders that were detached "
+        "for their unsettled deliveries, because a connection, or all, had as much state as they "
+        "may.",
         (),
         one(lambda r: r.ledger.refused),
     ),
