@@ -5,6 +5,10 @@
 All performatives, with values of all types in all places, in any order, by peers that hardly ever
 detach, settle or read. At any time the resident memory has grown by no more than `PART` times what
 is charged (and a constant); once all peers are gone nothing is charged, and memory is back.
+
+Runs of so many steps follow each other until the seconds are over, and the last one is cut short
+then: one step is ended, and the peers are sent away. That takes a few seconds, and with the
+sanitizers ten times that; 200 steps are made in any case, before memory is measured at first.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import os
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -85,6 +90,8 @@ SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 PEERS = 12
 CHECKED_EVERY = 250
 STEPS = 20_000
+# How often it is said how far a run is.
+SAY_EVERY_S = 5.0
 # Limits that a run can reach.
 MESSAGES_BYTES = 16 * MIB
 STATE_BYTES = 192 * MIB
@@ -342,6 +349,7 @@ class Hoard:
         self._warm_up()
         self.fresh = self._resident()
         self.most_charged = 0
+        self.steps = 0
         # how much more than at first was resident at that time, and in the end
         self.grown_then = 0
         self.left = 0
@@ -394,11 +402,14 @@ class Hoard:
         assert self.charged() == 0, held_in_all(self.router.forwarder, [])
         give_back()
 
-    def run(self, steps: int) -> None:
-        """Have the peers hoard, check, and send them away."""
-        for number in range(steps):
+    def run(self, steps: int, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Have the peers hoard for so many steps or as long as it `goes_on`, check, and send them
+        away.
+        """
+        while self.steps < steps and goes_on():
             self.step()
-            if number % CHECKED_EVERY == 0:
+            self.steps += 1
+            if self.steps % CHECKED_EVERY == 0:
                 self.check()
         self.check()
         self.empty()
@@ -407,30 +418,54 @@ class Hoard:
             assert left <= LEFT * self.fresh + LEFT_BYTES, f"{left / MIB:.1f} MiB are left"
 
 
+class Progress:
+    """Says now and then how far a run is, which goes on until the time is over."""
+
+    def __init__(self, hoard: Hoard, ends_at: float) -> None:
+        self._hoard = hoard
+        self._ends_at = ends_at
+        self._said_at = time.monotonic()
+
+    def goes_on(self) -> bool:
+        """Return whether there is time left, and say how far the run is where that is due."""
+        now = time.monotonic()
+        if now - self._said_at >= SAY_EVERY_S:
+            self._said_at = now
+            hoard = self._hoard
+            print(
+                f"{hoard.steps} steps, {len(hoard.peers)} peers, {hoard.charged() / MIB:.1f} MiB "
+                "charged",
+                flush=True,
+            )
+        return now < self._ends_at
+
+
 def main() -> None:
-    """Run for as long as one is told to, or for so many steps."""
+    """Run until the time is over, or without any for one run."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=0.0)
+    parser.add_argument("--seconds", type=float, default=0.0, help="0 for one run of all its steps")
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--steps", type=int, default=STEPS, help="the most steps of a run")
     chosen = parser.parse_args()
-    end = time.monotonic() + chosen.seconds
+    ends_at = time.monotonic() + chosen.seconds if chosen.seconds else float("inf")
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     while True:
         print(f"seed {seed}", flush=True)
         hoard = Hoard(seed)
         try:
-            hoard.run(chosen.steps)
+            hoard.run(chosen.steps, Progress(hoard, ends_at).goes_on)
         except (AssertionError, AmqpError):
+            print(f"after {hoard.steps} steps", end=" ")
             print(held_in_all(hoard.router.forwarder, [p.connection for p in hoard.peers]))
             raise
         print(
-            f"fresh {hoard.fresh / MIB:.1f} MiB; charged at most {hoard.most_charged / MIB:.1f},"
-            f" then {hoard.grown_then / MIB:.1f} MiB more than at first resident; "
+            f"{hoard.steps} steps; fresh {hoard.fresh / MIB:.1f} MiB; "
+            f"charged at most {hoard.most_charged / MIB:.1f}, "
+            f"then {hoard.grown_then / MIB:.1f} MiB more than at first resident; "
             f"left {hoard.left / MIB:+.1f} MiB",
             flush=True,
         )
-        if time.monotonic() >= end:
+        if not chosen.seconds or time.monotonic() >= ends_at:
             return
         seed += 1
 

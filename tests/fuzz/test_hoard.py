@@ -18,4 +18,14 @@ def test_what_is_resident_stays_within_what_is_charged_and_is_given_back() -> No
         capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{STEPS} steps" in done.stdout
+    assert "charged at most" in done.stdout
+
+
+def test_a_run_that_would_take_long_is_cut_short_when_its_time_is_over() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", str(HOARD), "--seed", "14", "--steps", "1000000", "--seconds", "1"],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "charged at most" in done.stdout
