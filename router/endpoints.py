@@ -22,7 +22,7 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.config.users import Users
 from router.engine.connection import Connection
 from router.metrics.http import App, HttpListener
-from router.net.accepting import accept_connections
+from router.net.arrivals import accept_in_turns
 from router.net.authentication import Authenticator
 from router.net.connectors import AmqpConnector
 from router.net.exchange import Exchange
@@ -163,7 +163,7 @@ class Endpoints:
         self, listener: ListenerSettings, sockets: list[trio.SocketListener]
     ) -> AmqpListener | HttpListener:
         if listener.http:
-            accept = partial(accept_connections, listener.name, sockets)
+            accept = partial(accept_in_turns, listener.name, sockets)
             return HttpListener(listener.name, accept, self._make_app(listener))
         return AmqpListener(listener, sockets, self._exchange, self._container_id)
 

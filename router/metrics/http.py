@@ -76,9 +76,9 @@ _METHODS: Final = ("GET", "HEAD")
 Headers = list[tuple[bytes, bytes]]
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
 Room = Callable[[], Awaitable[int]]
-# Accepts connections until cancelled, whenever there is room; each is served in the nursery, and
-# closed after.
-Accept = Callable[[Handler, trio.Nursery, Room], Awaitable[None]]
+# Accepts connections until cancelled; each is served in the nursery whenever there is room, and
+# closed after. So many wait for that at most, and others are told these octets.
+Accept = Callable[[Handler, trio.Nursery, Room, int, bytes], Awaitable[None]]
 
 
 @attrs.frozen
@@ -238,7 +238,10 @@ class HttpListener:
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 room = self._half_requests.room
-                accepting.start_soon(self._accept, self._serve_one, connections, room)
+                accepting.start_soon(
+                    self._accept, self._serve_one, connections, room, self._crowd,
+                    _BUSY.http_octets(is_head=False),
+                )  # fmt: skip
                 await stop.wait()
                 accepting.cancel_scope.cancel()
             # has connections without a request closed, and the others after their answer

@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import socket
 from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
@@ -16,8 +15,6 @@ import trio
 log = structlog.get_logger("router.listener")
 
 Handler = Callable[[trio.SocketStream], Awaitable[object]]
-# Waits until connections may be accepted, and says how many.
-Room = Callable[[], Awaitable[int]]
 # Makes room where descriptors are short, if it can.
 Relieve = Callable[[], None]
 
@@ -31,8 +28,6 @@ WARN_EVERY_S = 10.0
 # no more than this.
 RESERVED_PART = 8
 MOST_RESERVED = 2048
-# So many connections are accepted in one round of the loop, where a listener asks for room.
-BATCH = 32
 
 
 async def accept_connections(
@@ -40,25 +35,22 @@ async def accept_connections(
     sockets: Iterable[trio.SocketListener],
     handler: Handler,
     connections: trio.Nursery,
-    room: Room | None = None,
     relieve: Relieve | None = None,
 ) -> None:
     """Accept until cancelled, on all sockets of the listener `name`, and then close them.
 
-    Each connection is handled by a task of its own in `connections`, and closed after. With `room`
-    that is waited for first, and as many are accepted at once as it says: a round of the loop for
-    each would keep those waiting who come last of many. Others wait in the backlog of the socket.
+    Each connection is handled by a task of its own in `connections`, and closed after.
 
     With `relieve` some descriptors are left to others; it is called where no more than these are
     free, and may end connections.
     """
-    shortage = _Shortage(name)
+    shortage = Shortage(name)
     async with trio.open_nursery() as accepting:
         for each in sockets:
-            accepting.start_soon(_accept, each, handler, connections, shortage, room, relieve)
+            accepting.start_soon(_accept, each, handler, connections, shortage, relieve)
 
 
-class _Shortage:
+class Shortage:
     """What keeps a listener from accepting, said now and then."""
 
     def __init__(self, name: str) -> None:
@@ -81,22 +73,14 @@ async def _accept(
     listener: trio.SocketListener,
     handler: Handler,
     connections: trio.Nursery,
-    shortage: _Shortage,
-    room: Room | None,
+    shortage: Shortage,
     relieve: Relieve | None,
 ) -> None:
     async with listener:
         while True:
-            more = 0
             while relieve is not None and _is_reserved(listener):
                 relieve()
                 await shortage.wait(errno.EMFILE)
-            if room is not None:
-                # those who were accepted before take their room: tasks begin in the next round, in
-                # any order
-                for _ in range(2):
-                    await trio.lowlevel.checkpoint()
-                more = min(BATCH, await room()) - 1
             try:
                 stream = await listener.accept()
             except OSError as error:
@@ -104,10 +88,7 @@ async def _accept(
                     raise
                 await shortage.wait(error.errno)
             else:
-                connections.start_soon(_handle, stream, handler)
-                if more:
-                    for another in _accept_at_once(listener, more):
-                        connections.start_soon(_handle, another, handler)
+                connections.start_soon(handle, stream, handler)
 
 
 def _is_reserved(listener: trio.SocketListener) -> bool:
@@ -124,25 +105,8 @@ def _is_reserved(listener: trio.SocketListener) -> bool:
     return following >= allowed - min(MOST_RESERVED, allowed // RESERVED_PART)
 
 
-def _accept_at_once(listener: trio.SocketListener, most: int) -> list[trio.SocketStream]:
-    """Accept connections that wait in the backlog, at most so many, without waiting for any."""
-    streams: list[trio.SocketStream] = []
-    # trio lets others run after each connection that it accepts; this is the same descriptor
-    direct = socket.socket(fileno=listener.socket.fileno())
-    direct.setblocking(False)
-    try:
-        while len(streams) < most:
-            accepted, _address = direct.accept()
-            streams.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
-    except OSError:
-        # there is none; what else is wrong shows when one is waited for
-        pass
-    finally:
-        direct.detach()
-    return streams
-
-
-async def _handle(stream: trio.SocketStream, handler: Handler) -> None:
+async def handle(stream: trio.SocketStream, handler: Handler) -> None:
+    """Serve an accepted connection, and close it after."""
     try:
         await handler(stream)
     finally:

@@ -23,7 +23,7 @@ from router.metrics import http as http_module
 from router.metrics.http import App, Health, HttpListener
 from router.metrics.readiness import Readiness
 from router.net import exchange as exchange_module
-from router.net.accepting import accept_connections
+from router.net.arrivals import accept_in_turns
 
 from support.blocking_proton import Peer, send, threaded
 from support.routers import StartRouter
@@ -529,7 +529,7 @@ async def test_a_failure_of_the_application_is_answered_and_logged(
 
     sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = sockets[0].socket.getsockname()[1]
-    accept = partial(accept_connections, "http", sockets)
+    accept = partial(accept_in_turns, "http", sockets)
     ready = Readiness()
     ready.has("router")
     listener = HttpListener("http", accept, App(None, Health(fails, ready)))

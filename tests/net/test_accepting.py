@@ -99,38 +99,6 @@ async def test_a_shortage_is_waited_for_and_said_once(
     assert logs == [line]
 
 
-async def test_as_many_are_accepted_at_once_as_there_is_room_for() -> None:
-    rooms = [3, 2]
-    accepted = 0
-
-    async def room() -> int:
-        if not rooms:
-            await trio.sleep_forever()
-        # all that were accepted before have begun
-        assert accepted == 3 * (len(rooms) == 1)
-        return rooms.pop(0)
-
-    async def handle(stream: trio.SocketStream) -> None:
-        nonlocal accepted
-        accepted += 1
-        await stream.send_all(b"x")
-
-    sockets = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    address = sockets[0].socket.getsockname()
-    streams = [await trio.open_tcp_stream(*address) for _ in range(10)]
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(accept_connections, "mine", sockets, handle, nursery, room)
-        with trio.fail_after(30):
-            # in the order in which they came
-            for stream in streams[:5]:
-                assert await stream.receive_some(1) == b"x"
-        await trio.testing.wait_all_tasks_blocked()
-        assert accepted == 5
-        nursery.cancel_scope.cancel()
-    for stream in streams:
-        await stream.aclose()
-
-
 async def test_a_shortage_that_lasts_is_said_again(
     monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
