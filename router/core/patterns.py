@@ -11,42 +11,23 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-import attrs
+from router.core.token_tree import MAX_TOKENS, Node
 
 T = TypeVar("T")
 
 _SEPARATORS = re.compile(r"[./]")
-# Tokens beyond these are not told apart, so that no name costs more than this to look up.
-MAX_TOKENS = 64
-
-
-@attrs.define
-class _Node(Generic[T]):
-    exact: dict[str, _Node[T]] = attrs.Factory(dict)
-    one: _Node[T] | None = None
-    any: _Node[T] | None = None
-    value: T | None = None
 
 
 class PatternTree(Generic[T]):
     """A map from patterns to values, asked with names."""
 
     def __init__(self) -> None:
-        self._root: _Node[T] = _Node()
+        self._root: Node[T] = Node()
 
     def add(self, pattern: str, value: T) -> None:
         """Let `value` speak for the names that `pattern` matches; the last one added wins a tie."""
-        node = self._root
-        for token in tokens(pattern):
-            if token == "*":
-                node.one = node.one or _Node()
-                node = node.one
-            elif token == "#":
-                node.any = node.any or _Node()
-                node = node.any
-            else:
-                node = node.exact.setdefault(token, _Node())
-        node.value = value
+        # at most one at each node
+        self._root.grow(tokens(pattern), "*").values[:] = [value]
 
     def add_prefix(self, prefix: str, value: T) -> None:
         """Let `value` speak for `prefix` itself and whatever begins with its tokens."""
@@ -63,18 +44,8 @@ class PatternTree(Generic[T]):
         return _search(self._root, tokens(name), 0, set(), counts)
 
     def pieces(self) -> Iterator[object]:
-        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
-        pending = [self._root]
-        while pending:
-            node = pending.pop()
-            yield node
-            pending += [each for each in (node.one, node.any) if each is not None]
-            node.one = node.any = None
-            while node.exact:
-                _, following = node.exact.popitem()
-                yield following
-                if following.exact or following.one or following.any:
-                    pending.append(following)
+        """Take it apart, and yield it piece by piece (`router.engine.deferred`)."""
+        return self._root.pieces()
 
 
 def pattern_of(prefix: str) -> str:
@@ -82,10 +53,10 @@ def pattern_of(prefix: str) -> str:
     return f"{prefix.rstrip('/.')}/#"
 
 
-def _remove(node: _Node[T], names: list[str], at: int) -> bool:
+def _remove(node: Node[T], names: list[str], at: int) -> bool:
     """Forget the value at the end of a path; whether nothing is left at this node."""
     if at == len(names):
-        node.value = None
+        node.values.clear()
     else:
         token = names[at]
         following = {"*": node.one, "#": node.any}.get(token, node.exact.get(token))
@@ -96,11 +67,11 @@ def _remove(node: _Node[T], names: list[str], at: int) -> bool:
                 node.any = None
             else:
                 del node.exact[token]
-    return not (node.exact or node.one or node.any) and node.value is None
+    return not (node.exact or node.one or node.any or node.values)
 
 
 def _search(
-    node: _Node[T],
+    node: Node[T],
     names: list[str],
     at: int,
     tried: set[tuple[int, int]],
@@ -111,8 +82,8 @@ def _search(
         return None
     tried.add((id(node), at))
     if at == len(names):
-        if node.value is not None and (counts is None or counts(node.value)):
-            return node.value
+        if node.values and (counts is None or counts(node.values[0])):
+            return node.values[0]
         return None if node.any is None else _search(node.any, names, at, tried, counts)
     exact = node.exact.get(names[at])
     found = None if exact is None else _search(exact, names, at + 1, tried, counts)

@@ -10,23 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
-import attrs
+from router.core.token_tree import MAX_TOKENS, Node
 
 T = TypeVar("T")
 
 AMQP: Final = "amqp"
 MQTT: Final = "mqtt"
-# Tokens beyond these are not told apart, so that no subject costs more than this to look up.
-MAX_TOKENS: Final = 64
-ANY: Final = "#"
-
-
-@attrs.define
-class _Node(Generic[T]):
-    exact: dict[str, _Node[T]] = attrs.Factory(dict)
-    one: _Node[T] | None = None
-    any: _Node[T] | None = None
-    values: list[T] = attrs.Factory(list)
 
 
 class TopicTree(Generic[T]):
@@ -35,21 +24,11 @@ class TopicTree(Generic[T]):
     def __init__(self, method: str) -> None:
         self._separator = "/" if method == MQTT else "."
         self._one = "+" if method == MQTT else "*"
-        self._root: _Node[T] = _Node()
+        self._root: Node[T] = Node()
 
     def add(self, key: str, value: T) -> None:
         """Have `value` found for the subjects that `key` matches."""
-        node = self._root
-        for token in self._tokens(key):
-            if token == self._one:
-                node.one = node.one or _Node()
-                node = node.one
-            elif token == ANY:
-                node.any = node.any or _Node()
-                node = node.any
-            else:
-                node = node.exact.setdefault(token, _Node())
-        node.values.append(value)
+        self._root.grow(self._tokens(key), self._one).values.append(value)
 
     def matches(self, subject: str) -> list[T]:
         """The values of all keys that match, each once."""
@@ -76,20 +55,8 @@ class TopicTree(Generic[T]):
         return found
 
     def pieces(self) -> Iterator[object]:
-        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
-        pending = [self._root]
-        while pending:
-            node = pending.pop()
-            yield node
-            pending += [each for each in (node.one, node.any) if each is not None]
-            node.one = node.any = None
-            while node.values:
-                yield node.values.pop()
-            while node.exact:
-                _, following = node.exact.popitem()
-                yield following
-                if following.exact or following.one or following.any:
-                    pending.append(following)
+        """Take it apart, and yield it piece by piece (`router.engine.deferred`)."""
+        return self._root.pieces()
 
     def _tokens(self, text: str) -> list[str]:
         return text.split(self._separator, MAX_TOKENS) if text else []

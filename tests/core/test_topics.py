@@ -7,7 +7,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from router.core.topics import AMQP, MAX_TOKENS, MQTT, TopicTree
+from router.core.token_tree import MAX_TOKENS
+from router.core.topics import AMQP, MQTT, TopicTree
 
 from support.examples import examples
 
@@ -76,3 +77,12 @@ def test_it_finds_what_a_regular_expression_does(keys: list[list[str]], names: l
         if re.fullmatch(pattern, "." + ".".join(names)):
             expected.append(".".join(key))
     assert found(AMQP, [".".join(key) for key in keys], ".".join(names)) == sorted(expected)
+
+
+def test_values_of_one_key_are_taken_apart_one_by_one() -> None:
+    tree: TopicTree[str] = TopicTree(AMQP)
+    for number in range(100):
+        tree.add("a.b", f"value {number}")
+    pieces = [piece for piece in tree.pieces() if isinstance(piece, str)]
+    assert sorted(pieces) == sorted(f"value {number}" for number in range(100))
+    assert tree.matches("a.b") == []

@@ -1,0 +1,58 @@
+"""The tree that patterns and keys of exchanges are kept in: one node for each of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Generic, TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+# Tokens beyond these are not told apart, so that no name costs more than this to look up.
+MAX_TOKENS: Final = 64
+ANY: Final = "#"
+
+
+@attrs.define
+class Node(Generic[T]):
+    """What follows a token: exact tokens, one whichever it is, or any number; and the values of the
+    patterns that end here.
+    """
+
+    exact: dict[str, Node[T]] = attrs.Factory(dict)
+    one: Node[T] | None = None
+    any: Node[T] | None = None
+    values: list[T] = attrs.Factory(list)
+
+    def grow(self, tokens: Iterable[str], one: str) -> Node[T]:
+        """Return the node at the end of these tokens, made where it is lacking; `one` is the token
+        that stands for a single one.
+        """
+        node = self
+        for token in tokens:
+            if token == one:
+                node.one = node.one or Node()
+                node = node.one
+            elif token == ANY:
+                node.any = node.any or Node()
+                node = node.any
+            else:
+                node = node.exact.setdefault(token, Node())
+        return node
+
+    def pieces(self) -> Iterator[object]:
+        """Take the tree apart, and yield it piece by piece (`router.engine.deferred`)."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += [each for each in (node.one, node.any) if each is not None]
+            node.one = node.any = None
+            while node.values:
+                yield node.values.pop()
+            while node.exact:
+                _, following = node.exact.popitem()
+                yield following
+                if following.exact or following.one or following.any or following.values:
+                    pending.append(following)
