@@ -19,6 +19,10 @@ MOST_UPLINKS: Final = 64
 DISTRIBUTION: Final = kinds.choice(get_args(Distribution))
 LONGEST_TERMINUS_TIMEOUT_S: Final = 86400
 LONGEST_PERIOD_S: Final = 3600
+PERIOD: Final = kinds.period(LONGEST_PERIOD_S)
+MOST_BYTES: Final = 2**50
+# A limit of what is kept, which follows from another one where it is 0.
+DERIVED_LIMIT: Final = kinds.whole_number(0, MOST_BYTES, "bytes")
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -48,14 +52,14 @@ class RouterSettings:
     hello_interval_seconds: float = attrs.field(
         default=1.0,
         metadata=setting(
-            kinds.period(LONGEST_PERIOD_S),
+            PERIOD,
             "How often an interior router says to its neighbours that it is there.",
         ),
     )
     hello_max_age_seconds: float = attrs.field(
         default=3.0,
         metadata=setting(
-            kinds.period(LONGEST_PERIOD_S),
+            PERIOD,
             "For how long a neighbour may say nothing before its connection is closed, as that of "
             "a router that is not there any more; more than helloIntervalSeconds.",
         ),
@@ -63,7 +67,7 @@ class RouterSettings:
     ra_interval_seconds: float = attrs.field(
         default=30.0,
         metadata=setting(
-            kinds.period(LONGEST_PERIOD_S),
+            PERIOD,
             "How often an interior router says to its neighbours what it knows of the network when "
             "nothing changes, so that they ask for what they have missed.",
         ),
@@ -105,14 +109,14 @@ class RouterSettings:
     edge_heartbeat_seconds: float = attrs.field(
         default=2.0,
         metadata=setting(
-            kinds.period(LONGEST_PERIOD_S),
+            PERIOD,
             "How often an edge router says to its interior routers that it is there; they answer.",
         ),
     )
     edge_heartbeat_max_age_seconds: float = attrs.field(
         default=8.0,
         metadata=setting(
-            kinds.period(LONGEST_PERIOD_S),
+            PERIOD,
             "After how much silence an edge router and its interior routers give each other up; "
             "more than edgeHeartbeatSeconds.",
         ),
@@ -137,7 +141,7 @@ class RouterSettings:
     memory_limit_bytes: int = attrs.field(
         default=256 * MIB,
         metadata=setting(
-            kinds.whole_number(MIB, 2**50, "bytes"),
+            kinds.whole_number(MIB, MOST_BYTES, "bytes"),
             "How many bytes of messages the whole router may hold. From half of it on, senders "
             "whose messages wait are let send no more; beyond it, those that have most waiting "
             "get back what they sent last.",
@@ -146,7 +150,7 @@ class RouterSettings:
     state_limit_bytes: int = attrs.field(
         default=0,
         metadata=setting(
-            kinds.whole_number(0, 2**50, "bytes"),
+            DERIVED_LIMIT,
             "How many bytes the whole router may keep for its peers besides messages: their "
             "connections, sessions, links, names and properties, dynamic nodes, and sources and "
             "targets without a link. Beyond it, a connection that has more than an equal share is "
@@ -157,7 +161,7 @@ class RouterSettings:
     connection_state_limit_bytes: int = attrs.field(
         default=0,
         metadata=setting(
-            kinds.whole_number(0, 2**50, "bytes"),
+            DERIVED_LIMIT,
             "How many bytes of stateLimitBytes one connection may have. Beyond it, further links "
             "are refused with amqp:resource-limit-exceeded; a peer that goes on loses its session, "
             "and then the connection. 0 stands for half of stateLimitBytes.",
