@@ -35,7 +35,10 @@ def answer(forwarder: Any, consumer: Consumer) -> None:
         return
     now = forwarder.turn.now
     ends_at = forwarder.drains.get(consumer)
-    if ends_at is None and _ask(consumer):
+    if forwarder.spreads.is_at(consumer.address):
+        # a copy may be under way to it
+        forwarder.drains[consumer] = now + PATIENCE_S
+    elif ends_at is None and _ask(consumer):
         forwarder.drains[consumer] = now + PATIENCE_S
     elif ends_at is None or ends_at <= now:
         forwarder.drains.pop(consumer, None)

@@ -35,7 +35,7 @@ cdef class Forwarder(Spreader):
     cdef public object observer
     cdef public Intake intake
 
-    @cython.locals(address=Address, copy=Delivery, sound=TransferFrame)
+    @cython.locals(address=Address, sound=TransferFrame)
     cpdef void transfer_received(self, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=IncomingLink, producer=Producer, address=Address, consumer=Consumer, sound=TransferFrame)
     cdef void _begin(self, Delivery delivery, TransferFrame frame) except *
@@ -48,3 +48,4 @@ cdef class Forwarder(Spreader):
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, count=cython.ulonglong)
     cpdef int sent(self, double now) except -1
     cpdef int finish_turn(self) except -1
+    cpdef int share_credit(self) except -1

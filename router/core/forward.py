@@ -45,6 +45,7 @@ from router.core.redelivery import Redelivery
 from router.core.routed_links import Routed
 from router.core.sources import SourceRules
 from router.core.spreading import Spreader
+from router.core.spreads import Spreads
 from router.core.suspended import Suspended
 from router.core.table import AddressTable, address_name
 from router.engine.delivery import Delivery
@@ -74,6 +75,7 @@ class Forwarder(Spreader):
     ) -> None:
         super().__init__(Redelivery(turn, limit_bytes), Backlog(turn, limit_bytes))
         self.table = table
+        self.spreads = Spreads(self)
         self.link_names = LinkNames() if link_names is None else link_names
         self.suspended = Suspended(turn, self.link_names, terminus_limit_s)
         self.sources = SourceRules()
@@ -119,12 +121,10 @@ class Forwarder(Spreader):
                 return
             frame = sound
         if delivery.copies is not None:
-            for copy in delivery.copies:
-                copy.complete = delivery.complete
-                copy.size = delivery.size
-                copy.settled = delivery.settled
-                if not copy.discarded:
-                    self._follow(copy, frame)
+            if len(delivery.copies) > self.copies_at_once:
+                self.spreads.follow(delivery, frame)
+            else:
+                self.follow_some(delivery, delivery.copies, frame)
             if delivery.complete and delivery.settled:
                 delivery.copies = None
         else:
@@ -293,6 +293,14 @@ class Forwarder(Spreader):
             self.network.finish()
         if self.sizes_due:
             sizes.refuse_too_large(self)
+        self.share_credit()
+        if self.dying_nodes:
+            nodes.end_empty(self)
+        if self.idle_sessions:
+            own_links.end_idle(self)
+
+    def share_credit(self) -> None:
+        """Grant what can be granted to the senders of addresses that something has happened to."""
         due, self.credit_due = self.credit_due, []
         tied_due: list[Address] = []
         for item in due:
@@ -308,10 +316,6 @@ class Forwarder(Spreader):
                 replenish_anonymous(item)
         if tied_due:
             tied_credit.finish(self, tied_due)
-        if self.dying_nodes:
-            nodes.end_empty(self)
-        if self.idle_sessions:
-            own_links.end_idle(self)
 
     def flow_received(self, link: IncomingLink) -> None:
         """A sender told where it stands: a drain is over, or credit was given back."""

@@ -260,6 +260,7 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
         resuming.transfer_aborted(forwarder, delivery)
     elif not delivery.discarded:
         delivery.address.counters.aborted += 1
+    forwarder.spreads.stop(delivery)
     copies = delivery.copies if delivery.copies is not None else [delivery]
     for copy in copies:
         abort(forwarder, copy)

@@ -44,14 +44,16 @@ def least_busy(address: Address, delivery: Any) -> Consumer | None:
 
 def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
     """Nobody takes a delivery that has gone to nobody yet: it is rejected."""
-    _reject(forwarder, delivery, _largest(address))
+    reject(forwarder, delivery, largest(address))
 
 
-def _largest(address: Address) -> int:
+def largest(address: Address) -> int:
+    """The most octets that any receiver of an address takes."""
     return max((consumer.link.max_message_size for consumer in address.consumers), default=0)
 
 
-def _reject(forwarder: Any, delivery: Any, limit: int) -> None:
+def reject(forwarder: Any, delivery: Any, limit: int) -> None:
+    """Reject a delivery that is larger than `limit`, which is what a receiver takes."""
     counters = delivery.address.counters
     if delivery.settled:
         counters.dropped_presettled += 1
@@ -113,7 +115,7 @@ def grown(forwarder: Any, delivery: Any) -> None:
         if delivery.parent is None:
             refuse(forwarder, address, delivery)
         else:
-            _leave_out(forwarder, delivery, _largest(address))
+            _leave_out(forwarder, delivery, largest(address))
 
 
 def outgrown(forwarder: Any, delivery: Any) -> None:
@@ -121,7 +123,7 @@ def outgrown(forwarder: Any, delivery: Any) -> None:
     limit = delivery.outgoing.max_message_size
     parting.abort(forwarder, delivery)
     if delivery.parent is None:
-        _reject(forwarder, delivery, limit)
+        reject(forwarder, delivery, limit)
     else:
         _leave_out(forwarder, delivery, limit)
 
@@ -164,8 +166,7 @@ def _is_beyond(limits: dict[int, int], delivery: Any) -> bool:
 def _limits(address: Address) -> dict[int, int]:
     """The most octets that any receiver takes of a message, by the side that it comes from."""
     if not is_spread_by_sides(address):
-        largest = _largest(address)
-        return dict.fromkeys(address.waiting.by_side(), largest)
+        return dict.fromkeys(address.waiting.by_side(), largest(address))
     return {
         side: max((each.link.max_message_size for each in sides.serving(address, side)), default=-1)
         for side in address.waiting.by_side()

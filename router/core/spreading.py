@@ -7,6 +7,8 @@ Whoever gets the only one gets the message itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from router.amqp import codes
@@ -29,6 +31,8 @@ LEVELS = 10
 STRIPES = 5
 SECOND_LANES = 50
 EMPTY = b""
+# So many copies of a message are made in one turn; the others in later ones (`spreads`).
+COPIES_AT_ONCE = 512
 
 
 class Spreader(Relay):
@@ -39,6 +43,9 @@ class Spreader(Relay):
         # stands for senders of an exchange at the next hops, wherever they are
         nobody: Any = None
         self._from_here = Producer(nobody, None, 0)
+        self.copies_at_once = COPIES_AT_ONCE
+        # messages of which not all copies are made yet; set by who has them
+        self.spreads: Any = None
 
     def choose(self, address: Address, size: int) -> Consumer | None:
         """The consumer that takes a delivery of so many octets, or None when none has room.
@@ -200,7 +207,11 @@ class Spreader(Relay):
         copies: list[Delivery] = []
         # one more than there are, so that a copy settled at once does not speak for those to come
         delivery.open_copies = 1
-        self._copy_to_each(address, delivery, frame, copies, producer)
+        consumers = address.consumers
+        if len(consumers) > self.copies_at_once:
+            self.spreads.copy(delivery, frame, iter([(address, producer)]), copies, address)
+            return
+        self._copy_to_each(address, consumers, delivery, frame, copies, producer)
         self._copied(address, delivery, copies)
 
     def _spreads(self, address: Address, producer: Producer) -> bool:
@@ -215,13 +226,14 @@ class Spreader(Relay):
     def _copy_to_each(
         self,
         address: Address,
+        consumers: list[Consumer],
         delivery: Delivery,
         frame: TransferFrame,
         copies: list[Delivery],
         producer: Producer,
     ) -> None:
         sided = address.sided
-        for consumer in address.consumers:
+        for consumer in consumers:
             if sided and not spreads_to(consumer, producer):
                 continue
             link = consumer.link
@@ -325,13 +337,21 @@ class Spreader(Relay):
             if len(places) > 1 or (places and places[0] is not address and places[0].sided):
                 delivery.open_copies = 1
                 copies: list[Delivery] = []
-                for place in places:
+                rest = iter(places)
+                for place in rest:
+                    count = len(copies) + 1
+                    if place.treatment == MULTICAST:
+                        count = len(copies) + len(place.consumers)
+                    if count > self.copies_at_once:
+                        others = self._places(chain((place,), rest), address, producer)
+                        self.spreads.copy(delivery, frame, others, copies, address)
+                        return None
                     if not place.is_moving:
                         self._note_moving(place)
                     if place.treatment == MULTICAST:
                         # who sends to an exchange sends what it gives on from here
                         sender = producer if place is address else self._from_here
-                        self._copy_to_each(place, delivery, frame, copies, sender)
+                        self._copy_to_each(place, place.consumers, delivery, frame, copies, sender)
                     else:
                         self._copy_to_one(place, delivery, frame, copies)
                 self._copied(place, delivery, copies)
@@ -346,6 +366,47 @@ class Spreader(Relay):
         if not place.is_moving:
             self._note_moving(place)
         return place
+
+    def _places(
+        self, places: Iterable[Address], address: Address, producer: Producer
+    ) -> Iterator[tuple[Address, Producer]]:
+        """The places that a message goes to from an exchange, each with the sender it has there."""
+        from_here = self._from_here
+        return ((place, producer if place is address else from_here) for place in places)
+
+    # For who makes copies in later turns.
+
+    def copy_to_some(
+        self,
+        address: Address,
+        consumers: list[Consumer],
+        delivery: Delivery,
+        frame: TransferFrame,
+        copies: list[Delivery],
+        producer: Producer,
+    ) -> None:
+        """Give some consumers of an address a copy, as `fan_out` gives it to all."""
+        self._copy_to_each(address, consumers, delivery, frame, copies, producer)
+
+    def copy_to_one(
+        self, address: Address, delivery: Delivery, frame: TransferFrame, copies: list[Delivery]
+    ) -> None:
+        """Give one consumer of an address a copy, as an exchange does."""
+        self._copy_to_one(address, delivery, frame, copies)
+
+    def follow_some(self, delivery: Delivery, copies: list[Delivery], frame: TransferFrame) -> None:
+        """Send a later frame of a delivery after the earlier ones of some of its copies."""
+        for copy in copies:
+            copy.complete = delivery.complete
+            copy.size = delivery.size
+            copy.settled = delivery.settled
+            if not copy.discarded:
+                self._follow(copy, frame)
+
+    def waited(self, copy: Delivery) -> None:
+        """Count how long it took until a copy was made, and sent on."""
+        consumer = copy.outgoing.owner
+        self._waited(consumer, copy)
 
     def no_destination(self, address: Address, delivery: Delivery) -> None:
         """Nobody receives from the address: the message is the sender's again."""

@@ -123,6 +123,8 @@ def _settle_all(forwarder: Any, link: IncomingLink) -> None:
         if delivery.settling == TOLD:
             # by its receiver, or by us
             continue
+        # no more copies are made of it: what has been made speaks for it
+        forwarder.spreads.give_up(delivery)
         for part in _open_parts(delivery):
             outgoing = part.outgoing
             if outgoing is None:

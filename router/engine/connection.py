@@ -9,7 +9,7 @@ nothing else.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from router.amqp import codes, octets
 from router.amqp.constants import Descriptor
@@ -18,7 +18,7 @@ from router.amqp.framing import decode_frame_body
 from router.amqp.reading import Cursor, TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.reading_flow import FlowFrame
-from router.engine import attaching, beginning, dispositions, flows, opening, sasl
+from router.engine import attaching, beginning, flows, opening, sasl
 from router.engine.account import Account
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
@@ -29,6 +29,17 @@ from router.engine.slots import Slots
 from router.engine.states import ConnectionState, SessionState
 from router.engine.window import share_of
 from router.errors import AmqpError, Scope
+
+if TYPE_CHECKING:
+
+    class Unfinished(Protocol):
+        """The rest of what a frame leads to: nothing that comes behind it may overtake it."""
+
+        session: Session
+
+        def go_on(self) -> bool:
+            """Do as much as the connection's turn has room for; return whether it is done."""
+
 
 # What the next octets are: a protocol header, SASL frames, AMQP frames, or nothing of interest.
 HEADER = 0
@@ -77,8 +88,8 @@ class Connection:
         self.paused = False
         # what came is so much work that others have their turn before the rest of it
         self.is_behind = False
-        # the rest of a disposition that is too much for one turn, or None
-        self.unfinished: dispositions.RestOfRange | None = None
+        # the rest of what a frame leads to, if that is too much for one turn, or None
+        self.unfinished: Unfinished | None = None
         # where in the count of frames the work of this turn is done
         self.turn_end = TURN_WORK
         # octets of its deliveries that could not be sent on; whether they were more than may be,
@@ -205,21 +216,21 @@ class Connection:
     def resume(self) -> None:
         """Go on with what was left: a pause is over, or others have had their turn.
 
-        That is the rest of a disposition, or else octets that were kept.
+        That is the rest of what a frame leads to, or else octets that were kept.
         """
         self.paused = False
         if self.unfinished is not None:
-            self._finish_disposition(self.unfinished)
+            self._finish(self.unfinished)
         elif self.kept:
             kept = self.kept
             self.receive(kept, len(kept))
 
-    def _finish_disposition(self, rest: dispositions.RestOfRange) -> None:
-        """Take in more of a disposition; the connection is behind until all of it is."""
+    def _finish(self, rest: Unfinished) -> None:
+        """Do more of what a frame leads to; the connection is behind until all of it is done."""
         self.turn_end = self.frames_received + TURN_WORK
         session = self.failing = rest.session
         try:
-            if session.state == MAPPED and not dispositions.go_on(rest):
+            if session.state == MAPPED and not rest.go_on():
                 return
         except AmqpError as error:
             self._fail(error)

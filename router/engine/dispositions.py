@@ -15,12 +15,13 @@ from router.engine import serial, transactions, violations
 from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
+    from router.engine.connection import Unfinished
     from router.engine.session import Session
 
     class Working(Protocol):
         """The connection whose turn it is, as far as the work of that goes."""
 
-        unfinished: RestOfRange | None
+        unfinished: Unfinished | None
 
         def has_room_for(self, count: int) -> bool:
             """Return whether this turn goes on; so many frames' work is done in it then."""
@@ -46,6 +47,10 @@ class RestOfRange:
     # the next id of the ring, and how many there are from it on
     number: int
     count: int
+
+    def go_on(self) -> bool:
+        """Take in as much of the range as the turn has room for; return whether it is done."""
+        return go_on(self)
 
 
 def take_in(session: Session, frame: DispositionFrame) -> None:

@@ -28,6 +28,7 @@ def say_farewell(exchange: Exchange, why: str) -> None:
     """Resolve what is under way, detach all links and close all connections, in one turn."""
     exchange.begin_turn()
     with exchange.turn.deferred.all_at_once():
+        exchange.forwarder.spreads.give_up_all()
         exchange.forwarder.suspended.end_all(exchange.forwarder)
         close_in_order(exchange, list(exchange.pumps.values()), why)
 

@@ -85,6 +85,8 @@ class Router:
         self.events: list[Any] = []
         # deliveries that were too much
         self.given_up = 0
+        # what is put off to later turns waits until it is asked for (`go_on`)
+        self.is_patient = False
         # who counts what is done in each turn
         self.turn_ended: Callable[[], None] = lambda: None
         self.buffer = memoryview(bytearray(b"\xff" * _BUFFER_BYTES))
@@ -109,9 +111,21 @@ class Router:
         turns in which what was put off is done.
         """
         self.end_turn()
-        while self.turn.deferred:
-            self.turn.deferred.step()
-            self.end_turn()
+        while self.turn.deferred and not self.is_patient:
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Take a turn, in which a step is done of what was put off."""
+        self.turn.deferred.step()
+        self.end_turn()
+
+    def catch_up(self) -> None:
+        """Take all turns that there are to be taken, of clients too; be patient no more."""
+        self.is_patient = False
+        self.finish_turn()
+        while behind := [client for client in self.clients if client.is_behind()]:
+            for client in behind:
+                client.go_on()
 
     def end_turn(self) -> None:
         """Grant credit and carry all that there is to say; what was put off waits for the next
@@ -180,6 +194,8 @@ class Client:
         self.heard: list[Any] = []
         self.links: list[SendingLink | ReceivingLink] = []
         self._unread = b""
+        # what was said while the router had not done what was said before
+        self._unsaid: list[bytes] = []
         # our side of the session's flow state (section 2.5.6)
         self.window = window
         self.window_left = window
@@ -236,13 +252,30 @@ class Client:
         """Have the router read this with one read, and end its turn."""
         self.give(*things)
         self.router.finish_turn()
-        while self.connection.is_behind:
+        while self.is_behind() and not self.router.is_patient:
+            self.go_on()
+
+    def is_behind(self) -> bool:
+        """Return whether the router has not done all that was said."""
+        return bool(self.connection.is_behind or self._unsaid)
+
+    def go_on(self) -> None:
+        """Take a turn, in which the router does more of what was said."""
+        if self.connection.is_behind:
             self.connection.resume()
-            self.router.finish_turn()
+        elif self._unsaid:
+            self._receive(self._unsaid.pop(0))
+        self.router.finish_turn()
 
     def give(self, *things: Any) -> None:
         """Have the router read this, and leave the turn open."""
         octets = b"".join(wire(thing) for thing in things)
+        if self.is_behind():
+            self._unsaid.append(octets)
+        else:
+            self._receive(octets)
+
+    def _receive(self, octets: bytes) -> None:
         buffer = self.router.buffer
         kept = self.connection.prepare(buffer)
         end = kept + len(octets)
@@ -252,8 +285,10 @@ class Client:
 
     def flow(self, **fields: Any) -> Flow:
         """Tell the session's windows, and what else is given."""
-        # what we have not read yet may have been sent into a wider window
-        self.window_left = self.window if self.reads else max(self.window, self.window_left)
+        # what we have not read yet, and what is sent before the router knows of this, may have been
+        # sent into a wider window
+        is_known = self.reads and not self.is_behind()
+        self.window_left = self.window if is_known else max(self.window, self.window_left)
         self.window_end = serial.add(self.next_incoming_id, self.window)
         return Flow(
             next_incoming_id=self.next_incoming_id,
@@ -291,7 +326,10 @@ class Client:
     def lose(self) -> None:
         """Lose the socket."""
         self._forget()
+        self._unsaid.clear()
         self.connection.end_of_input()
+        self.connection.is_behind = False
+        self.connection.unfinished = None
         self.router.finish_turn()
 
     def _forget(self) -> None:

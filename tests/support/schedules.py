@@ -48,6 +48,8 @@ NOW_AND_THEN = [
 ]
 RARELY = ["detach", "detach", "close", "lose", "end"]
 STEPS = [*OFTEN * 6, *NOW_AND_THEN * 2, *RARELY]
+# where there are steps of the router too, which no peer has a part in
+STEPS_IN_TURNS = [*STEPS, *["later_turn", "later_turn_of_client"] * 20]
 # a header section with nothing but a ttl
 TTL_100_MS = bytes.fromhex("005370c00503404052 64")
 
@@ -56,10 +58,14 @@ class Play:
     """One router, a few clients, and the ledger of what they sent and received.
 
     Beside the usual receivers there are `crowd` more, with much credit, at the unicast addresses.
+    With `copies_at_once` only so many copies of a message are made in a turn. The others are made
+    when a step says so, and so is all that a client says behind the message.
     """
 
-    def __init__(self, crowd: int = 0) -> None:
+    def __init__(self, crowd: int = 0, copies_at_once: int | None = None) -> None:
         self.router = Router(RULES)
+        if copies_at_once is not None:
+            self.router.forwarder.copies_at_once = copies_at_once
         self.clients = [
             self.router.client(max_frame_size=size, window=window)
             for size, window in ((65536, 1000), (512, 1000), (512, 3), (4096, 1))
@@ -77,6 +83,7 @@ class Play:
         self.clients[3].sender(None)
         for number in range(crowd):
             self.clients[number % 4].receiver(ADDRESSES[number % 2], credit=50)
+        self.router.is_patient = copies_at_once is not None
 
     def senders(self) -> list[SendingLink]:
         return [
@@ -164,6 +171,10 @@ class Play:
                 client.open_window(1 + other % 3)
             case "open_window" if not client.over:
                 client.open_window(1000)
+            case "later_turn":
+                self.router.go_on()
+            case "later_turn_of_client" if client.is_behind():
+                client.go_on()
             case _:
                 pass
         for each in self.clients:
@@ -197,8 +208,9 @@ class Play:
         """Attach a link again, on the same session or on another connection, as often as not to
         the same address.
         """
-        # a peer that does not read may send on a link that was stolen before; that is ignored
-        if link not in self.stolen:
+        # a peer that does not read may send on a link that was stolen before; that is ignored, and
+        # so is what the router comes to too late
+        if link not in self.stolen and not link.client.is_behind():
             self.owed += [each for each in self.sendings if each.link is link and not each.settled]
         self.stolen.add(link)
         client = link.client
@@ -222,6 +234,7 @@ class Play:
 
     def settle_down(self) -> None:
         """Let every peer do what is reasonable until nothing changes any more."""
+        self.router.catch_up()
         for client in self.clients:
             client.read()
             client.open_window(100_000)
@@ -319,9 +332,11 @@ def data_section(octets: bytes) -> bytes:
     return b"\x00\x53\x75\xb0" + len(octets).to_bytes(4, "big") + octets
 
 
-def play(schedule: list[tuple[str, int, int]], crowd: int = 0) -> int:
+def play(
+    schedule: list[tuple[str, int, int]], crowd: int = 0, copies_at_once: int | None = None
+) -> int:
     """Play a schedule to its end and look at what came of it; returns how often was redelivered."""
-    game = Play(crowd)
+    game = Play(crowd, copies_at_once)
     for what, one, other in schedule:
         game.step(what, one, other)
     game.settle_down()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import containers, losses, management, network
+from bench.costs import containers, copies, losses, management, network
 from bench.costs.world import (
     FRAMES_AT_ONCE,
     SESSION_LINKS,
@@ -488,6 +488,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "configuration applied: an address rule beside n bindings": configure_beside,
     **containers.OPERATIONS,
     **losses.OPERATIONS,
+    **copies.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
     **{f"management: {name}": operation for name, operation in management.OPERATIONS.items()},
