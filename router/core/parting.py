@@ -7,6 +7,7 @@ what is unsettled stays so. None of this runs once a message.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from router.amqp import constants
@@ -21,7 +22,7 @@ from router.core import (
     terms,
     verdicts,
 )
-from router.core.address import HERE, MULTICAST, Consumer, Producer
+from router.core.address import HERE, MULTICAST, Address, Consumer, Producer
 from router.core.network import sides, through
 from router.core.suspended import Terminus
 from router.core.waiting import WaitingQueue
@@ -261,9 +262,7 @@ def transfer_aborted(forwarder: Any, delivery: Any) -> None:
     elif not delivery.discarded:
         delivery.address.counters.aborted += 1
     forwarder.spreads.stop(delivery)
-    copies = delivery.copies if delivery.copies is not None else [delivery]
-    for copy in copies:
-        abort(forwarder, copy)
+    abort_all(forwarder, delivery)
     # it took its credit, whether or not it was ever begun here
     forwarder.note_sender(delivery.incoming)
 
@@ -274,6 +273,63 @@ def _count_unbegun(delivery: Any) -> None:
     if producer is not None and producer.address is not None:
         producer.address.counters.ingress += 1
         producer.address.counters.aborted += 1
+
+
+def abort_all(forwarder: Any, delivery: Any) -> None:
+    """Give up a delivery whose rest will not come, or all its copies: of very many the last ones in
+    later turns.
+    """
+    copies = delivery.copies
+    if copies is None:
+        abort(forwarder, delivery)
+        return
+    # a peer may abort very often
+    delivery.incoming.session.connection.count_work(len(copies))
+    aborting = _Aborting(forwarder)
+    forwarder.turn.deferred.go_through(copies, aborting.abort, aborting.take_out)
+
+
+class _Aborting:
+    """What becomes of the copies of a delivery whose rest will not come."""
+
+    def __init__(self, forwarder: Any) -> None:
+        self._forwarder = forwarder
+        # where copies wait, each for one receiver or for any
+        self._addresses: dict[Address, None] = {}
+
+    def abort(self, copy: Any) -> None:
+        """Abort one copy; one that waits is taken out later, with the others."""
+        if copy.outgoing is not None:
+            abort(self._forwarder, copy)
+        elif not copy.discarded:
+            # a receiver that takes it before sees that it is aborted
+            copy.discarded = True
+            self._forwarder.backlog.drop(copy)
+            self._addresses[copy.address] = None
+
+    def take_out(self) -> None:
+        """Take the copies that wait out of their queues; all of them are aborted."""
+        if self._addresses:
+            self._forwarder.turn.deferred.go_through(self._queues(), self._clear)
+
+    def _queues(self) -> Iterator[WaitingQueue]:
+        for address in self._addresses:
+            self._forwarder.note_credit(address, None)
+            if address.treatment == MULTICAST:
+                # some of them may leave meanwhile
+                yield from (consumer.waiting for consumer in list(address.consumers))
+            else:
+                yield address.waiting
+            self._forwarder.table.leave(address)
+
+    def _clear(self, waiting: WaitingQueue) -> None:
+        if waiting.count:
+            for copy in waiting.take_out(_is_discarded):
+                self._forwarder.count_out(copy)
+
+
+def _is_discarded(delivery: Any) -> bool:
+    return bool(delivery.discarded)
 
 
 def abort(forwarder: Any, delivery: Any) -> None:

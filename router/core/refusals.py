@@ -35,9 +35,7 @@ def malformed(forwarder: Any, address: Address, delivery: Any) -> None:
     condition = forwarder.intake.condition
     address.counters.malformed += 1
     delivery.discarded = True
-    copies = delivery.copies if delivery.copies is not None else [delivery]
-    for copy in copies:
-        parting.abort(forwarder, copy)
+    parting.abort_all(forwarder, delivery)
     if delivery.settled:
         # there is no outcome to tell it by
         link = delivery.incoming

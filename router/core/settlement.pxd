@@ -13,6 +13,7 @@ from router.engine.session cimport Session
 cdef int TOLD
 cdef int ROUTED
 cdef bytes EMPTY
+cdef Py_ssize_t COPIES_AT_ONCE
 
 cdef class Settler(Handler):
     cdef public list credit_due
@@ -44,6 +45,8 @@ cdef class Settler(Handler):
     cpdef int sender_lost(self, Delivery delivery) except -1
     @cython.locals(parent=Delivery)
     cpdef int merge(self, Delivery copy, int code, bytes state) except -1
-    @cython.locals(copy=Delivery, session=Session, code=int, count=Py_ssize_t)
+    @cython.locals(copies=list, code=int, count=Py_ssize_t)
     cpdef void settlement_received(self, Delivery delivery, DispositionFrame frame) except *
+    @cython.locals(copy=Delivery, session=Session)
+    cpdef int tell_copies(self, list copies, DispositionFrame frame, int code, Py_ssize_t count) except -1
     cpdef int note_credit(self, Address address, Producer producer) except -1

@@ -12,7 +12,7 @@ from typing import Any
 from router.amqp import codes
 from router.amqp.constants import Condition
 from router.amqp.reading_disposition import DispositionFrame
-from router.core import terms, verdicts
+from router.core import settling_copies, terms, verdicts
 from router.core.address import HERE, Address, Producer
 from router.core.outcomes import Outcomes
 from router.core.redelivery import Redelivery
@@ -26,6 +26,8 @@ TOLD = int(Settling.TOLD)
 ROUTED = int(Settling.ROUTED)
 FIRST = int(Settling.FIRST)
 EMPTY = b""
+# So many receivers are told in one turn what the sender of a message said (`settling_copies`).
+COPIES_AT_ONCE = 512
 
 
 class Settler(Handler):
@@ -279,6 +281,20 @@ class Settler(Handler):
                 return
             code = codes.NO_STATE
             count = 0
+        if len(copies) > COPIES_AT_ONCE:
+            settling_copies.tell(self, copies, frame, code, count)
+        else:
+            self.tell_copies(copies, frame, code, count)
+        if frame.settled:
+            if delivery.settling == FIRST:
+                _keep_in_order(delivery.incoming.owner)
+            if delivery.incoming.credit == 0:
+                self.note_sender(delivery.incoming)
+
+    def tell_copies(
+        self, copies: list[Delivery], frame: DispositionFrame, code: int, count: int
+    ) -> None:
+        """Tell the receivers of some deliveries, or copies of one, what their sender said."""
         for copy in copies:
             if copy.outgoing is None or copy.discarded:
                 copy.settled = copy.settled or frame.settled
@@ -293,11 +309,6 @@ class Settler(Handler):
                 self.outcomes.receiver_told(copy, copy.outcome)
             session = copy.outgoing.session
             session.tell_receiver(copy, frame.settled, code, frame.octets, frame.state_at, count)
-        if frame.settled:
-            if delivery.settling == FIRST:
-                _keep_in_order(delivery.incoming.owner)
-            if delivery.incoming.credit == 0:
-                self.note_sender(delivery.incoming)
 
     # Settling lets a sender send again.
 
