@@ -51,6 +51,7 @@ cdef class Ties:
     cdef public Address primary
     cdef public object exchange
     cdef public dict fed_by
+    cdef public object sharing
     cpdef bint is_needed(self)
     cpdef bint is_none(self)
 

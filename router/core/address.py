@@ -178,6 +178,8 @@ class Ties:
         self.primary: Address | None = None
         self.exchange: Any = None
         self.fed_by: dict[Any, Address] = {}
+        # what shares credit among the address's senders over several turns (`tied_credit`)
+        self.sharing: Any = None
 
     def is_needed(self) -> bool:
         """Whether the address is to be there although nobody uses it."""

@@ -38,7 +38,7 @@ def answer(forwarder: Any, consumer: Consumer) -> None:
     if forwarder.spreads.is_at(consumer.address):
         # a copy may be under way to it
         forwarder.drains[consumer] = now + PATIENCE_S
-    elif ends_at is None and _ask(consumer):
+    elif ends_at is None and _ask(forwarder, consumer):
         forwarder.drains[consumer] = now + PATIENCE_S
     elif ends_at is None or ends_at <= now:
         forwarder.drains.pop(consumer, None)
@@ -69,7 +69,7 @@ def _is_draining(consumer: Consumer) -> bool:
     return link.owner is consumer and link.drain and link.credit > 0
 
 
-def _ask(consumer: Consumer) -> bool:
+def _ask(forwarder: Any, consumer: Consumer) -> bool:
     """Let the address's senders send what the drain makes room for; whether any may send more."""
     address = consumer.address
     senders = ties.producers(address)
@@ -81,7 +81,8 @@ def _ask(consumer: Consumer) -> bool:
     elif address.ties is None:
         across.replenish_across(address)
     else:
-        tied_credit.replenish([address])
+        # of very many places it is not known yet
+        return tied_credit.replenish(forwarder, [address]) or _held(senders) > before
     return _held(senders) > before
 
 

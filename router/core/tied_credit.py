@@ -1,16 +1,23 @@
 """The credit of senders whose messages may go to other addresses than the one that they send to.
 
-It comes from those who receive there. None of this runs for addresses that have no ties.
+It comes from those who receive there. Of very many places the last ones are looked at in later
+turns. None of this runs for addresses that have no ties.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from router.core import credit
 from router.core.address import MESH, Address, Producer
-from router.core.ties import held, places, producers, served_by, sources
+from router.core.ties import each_place, forget, held, producers, served_by, sources, ties_of
+
+# So many places and senders are looked at in the turn in which something happens, and in each step
+# of the later ones.
+AT_ONCE = 512
+A_STEP = 32
 
 
 def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
@@ -21,33 +28,92 @@ def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
             # it may have come from elsewhere, where it was for nobody in particular
             for consumer in list(address.consumers):
                 forwarder.serve(consumer)
-    replenish(addresses)
+    replenish(forwarder, addresses)
 
 
-def replenish(addresses: Iterable[Address]) -> None:
-    """Share what receivers of some addresses can take, as `credit.replenish` does of one alone."""
+def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:
+    """Share what receivers of some addresses can take, as `credit.replenish` does of one alone;
+    return whether some of that is done in later turns.
+    """
+    is_put_off = False
     for source in {id(each): each for one in addresses for each in sources(one)}.values():
-        _share(source)
+        if source.producers:
+            is_put_off |= _share(forwarder, source)
+    return is_put_off
 
 
-def _share(address: Address) -> None:
-    if not address.producers:
-        # there may be very many places
-        return
-    found = places(address)
-    if not found:
-        for producer in address.producers:
-            _take_back(producer)
-        return
-    backed = [(credit.backing(place), held(place), len(producers(place))) for place in found]
-    room = min(backing for backing, _, _ in backed)
-    left = min(backing - holding for backing, holding, _ in backed)
-    share = max(1, min(backing // max(1, count) for backing, _, count in backed))
-    for producer in address.producers:
-        if producer.is_fallback and served_by(address) is not address:
-            credit.take_back(producer)
-        else:
-            left -= credit.offer(producer, share, room, left)
+def _share(forwarder: Any, address: Address) -> bool:
+    """Share among the senders of one address; return whether it is put off, at least in part."""
+    ties = ties_of(address)
+    if ties.sharing is not None:
+        ties.sharing.is_outdated = True
+        return True
+    sharing = _Sharing(address)
+
+    def put_off() -> None:
+        ties.sharing = sharing
+
+    forwarder.turn.deferred.start(sharing, AT_ONCE // A_STEP, put_off)
+    return ties.sharing is not None
+
+
+class _Sharing:
+    """A task that shares what receivers can take among the senders of an address.
+
+    There may be very many places where they receive. A message that one of these senders sends
+    meanwhile takes as much of their credit as of the receivers', wherever that is known already.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        # something has happened to one of the places since
+        self.is_outdated = False
+        self._steps = self._shared()
+
+    def step(self) -> bool:
+        """Look at a few places; return whether there is more to be done."""
+        if sum(1 for _ in islice(self._steps, A_STEP)) == A_STEP:
+            return True
+        ties = ties_of(self._address)
+        if self.is_outdated and self._address.producers:
+            self.is_outdated = False
+            self._steps = self._shared()
+            return True
+        ties.sharing = None
+        forget(self._address)
+        return False
+
+    def _shared(self) -> Iterator[object]:
+        address = self._address
+        is_any = False
+        room = left = share = 0
+        for place in each_place(address):
+            if place is not None:
+                backing = credit.backing(place)
+                holding = held(place)
+                part = backing // max(1, len(producers(place)))
+                if not is_any:
+                    is_any = True
+                    room, left, share = backing, backing - holding, part
+                room, left, share = (
+                    min(room, backing),
+                    min(left, backing - holding),
+                    min(share, part),
+                )
+            yield None
+        share = max(1, share)
+        for count, producer in enumerate(list(address.producers)):
+            if count:
+                yield None
+            if producer.place < 0:
+                # it has left
+                continue
+            if not is_any:
+                _take_back(producer)
+            elif producer.is_fallback and served_by(address) is not address:
+                credit.take_back(producer)
+            else:
+                left -= credit.offer(producer, share, room, left)
 
 
 def _take_back(producer: Producer) -> None:

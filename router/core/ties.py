@@ -89,21 +89,32 @@ def hops(address: Address) -> Iterator[Address]:
 
 def places(address: Address) -> list[Address]:
     """The addresses whose receivers get what is sent to this one, or some of it."""
-    found: dict[int, Address] = {}
-    _gather(address, found, set())
-    return list(found.values())
+    return [place for place in each_place(address) if place is not None]
 
 
-def _gather(address: Address, found: dict[int, Address], seen: set[int]) -> None:
-    if id(address) in seen:
-        return
-    seen.add(id(address))
-    place = served_by(address)
-    if is_received_from(place):
-        found[id(place)] = place
-    if address.ties is not None and address.ties.exchange is not None:
-        for hop in address.ties.exchange.hops:
-            _gather(hop, found, seen)
+def each_place(address: Address) -> Iterator[Address | None]:
+    """Yield those addresses, and None wherever one is looked at that is none of them, or known."""
+    found: set[Address] = set()
+    seen: set[Address] = set()
+    pending = [iter([address])]
+    while pending:
+        each = next(pending[-1], None)
+        if each is None:
+            pending.pop()
+            continue
+        if each in seen:
+            yield None
+            continue
+        seen.add(each)
+        place = served_by(each)
+        if is_received_from(place) and place not in found:
+            found.add(place)
+            yield place
+        else:
+            yield None
+        if each.ties is not None and each.ties.exchange is not None:
+            # there may be others by the time that the last of them is looked at
+            pending.append(iter(list(each.ties.exchange.hops)))
 
 
 def sources(address: Address) -> list[Address]:

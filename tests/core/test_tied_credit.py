@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
+from router.core.exchanges import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
+from router.core.tied_credit import A_STEP, AT_ONCE
 
 from support.in_memory import Router
 from support.waypoints import into, message, out_of, texts
@@ -80,3 +82,81 @@ def test_a_fallback_that_drains_while_what_waits_is_too_large_for_it_is_answered
     assert link.credit == 0
     wide.client.open_window()
     assert texts(wide) == ["a", "b" * 200]
+
+
+def of_many_hops(count: int) -> Router:
+    """A router with an exchange at `x` that gives what comes to so many addresses."""
+    router = Router()
+    rules = [BindingRule(f"b{number}", "x", None, f"hop{number}") for number in range(count)]
+    router.forwarder.exchanges.configure([ExchangeRule("x", "x")], rules)
+    router.finish_turn()
+    return router
+
+
+def test_of_very_many_places_the_last_are_looked_at_in_later_turns() -> None:
+    router = of_many_hops(2 * AT_ONCE)
+    last = f"hop{2 * AT_ONCE - 1}"
+    receivers = [router.client().receiver(name, credit=9) for name in ("hop0", last)]
+    router.is_patient = True
+    sender = router.client().sender("x")
+    assert sender.credit == 0
+    turns = 0
+    while router.turn.deferred:
+        assert sender.credit == 0
+        router.go_on()
+        turns += 1
+    assert turns >= AT_ONCE // A_STEP
+    assert sender.credit == 9
+    sender.send(message("m", subject="s"))
+    assert [texts(each) for each in receivers] == [["m"], ["m"]]
+
+
+def test_what_happens_while_very_many_places_are_looked_at_is_seen_after_that() -> None:
+    router = of_many_hops(2 * AT_ONCE)
+    receiver = router.client().receiver("hop0")
+    router.is_patient = True
+    sender = router.client().sender("x")
+    router.go_on()
+    # the first place has been looked at
+    receiver.grant(4)
+    assert router.turn.deferred
+    assert sender.credit == 0
+    router.catch_up()
+    assert sender.credit == 4
+
+
+def test_very_many_places_are_looked_at_once_at_a_time() -> None:
+    router = of_many_hops(2 * AT_ONCE)
+    receiver = router.client().receiver("hop0", credit=1)
+    sender = router.client().sender("x")
+    router.is_patient = True
+    for credit in (5, 6, 7):
+        receiver.grant(credit)
+        assert len(router.turn.deferred.tasks) == 1
+    router.catch_up()
+    # it is not given more in small steps
+    assert sender.credit >= 5
+
+
+def test_a_sender_that_leaves_while_very_many_places_are_looked_at_is_given_nothing() -> None:
+    router = of_many_hops(2 * AT_ONCE)
+    router.client().receiver("hop0", credit=9)
+    router.is_patient = True
+    sender, other = router.client().sender("x"), router.client().sender("x")
+    sender.detach()
+    router.catch_up()
+    assert (sender.credit, other.credit) == (0, 9)
+
+
+def test_a_receiver_of_one_of_very_many_places_that_drains_waits_for_senders() -> None:
+    router = of_many_hops(2 * AT_ONCE)
+    sender = router.client().sender("x")
+    receiver = router.client().receiver("hop0")
+    receiver.grant(5, drain=True)
+    assert receiver.drains_heard == 0
+    assert sender.credit == 5
+    sender.send(message("m", subject="s"))
+    router.wait(0.3)
+    router.wait(0.3)
+    assert texts(receiver) == ["m"]
+    assert receiver.drains_heard == 1

@@ -182,3 +182,14 @@ def test_nobody_gets_a_message_twice_and_nothing_that_was_accepted_is_lost(seed:
     story.run(300)
     story.finish()
     story.check()
+
+
+@examples(10)
+@given(st.integers(0, 2**32), st.integers(0, 1))
+def test_so_it_is_where_copies_are_made_over_several_turns(seed: int, copies_at_once: int) -> None:
+    story = Story(seed)
+    for name in story.names:
+        story.mesh[name].forwarder.copies_at_once = copies_at_once
+    story.run(300)
+    story.finish()
+    story.check()
