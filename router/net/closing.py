@@ -25,9 +25,13 @@ class Closing(Protocol):
         """Close the socket, within a turn, and resolve what the connection carried."""
 
 
-def close(deferred: Deferred, pump: Closing) -> None:
-    """Close a connection in this turn, or in a later one if this round has no room for it."""
-    deferred.start(_Close(pump), 1, pump.refuse_deliveries, CLOSING_STEPS)
+def close(deferred: Deferred, pump: Closing) -> bool:
+    """Close a connection in this turn, or in a later one if this round has no room for it; return
+    whether it is closed.
+    """
+    closing = _Close(pump)
+    deferred.start(closing, 1, pump.refuse_deliveries, CLOSING_STEPS)
+    return closing.is_over
 
 
 class _Close:
@@ -35,8 +39,10 @@ class _Close:
 
     def __init__(self, pump: Closing) -> None:
         self._pump = pump
+        self.is_over = False
 
     def step(self) -> bool:
         """Close the connection."""
         self._pump.close()
+        self.is_over = True
         return False

@@ -108,8 +108,10 @@ class Hub:
     def close(self, pump: Closing) -> None:
         """Close a connection that is done with its socket, now or when others have been closed."""
         self.begin_turn()
-        close(self.turn.deferred, pump)
-        self.finish_turn()
+        if close(self.turn.deferred, pump):
+            self.finish_turn()
+        else:
+            self.wake()
 
     async def wait_until_empty(self) -> None:
         """Wait until no connection is left."""

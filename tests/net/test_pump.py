@@ -652,6 +652,8 @@ async def test_a_thousand_connections_leave_nothing_behind(unlogged: None) -> No
         async with dialled(running.address) as first:
             await first.begin()
         await running.until_empty()
+        # the task of the last one ends a round later
+        await trio.testing.wait_all_tasks_blocked()
         gc.collect()
         before = {kind: _count(kind) for kind in kinds}
         gc.disable()
@@ -667,6 +669,7 @@ async def test_a_thousand_connections_leave_nothing_behind(unlogged: None) -> No
                         await peer.say(Close())
                         await peer.hear_until(Close)
             await running.until_empty()
+            await trio.testing.wait_all_tasks_blocked()
             assert running.node.exchange.turn.touched == []
             # most memory goes without the collector
             assert _count("Connection") - before["Connection"] < 100
