@@ -121,7 +121,8 @@ class Comparison:
 
     def _answer(self, link: Link, differ: set[int]) -> None:
         self.differences += 1
-        places = (self._place_of(router) for router in self._states.records)
+        # those that the digests have just been added up of
+        places = (self._known[router] for router in self._states.records)
         told = [row for row, bucket, _ in places if bucket in differ]
         if bucket_of(self._mobile.me) in differ:
             told.insert(0, Row(*self._own_row()))

@@ -70,11 +70,16 @@ class Graph:
     ) -> Steps[Graph]:
         """The same, bit by bit."""
         touched = set(changed)
-        for router in changed:
-            touched.update(links.get(router, ()))
-            touched.update(neighbour for neighbour, _ in self.edges.get(router, ()))
-        edges: dict[str, list[tuple[str, int]]] | None = None
         done = 0
+        for router in changed:
+            now_there = links.get(router, ())
+            touched.update(now_there)
+            touched.update(neighbour for neighbour, _ in self.edges.get(router, ()))
+            done += 1 + len(now_there) // 4
+            if done >= _AT_ONCE:
+                yield done
+                done = 0
+        edges: dict[str, list[tuple[str, int]]] | None = None
         for router in touched:
             neighbours = links.get(router)
             done += 1 + len(neighbours or ())

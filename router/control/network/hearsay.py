@@ -25,12 +25,16 @@ from router.control.network.steps import Steps
 from router.errors import AmqpError
 
 MOST_REMEMBERED: Final = 4096
-"""Of so many things that were said; then it begins anew."""
+"""Of so many things that were said; the oldest is forgotten for another one."""
 MOST_STATES: Final = 8192
 """No message has more of them; the general reader says so."""
-AT_ONCE: Final = 16
+AT_ONCE: Final = 64
+"""After so much work, in addresses, others may have a turn."""
 COST: Final = 5
-"""So many are read before anybody else may have a turn, each as much work as so many addresses."""
+OCTETS: Final = 16
+"""Each router is as much work as so many addresses, and each of so many octets that were not heard
+before as one more.
+"""
 LARGEST_BYTES: Final = 2048
 """What is longer is not remembered."""
 
@@ -55,6 +59,8 @@ class Hearsay:
         self._read = read
         self._write = write
         self._known: dict[bytes, LinkState] = {}
+        # octets of the last one that were not known
+        self._decoded = 0
 
     def encode(self, message: LinkStateUpdate) -> bytes:
         """The octets of the whole AMQP message."""
@@ -86,11 +92,15 @@ class Hearsay:
             if inner_end != end or count > MOST_STATES:
                 return None
             found = []
-            for number in range(1, count + 1):
+            spent = 0
+            for _ in range(count):
+                self._decoded = 0
                 at, aged = self._aged_at(data, at, end)
                 found.append(aged)
-                if number % AT_ONCE == 0:
-                    yield AT_ONCE * COST
+                spent += COST + self._decoded // OCTETS
+                if spent >= AT_ONCE:
+                    yield spent
+                    spent = 0
         except (_OtherError, IndexError, struct.error):
             return None
         return LinkStateUpdate(tuple(found)) if at == end else None
@@ -126,9 +136,11 @@ class Hearsay:
             except (AmqpError, ValueError):
                 raise _OtherError from None
             state = attrs.evolve(state, octets=encode_value(self._write(state)))
+            self._decoded += len(octets)
             if len(octets) <= LARGEST_BYTES:
                 if len(known) >= MOST_REMEMBERED:
-                    known.clear()
+                    # to clear it would take long
+                    del known[next(iter(known))]
                 known[octets] = state
         return state
 

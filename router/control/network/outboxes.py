@@ -16,6 +16,8 @@ from router.core.network import control_links
 
 MANY: Final = 8
 """With more messages than these waiting for a neighbour, they leave only in turns for such work."""
+MOST_ENCODED_BYTES: Final = 1 << 13
+"""Once so much has been encoded in a turn, what is left waits for a later one."""
 STUCK_S: Final = 10.0
 """A peer that takes no message for this long, while one waits for it, is given up."""
 
@@ -31,6 +33,9 @@ class Outboxes:
         self._sending: dict[Peering, None] = {}
         # the message that was encoded last: it may be for several neighbours
         self._encoded: tuple[Any, bytes] = (None, b"")
+        # how many octets have been encoded at this time, or since the last turn for such work
+        self._encoded_at = 0.0
+        self._encoded_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._sending)
@@ -47,6 +52,7 @@ class Outboxes:
             peering.leaves(message)
             if self._encoded[0] is not message:
                 self._encoded = (message, encode_control(message))
+                self._encoded_bytes += len(self._encoded[1])
             octets = self._encoded[1]
             self.count("out", message.opcode, len(octets))
             return octets
@@ -72,10 +78,16 @@ class Outboxes:
     def flush(self, now: float, *, is_all: bool) -> list[Peering]:
         """Send what there is credit for; return the neighbours for which more may wait again.
 
-        Where more than `MANY` messages wait for a neighbour, they are sent only with `is_all`.
+        Where more than `MANY` messages wait for a neighbour, they are sent only with `is_all`. That
+        is given once a turn at most; a turn flushes several times.
         """
+        if is_all or now != self._encoded_at:
+            self._encoded_at = now
+            self._encoded_bytes = 0
         emptied = []
         for peering in list(self._sending):
+            if self._encoded_bytes >= MOST_ENCODED_BYTES:
+                break
             if len(peering.control.queue) > MANY and not is_all:
                 continue
             was_full = peering.is_full
@@ -83,8 +95,10 @@ class Outboxes:
                 peering.moved_at = now
             if was_full and not peering.is_full:
                 emptied.append(peering)
-            if peering.control.is_idle:
-                del self._sending[peering]
+            del self._sending[peering]
+            if not peering.control.is_idle:
+                # next time it is behind the others
+                self._sending[peering] = None
         return emptied
 
     @property

@@ -86,7 +86,9 @@ class Routes:
         self._is_dirty = self._is_urgent = self._is_new = False
         known, changed = self._known, {*self._changed, self._me}
         self._changed.clear()
-        for router in changed:
+        for number, router in enumerate(changed, 1):
+            if number % MOST_AT_ONCE == 0:
+                yield MOST_AT_ONCE // 4
             record = self._states.records.get(router)
             if record is not None:
                 known[router] = record.state.links

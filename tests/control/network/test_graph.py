@@ -88,3 +88,12 @@ def test_a_link_that_one_end_alone_knows_changes_nothing() -> None:
     assert graph.after(known, ["C"]) is graph
     known["B"] = {"A": 1, "C": 2}
     assert graph.after(known, ["B"]).ways_from("A").cost == {"A": 0, "B": 1, "C": 3}
+
+
+def test_what_has_changed_is_looked_at_bit_by_bit() -> None:
+    routers = [f"r{number:04}" for number in range(2000)]
+    links = {router: {routers[number // 10]: 1} for number, router in enumerate(routers)}
+    steps = list(Graph({}).find_after(links, routers))
+    # once to see whom it concerns, and once more to see how
+    assert len(steps) >= len(routers) // 64 + 2 * len(routers) // 65
+    assert max(steps) < 100

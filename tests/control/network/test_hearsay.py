@@ -111,3 +111,29 @@ def test_what_later_versions_add_is_left_to_the_general_reader() -> None:
     assert found == codec.decode_control(octets)
     assert found is not None
     assert b"more" not in reader().encode(found)
+
+
+@pytest.mark.parametrize("links", [2, 100])
+def test_the_more_octets_there_are_the_fewer_routers_are_read_in_a_step(links: int) -> None:
+    neighbours = {f"router-{number}": 1 for number in range(links)}
+    states = (LinkState(f"r{number}", 1, 1, neighbours) for number in range(64))
+    message = LinkStateUpdate(tuple(Aged(state, 0) for state in states))
+    octets = generally(message)
+    known = reader()
+    steps = list(known.decode(octets))
+    assert max(steps) < 2 * hearsay.AT_ONCE + len(octets) // 64 // hearsay.OCTETS
+    assert sum(steps) + hearsay.AT_ONCE >= len(octets) // hearsay.OCTETS
+    if links == 2:
+        # what was heard before takes less
+        assert sum(known.decode(octets)) < sum(steps)
+
+
+def test_the_oldest_is_forgotten_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearsay, "MOST_REMEMBERED", 2)
+    known = reader()
+    for name in ("a", "b", "c"):
+        do_all(known.decode(generally(LinkStateUpdate((Aged(LinkState(name, 1, 1, {}), 0),)))))
+    assert len(known._known) == 2
+    before = list(known._known)
+    do_all(known.decode(generally(LinkStateUpdate((Aged(LinkState("c", 1, 1, {}), 0),)))))
+    assert list(known._known) == before

@@ -39,6 +39,18 @@ def test_much_that_waits_leaves_bit_by_bit() -> None:
     assert part._outboxes.stuck(part.now + 2 * STUCK_S) == []
 
 
+def test_few_messages_are_encoded_in_a_turn_however_few_wait() -> None:
+    network = line("a", "b")
+    network.run(2)
+    part = adjacency(network.hosts["a"])
+    before = part.messages["out", "MAU"]
+    # so few that they need not wait for a turn of their own, and larger than a turn encodes
+    told(network, MANY - 1)
+    assert part.messages["out", "MAU"] - before <= 1
+    network.run(0.2)
+    assert part.messages["out", "MAU"] - before == MANY - 1
+
+
 def test_who_takes_nothing_is_stuck() -> None:
     network = line("a", "b")
     network.run(2)

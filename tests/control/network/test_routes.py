@@ -45,6 +45,16 @@ def test_a_small_network_is_computed_at_once() -> None:
     assert not world.routes.look(1.0)
 
 
+def test_not_all_that_has_changed_is_taken_up_in_one_step() -> None:
+    world = World()
+    world.row(3000)
+    steps = world.routes._compute(1.0)
+    known = world.routes._known
+    sizes = [len(known) for _ in steps]
+    assert sizes[0] <= routes.MOST_AT_ONCE < 3000
+    assert max(sizes) >= 3001
+
+
 def test_a_large_one_is_computed_bit_by_bit_and_the_old_ways_hold_meanwhile() -> None:
     world = World()
     world.row(3)
