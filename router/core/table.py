@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from router.amqp.redirects import Redirect
@@ -32,6 +33,9 @@ from router.errors import AmqpError
 # What a client says of itself, in the name of a dynamic node made for it.
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_WORD = 32
+# From so many addresses on the next ones are entered into another table: one that grows is copied
+# at once, which takes some 4 ms for so many (docs/decisions/0038-changes-under-traffic.md).
+MOST_IN_A_TABLE = 100_000
 _AUTHORITY = re.compile(r"^amqps?:(//[^/]*)?/?", re.IGNORECASE)
 
 
@@ -68,6 +72,8 @@ class AddressTable:
         self.redirects = Redirects() if redirects is None else redirects
         # by `key_of` their names and phases
         self._in_use: dict[str, Address] = {}
+        # where there are very many, those that were entered before
+        self._full: list[dict[str, Address]] = []
         # the keys in use that have become unavailable to whoever does not use them yet
         self._closed: set[str] = set()
         self.rules = Rules(rules, default_treatment)
@@ -102,10 +108,37 @@ class AddressTable:
 
     def addresses(self) -> Iterator[Address]:
         """Every address in use."""
-        return iter(list(self._in_use.values()))
+        return iter(list(chain.from_iterable(table.values() for table in self._tables())))
 
     def __len__(self) -> int:
-        return len(self._in_use)
+        return sum(map(len, self._tables()))
+
+    def _tables(self) -> list[dict[str, Address]]:
+        return [*self._full, self._in_use]
+
+    def _used(self, key: str) -> Address | None:
+        """The address in use with this key."""
+        address = self._in_use.get(key)
+        if address is None:
+            for table in self._full:
+                address = table.get(key)
+                if address is not None:
+                    break
+        return address
+
+    def _use(self, address: Address) -> None:
+        """Have an address be in use, whose key is not."""
+        if len(self._in_use) >= MOST_IN_A_TABLE:
+            self._full.append(self._in_use)
+            self._in_use = {}
+        self._in_use[address.key] = address
+
+    def _use_no_more(self, key: str) -> None:
+        if self._in_use.pop(key, None) is None:
+            for table in self._full:
+                if table.pop(key, None) is not None:
+                    break
+            self._full = [table for table in self._full if table]
 
     def treatment(self, name: str) -> int:
         """How a name is treated, by the most specific rule."""
@@ -145,7 +178,7 @@ class AddressTable:
     def claims_changed(self, name: str) -> None:
         """Another number of auto-links is at a name, or none, or the first: see who may use it."""
         for phase in PHASES:
-            address = self._in_use.get(key_of(name, phase))
+            address = self._used(key_of(name, phase))
             if address is not None:
                 self.treatment_wanted(address)
 
@@ -192,7 +225,7 @@ class AddressTable:
         """
         if name in self._own_nodes:
             return True
-        address = self._in_use.get(name)
+        address = self._used(name)
         return address is not None and address.is_dynamic
 
     def phase_of(self, name: str, *, is_sender: bool) -> int:
@@ -210,10 +243,10 @@ class AddressTable:
         """
         name = address_name(text)
         key = key_of(name, FALLBACK if is_fallback else phase)
-        address = self._in_use.get(key)
+        address = self._used(key)
         if address is None and key in self._own_nodes:
             name = key = self._own_nodes[key]
-            address = self._in_use.get(key)
+            address = self._used(key)
         if address is None:
             rule = self.rules.match(name)
             treatment = self._treatment(name, rule)
@@ -233,7 +266,7 @@ class AddressTable:
         if rule is not None:
             address.priority = rule.priority
             address.drop_after_s = rule.drop_after_s
-        self._in_use[address.key] = address
+        self._use(address)
         return address
 
     def pair(self, address: Address) -> None:
@@ -242,11 +275,11 @@ class AddressTable:
         An address is in use as long as it has a fallback, so that messages find their way to it.
         """
         name = address.name
-        fallback = self._in_use.get(key_of(name, FALLBACK))
+        fallback = self._used(key_of(name, FALLBACK))
         if fallback is None:
             return
         rule = self.rules.match(name)
-        primary = self._in_use.get(name)
+        primary = self._used(name)
         if rule is not None and rule.fallback and not self.is_here_alone(name):
             if primary is None:
                 primary = self._make(name, 0, self._treatment(name, rule), rule)
@@ -262,8 +295,9 @@ class AddressTable:
         """
         text = self._new_name(".".join(_word(name) for name in words))
         name = address_name(text)
-        address = self._in_use[name] = Address(name, treatment)
+        address = Address(name, treatment)
         address.is_dynamic = True
+        self._use(address)
         return text, address
 
     def find(self, text: str, phase: int = 0) -> Address | None:
@@ -275,6 +309,8 @@ class AddressTable:
         if phase or self.rules.ingress_phased:
             key = key_of(name, phase or self.phase_of(name, is_sender=True))
         address = self._in_use.get(key)
+        if address is None and self._full:
+            address = self._used(key)
         if address is not None:
             return None if self._closed and key in self._closed else address
         if self._own_nodes.get(name, name) != name:
@@ -283,11 +319,11 @@ class AddressTable:
 
     def in_use(self, name: str, phase: int = 0) -> Address | None:
         """The address of this name and phase, if it is in use."""
-        return self._in_use.get(key_of(name, phase))
+        return self._used(key_of(name, phase))
 
     def is_in_use(self, address: Address) -> bool:
         """Whether this very address is, and not another one that has taken its place."""
-        return self._in_use.get(address.key) is address
+        return self._used(address.key) is address
 
     def own_name(self, name: str) -> str:
         """The name that stands for a node of the router's own; any other name is its own."""
@@ -308,7 +344,7 @@ class AddressTable:
                 untie(primary, address)
                 self.leave(primary)
         if self.is_in_use(address):
-            del self._in_use[address.key]
+            self._use_no_more(address.key)
             self._closed.discard(address.key)
             heir = self.kept.get(address.key, self.retired)
             heir.add(address.counters)
@@ -328,7 +364,7 @@ class AddressTable:
 
     def all_addresses(self) -> list[Address]:
         """Every address in use, and the ways through to other routers."""
-        return [*self._in_use.values(), *self.transit.values()]
+        return [*self.addresses(), *self.transit.values()]
 
     def total(self) -> Counters:
         """What the router has counted so far, over all addresses."""

@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
+from router.core import table as table_module
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE, Consumer, Producer
 from router.core.rules import TREATMENT_NAMES, TREATMENTS, AddressRule, Rules
 from router.core.table import AddressTable, address_name
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
+
+
+@pytest.fixture(autouse=True, params=[table_module.MOST_IN_A_TABLE, 1])
+def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses are in one table, or each in its own."""
+    monkeypatch.setattr(table_module, "MOST_IN_A_TABLE", request.param)
 
 
 def table(*rules: tuple[Any, ...], default: str = "balanced") -> AddressTable:
@@ -218,3 +225,20 @@ def test_claims_make_names_available_and_open_what_was_closed() -> None:
     assert made.enter("q", 3) is None
     made.claims_changed("q")
     assert made.enter("q", 3) is address
+
+
+def test_no_table_of_addresses_grows_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_module, "MOST_IN_A_TABLE", 10)
+    addresses = table()
+    made = [addresses.enter(f"q{number}") for number in range(35)]
+    assert [len(each) for each in addresses._tables()] == [10, 10, 10, 5]
+    assert list(addresses.addresses()) == addresses.all_addresses() == made
+    assert len(addresses) == 35
+    for number, address in enumerate(made):
+        assert address is not None
+        assert address is addresses.find(f"q{number}") is addresses.enter(f"q{number}")
+        assert addresses.is_in_use(address)
+        addresses.leave(address)
+        assert addresses.in_use(f"q{number}") is None
+    assert len(addresses) == 0
+    assert len(addresses._tables()) == 1
