@@ -6,7 +6,8 @@ all (`changeable`). The rest is done here, to the thing itself.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -64,22 +65,22 @@ async def create(router: RouterView, request: Request) -> Answer:
         if entity_type is CONNECTION_LINK_ROUTE:
             scoped = connection_link_routes.create(router, given)
             return Answer(told(entity_type, scoped), CREATED, "Created")
-    made: list[Found] = []
+    made: deque[Found] = deque()
+    new: dict[str, list[Any]] = {}
     for number, body in enumerate(bodies, 1):
         try:
-            made.append(_made(request, body))
+            one = _made(request, body)
         except Refused as refused:
             if len(bodies) == 1:
                 raise
             reason = f"of {len(bodies)}, number {number}: {refused.description}"
             raise Refused(refused.status, reason) from None
+        made.append(one)
+        new.setdefault(_entity_of(one).attribute, []).append(one.entity)
         if number % STEPS_AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
     # from here on nobody else has a turn before the router is asked
     configuration = changeable_of(router).configuration
-    new: dict[str, list[Any]] = {}
-    for each in made:
-        new.setdefault(_entity_of(each).attribute, []).append(each.entity)
     added: dict[str, Any] = {
         name: (*getattr(configuration, name), *some) for name, some in new.items()
     }
@@ -94,8 +95,14 @@ async def create(router: RouterView, request: Request) -> Answer:
             raise Refused(refused.status, reason) from None
         raise
     is_many = isinstance(request.body, list)
-    body = Listed(each.told() for each in made) if is_many else _now(router, made[0]).told()
+    body = Listed(_told_of_each(made)) if is_many else _now(router, made[0]).told()
     return Answer(body, CREATED, described("Created", applied))
+
+
+def _told_of_each(made: deque[Found]) -> Iterator[dict[str, Any]]:
+    """Tell of each new entity, and forget it: to free very many at once would take long."""
+    while made:
+        yield made.popleft().told()
 
 
 async def update(router: RouterView, request: Request) -> Answer:
