@@ -10,7 +10,7 @@ hop may be an exchange again, and none is asked twice for a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -76,9 +76,13 @@ class Bound:
         self._everything = [each for each in bindings if each.rule.key is None]
         self._tree: TopicTree[Binding] = _tree(rule, bindings) if like is None else like._tree
 
-    def match(self, subject: str) -> list[Binding]:
-        """The bindings that a message with this subject is for; empty is as good as none."""
-        return [*self._everything, *self._tree.matches(subject)]
+    def matching(self, subject: str) -> Iterator[Binding | None]:
+        """Yield the bindings that a message with this subject is for, empty being as good as none;
+        and None wherever a step of the search finds none.
+        """
+        # there may be others by the time that the last of them is looked at
+        yield from list(self._everything)
+        yield from self._tree.search(subject)
 
     def pieces(self) -> Iterator[object]:
         """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
@@ -320,34 +324,43 @@ class Exchanges:
             self._forwarder.network.address_changed(address)
 
 
-def lead(address: Address, frame: TransferFrame) -> list[Address]:
-    """The addresses that a message goes to of an exchange's address, each of which has receivers.
+def lead(address: Address, frame: TransferFrame) -> Iterator[Address | None]:
+    """Yield the addresses that a message goes to of an exchange's address, each of which has
+    receivers; and None wherever a step of the search finds none.
 
     A message whose first frame ends before its subject counts as having none.
     """
     subject = find_subject(frame.octets, frame.payload_at, frame.end) or ""
-    places: dict[int, Address] = {}
-    _lead(address, subject, places, {id(address)})
-    return list(places.values())
+    return _lead(address, subject, set(), {address})
 
 
-def _lead(address: Address, subject: str, places: dict[int, Address], seen: set[int]) -> bool:
-    """Add the places that a message goes to; whether there are any, were they known or not."""
+def _lead(
+    address: Address, subject: str, known: set[Address], seen: set[Address]
+) -> Generator[Address | None, None, bool]:
+    """Yield the places that a message goes to, if they are not known; return whether there are any,
+    were they known or not.
+    """
     exchange: Exchange = ties_of(address).exchange
     exchange.received += 1
+    bound = exchange.bound
     is_taken = is_received_from(address)
-    if is_taken:
-        places[id(address)] = address
-    hops: dict[int, Address] = {}
-    for binding in exchange.bound.match(subject):
-        binding.matched += 1
-        if binding.hop is not None:
-            hops[id(binding.hop)] = binding.hop
-    for hop in hops.values():
-        is_taken |= _goes_to(hop, subject, places, seen)
-    alternate = exchange.bound.alternate
+    if is_taken and address not in known:
+        known.add(address)
+        yield address
+    hops: set[Address] = set()
+    for binding in bound.matching(subject):
+        hop = None
+        if binding is not None:
+            binding.matched += 1
+            hop = binding.hop
+        if hop is None or hop in hops:
+            yield None
+        else:
+            hops.add(hop)
+            is_taken |= yield from _goes_to(hop, subject, known, seen)
+    alternate = bound.alternate
     if not is_taken and alternate is not None:
-        is_taken = _goes_to(alternate, subject, places, seen)
+        is_taken = yield from _goes_to(alternate, subject, known, seen)
         exchange.diverted += is_taken
     if is_taken:
         exchange.forwarded += 1
@@ -356,16 +369,25 @@ def _lead(address: Address, subject: str, places: dict[int, Address], seen: set[
     return is_taken
 
 
-def _goes_to(hop: Address, subject: str, places: dict[int, Address], seen: set[int]) -> bool:
+def _goes_to(
+    hop: Address, subject: str, known: set[Address], seen: set[Address]
+) -> Generator[Address | None, None, bool]:
     if hop.ties is not None and hop.ties.exchange is not None:
-        if id(hop) in seen:
+        if hop in seen:
+            yield None
             return False
-        seen.add(id(hop))
-        return _lead(hop, subject, places, seen)
+        seen.add(hop)
+        is_taken = yield from _lead(hop, subject, known, seen)
+        return is_taken
     place = served_by(hop)
     if not is_received_from(place):
+        yield None
         return False
     if place is not hop:
         hop.counters.redirected += 1
-    places[id(place)] = place
+    if place in known:
+        yield None
+    else:
+        known.add(place)
+        yield place
     return True

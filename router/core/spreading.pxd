@@ -51,7 +51,7 @@ cdef class Spreader(Relay):
     cdef void _copied(self, Address address, Delivery delivery, list copies) except *
     @cython.locals(link=OutgoingLink, current=Delivery)
     cdef bint _is_worth_keeping(self, Consumer consumer, Delivery delivery) except -1
-    @cython.locals(place=Address, sender=Producer, copies=list, count=Py_ssize_t)
+    @cython.locals(place=Address, found=Address, sender=Producer, places=list, copies=list, count=Py_ssize_t)
     cdef Address elsewhere(self, Address address, Delivery delivery, Producer producer, TransferFrame frame)
     cpdef int copy_to_some(self, Address address, list consumers, Delivery delivery, TransferFrame frame, list copies, Producer producer) except -1
     cpdef int copy_to_one(self, Address address, Delivery delivery, TransferFrame frame, list copies) except -1

@@ -333,7 +333,16 @@ class Spreader(Relay):
         """
         exchange = None if address.ties is None else address.ties.exchange
         if exchange is not None:
-            places = exchanges.lead(address, frame)
+            search = exchanges.lead(address, frame)
+            places: list[Address] = []
+            for count, found in enumerate(search):
+                if found is not None:
+                    places.append(found)
+                if count >= self.copies_at_once:
+                    delivery.open_copies = 1
+                    others = self._places(chain(places, search), address, producer)
+                    self.spreads.copy(delivery, frame, others, [], address)
+                    return None
             if len(places) > 1 or (places and places[0] is not address and places[0].sided):
                 delivery.open_copies = 1
                 copies: list[Delivery] = []
@@ -368,11 +377,17 @@ class Spreader(Relay):
         return place
 
     def _places(
-        self, places: Iterable[Address], address: Address, producer: Producer
-    ) -> Iterator[tuple[Address, Producer]]:
-        """The places that a message goes to from an exchange, each with the sender it has there."""
+        self, places: Iterable[Address | None], address: Address, producer: Producer
+    ) -> Iterator[tuple[Address, Producer] | None]:
+        """The places that a message goes to from an exchange, each with the sender it has there;
+        None where the search for them has found none.
+        """
         from_here = self._from_here
-        return ((place, producer if place is address else from_here) for place in places)
+        for place in places:
+            if place is None:
+                yield None
+            else:
+                yield place, producer if place is address else from_here
 
     # For who makes copies in later turns.
 

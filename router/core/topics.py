@@ -32,8 +32,11 @@ class TopicTree(Generic[T]):
 
     def matches(self, subject: str) -> list[T]:
         """The values of all keys that match, each once."""
+        return [each for each in self.search(subject) if each is not None]
+
+    def search(self, subject: str) -> Iterator[T | None]:
+        """Yield the values of all keys that match, each once; and None for each other step."""
         names = self._tokens(subject)
-        found: list[T] = []
         # several `#` do not try the same place again: nodes x tokens steps at most
         tried: set[tuple[int, int]] = set()
         pending = [(self._root, 0)]
@@ -45,14 +48,14 @@ class TopicTree(Generic[T]):
             if node.any is not None:
                 pending.extend((node.any, after) for after in range(at, len(names) + 1))
             if at == len(names):
-                found.extend(node.values)
+                yield from list(node.values)
                 continue
+            yield None
             if node.one is not None:
                 pending.append((node.one, at + 1))
             exact = node.exact.get(names[at])
             if exact is not None:
                 pending.append((exact, at + 1))
-        return found
 
     def pieces(self) -> Iterator[object]:
         """Take it apart, and yield it piece by piece (`router.engine.deferred`)."""

@@ -403,6 +403,61 @@ def test_an_exchange_gives_copies_to_very_many_receivers_over_several_turns(
     assert got(receivers) == [1] * (2 * MANY + 1)
 
 
+def test_the_search_for_very_many_places_goes_on_in_later_turns(router: Router) -> None:
+    exchange(router, [f"queue{number}" for number in range(MANY)])
+    last = router.client().receiver(f"queue{MANY - 1}", credit=10)
+    sender = router.client().sender("x")
+    sending = sender.send(message("m", subject="s"))
+    assert got([last]) == [0]
+    router.catch_up()
+    assert texts(last) == ["m"]
+    last.settle(Accepted())
+    assert sending.outcome == Accepted()
+    found = router.forwarder.exchanges.by_name["x"]
+    assert (found.received, found.forwarded, found.dropped) == (1, 1, 0)
+    assert [each.matched for each in found.bindings] == [1] * MANY
+
+
+def test_where_the_search_finds_nobody_the_message_is_released(router: Router) -> None:
+    exchange(router, [f"queue{number}" for number in range(MANY)])
+    receiver = router.client().receiver("queue0", credit=10)
+    sender = router.client().sender("x")
+    receiver.detach()
+    assert sender.credit > 0
+    sending = sender.send(message("m", subject="s"))
+    router.catch_up()
+    assert sending.outcome == Released()
+    found = router.forwarder.exchanges.by_name["x"]
+    assert (found.received, found.forwarded, found.dropped) == (1, 0, 1)
+
+
+def test_the_places_of_an_exchange_behind_another_are_found_in_later_turns_too(
+    router: Router,
+) -> None:
+    names = [f"queue{number}" for number in range(MANY)]
+    rules = [BindingRule("b x", "x", None, "y"), BindingRule("b y", "x", None, "queue0")]
+    rules += [BindingRule(f"b {name}", "y", None, name) for name in names]
+    found = [ExchangeRule("x", "x"), ExchangeRule("y", "y")]
+    router.forwarder.exchanges.configure(found, rules)
+    while router.turn.deferred:
+        router.go_on()
+    receivers = [router.client().receiver(name, credit=10) for name in names]
+    router.client().sender("x").send(message("m", subject="s"))
+    assert sum(got(receivers)) == AT_ONCE
+    router.catch_up()
+    assert got(receivers) == [1] * MANY
+
+
+def test_bindings_that_go_while_places_are_looked_for_do_no_harm(router: Router) -> None:
+    names = [f"queue{number}" for number in range(MANY)]
+    exchange(router, names)
+    receivers = [router.client().receiver(name, credit=10) for name in names]
+    router.client().sender("x").send(message("m", subject="s"))
+    router.forwarder.exchanges.configure([], [])
+    router.catch_up()
+    assert got(receivers) == [1] * MANY
+
+
 def test_one_of_several_sessions_that_ends_meanwhile_does_not_stop_its_connection(
     router: Router,
 ) -> None:
