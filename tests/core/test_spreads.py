@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from router.amqp.performatives import Accepted, Disposition, Modified, Rejected, Released
+from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.address import Address
 from router.core.exchanges import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
-from router.core.settling_copies import AT_ONCE as AT_ONCE_TOLD
 from router.engine.deferred import THINGS_AT_ONCE
 from router.engine.events import ConnectionClosed
 
@@ -516,40 +515,3 @@ def test_a_message_aborted_while_it_waits_is_seen_aborted_by_who_takes_it_meanwh
     assert [each.aborted for each in receivers[0].received] == [False, True]
     assert [each.aborted for each in receivers[-1].received] == [False, True]
     assert receivers[0].current is receivers[-1].current is None
-
-
-@pytest.mark.parametrize("state", [None, Accepted(), Modified(delivery_failed=True)])
-def test_what_a_sender_says_is_told_to_very_many_over_several_turns(
-    state: Accepted | Modified | None,
-) -> None:
-    router, receivers = crowd(AT_ONCE_TOLD + 100, credit=1)
-    sender = router.client().sender("q")
-    sending = sender.send(message("m"))
-    router.is_patient = True
-    sender.settle(sending, state)
-    router.client()
-    told = [each.received[0].sender_settled for each in receivers]
-    assert sum(each is not None for each in told) == AT_ONCE_TOLD
-    router.catch_up()
-    for receiver in receivers:
-        disposition = receiver.received[0].sender_settled
-        assert disposition is not None
-        assert disposition.settled
-        assert disposition.state == state
-        assert receiver.unsettled == {}
-
-
-def test_a_disposition_of_very_many_copies_takes_a_turns_room() -> None:
-    router, receivers = crowd(AT_ONCE_TOLD + 1, credit=40)
-    sender = router.client().sender("q")
-    sendings = [sender.send(message("m")) for _ in range(40)]
-    first, last = sendings[0].number, sendings[-1].number
-    client = sender.client
-    client.give(Disposition(False, first, last, settled=True))
-    # a turn has room for 32 times as many as are told at once
-    assert client.is_behind()
-    router.finish_turn()
-    while client.is_behind():
-        client.go_on()
-    router.catch_up()
-    assert all(receiver.unsettled == {} for receiver in receivers)
