@@ -341,7 +341,7 @@ class Spreader(Relay):
                 if count >= self.copies_at_once:
                     delivery.open_copies = 1
                     others = self._places(chain(places, search), address, producer)
-                    self.spreads.copy(delivery, frame, others, [], address)
+                    self.spreads.copy(delivery, frame, others, [], address, count)
                     return None
             if len(places) > 1 or (places and places[0] is not address and places[0].sided):
                 delivery.open_copies = 1
@@ -353,7 +353,7 @@ class Spreader(Relay):
                         count = len(copies) + len(place.consumers)
                     if count > self.copies_at_once:
                         others = self._places(chain((place,), rest), address, producer)
-                        self.spreads.copy(delivery, frame, others, copies, address)
+                        self.spreads.copy(delivery, frame, others, copies, address, len(copies))
                         return None
                     if not place.is_moving:
                         self._note_moving(place)

@@ -28,6 +28,9 @@ COPIES_A_STEP = 32
 # What a copy takes of a turn that its connection goes on with it, in frames that come once a
 # message (`Connection.count_work`): each may be for another connection, whose socket is written to.
 WORK = 64
+# What a step of an exchange's search for places takes, and a copy for one receiver there, in copies
+# for a multicast's receivers.
+PLACE = 4
 EMPTY = b""
 # where those are who get a message, and its sender there
 Place = tuple[Address, Producer]
@@ -56,14 +59,15 @@ class Spreads:
         places: Iterator[Place | None],
         copies: list[Delivery],
         address: Address,
+        made: int = 0,
     ) -> None:
         """Give a message that begins with a frame to all who receive at some places.
 
         Each place comes with the sender that it has there. `copies` are those that have been made;
-        `address` is where the message was sent to.
+        `address` is where the message was sent to. As much has been done in this turn as it takes
+        to make `made` copies.
         """
         delivery.copies = copies
-        made = len(copies)
         self._begin(_Copying(self._forwarder, delivery, frame, places, address), made)
 
     def follow(self, delivery: Delivery, frame: TransferFrame) -> None:
@@ -247,7 +251,7 @@ class _Copying(_Work):
             if place is not None:
                 self._come_to(*place)
             if self._at == len(self._receivers):
-                room -= 1
+                room -= PLACE
         return True
 
     def _come_to(self, place: Address, sender: Producer) -> None:
