@@ -228,6 +228,8 @@ class Connection:
     def _finish(self, rest: Unfinished) -> None:
         """Do more of what a frame leads to; the connection is behind until all of it is done."""
         self.turn_end = self.frames_received + TURN_WORK
+        # its peer is not silent: what that has said since is not read yet
+        self.last_received = self.turn.now
         session = self.failing = rest.session
         try:
             if session.state == MAPPED and not rest.go_on():

@@ -95,6 +95,17 @@ def test_a_turn_of_its_connection_makes_a_bounded_number(router: Router) -> None
     assert sum(got(receivers)) == 64 + 512
 
 
+def test_a_peer_is_not_silent_while_it_is_not_read_from(router: Router) -> None:
+    attached(router)
+    client = router.client(idle_timeout_s=8.0)
+    client.sender("q").send(message("m"))
+    router.turn.now += 100
+    client.go_on()
+    client.connection.tick()
+    router.end_turn()
+    assert not client.connection.finished
+
+
 def test_the_senders_outcome_is_told_when_all_have_told_theirs(router: Router) -> None:
     receivers = attached(router)
     sending = router.client().sender("q").send(message("m"))
