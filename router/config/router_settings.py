@@ -94,7 +94,7 @@ class RouterSettings:
             kinds.whole_number(MIB, 2**40, "bytes"),
             "How much memory the addresses may take of all routers that an interior router knows "
             "by what one neighbour has told of them, reckoned as 300 bytes for each and those of "
-            "its name. Those beyond are ignored.",
+            "its name, four for each character unless all are ASCII. Those beyond are ignored.",
         ),
     )
     active_uplinks: int = attrs.field(

@@ -159,9 +159,20 @@ class Account:
         return AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, scope)
 
 
+def attach_bytes(octets: int, frame: Any) -> int:
+    """Return the octets to charge for a link until its peer's attach of so many octets has been
+    answered.
+    """
+    count = LINK_BYTES + 2 * octets
+    for text in (frame.name, _address(frame.source), _address(frame.target)):
+        # as it came, and without what separates it from other parts of an address
+        count += 0 if text.isascii() else 2 * text_bytes(text)
+    return count
+
+
 def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
     """Return the octets to charge for a link of which these two attach frames are kept."""
-    count = LINK_BYTES + _width(name)
+    count = LINK_BYTES + text_bytes(name)
     for frame in frames:
         if frame is not None:
             count += _map_bytes(frame.properties) + _map_bytes(frame.unsettled)
@@ -171,19 +182,28 @@ def link_bytes(name: str, frames: tuple[Any, ...]) -> int:
 
 def open_bytes(frame: Any) -> int:
     """Return the octets of an open's names and properties, to charge besides the connection."""
-    return _width(frame.container_id) + _width(frame.hostname or "") + _map_bytes(frame.properties)
+    return (
+        text_bytes(frame.container_id)
+        + text_bytes(frame.hostname or "")
+        + _map_bytes(frame.properties)
+    )
 
 
 def _terminus_bytes(terminus: Any) -> int:
-    address = getattr(terminus, "address", None)
     return (
-        (2 * _width(address) if isinstance(address, str) else 0)
+        2 * text_bytes(_address(terminus))
         + _map_bytes(getattr(terminus, "filter", None))
         + _map_bytes(getattr(terminus, "dynamic_node_properties", None))
     )
 
 
-def _width(text: str) -> int:
+def _address(terminus: Any) -> str:
+    address = getattr(terminus, "address", None)
+    return address if isinstance(address, str) else ""
+
+
+def text_bytes(text: str) -> int:
+    """Return the most octets that Python takes for the characters of a text."""
     return len(text) if text.isascii() else _WIDEST * len(text)
 
 

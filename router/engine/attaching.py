@@ -15,7 +15,7 @@ from router.amqp.performatives import Attach, Detach, Error, Source, Target
 from router.amqp.transactions import Coordinator
 from router.amqp.types import Symbol
 from router.engine import late_flows, violations
-from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, link_bytes
+from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, attach_bytes, link_bytes
 from router.engine.beginning import free_number, session_of, wire_error, write
 from router.engine.events import (
     LinkAttached,
@@ -70,7 +70,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
             # sent before the peer knew: who resumes after an error has an unsettled map (2.6.5)
             raise violations.errant(remote.name)
         # what came is kept until it is answered, and its names are in tables meanwhile
-        charged = LINK_BYTES + 2 * connection.tabled_bytes
+        charged = attach_bytes(connection.tabled_bytes, remote)
         refusal = connection.account.refusal(charged)
         if refusal is not None:
             if refusal.scope is not Scope.LINK:

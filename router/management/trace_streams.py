@@ -25,7 +25,7 @@ from router.amqp.types import Timestamp
 from router.client import ClientError, Sender, Sending
 from router.client.connection import ClientConnection
 from router.core.table import AddressTable
-from router.engine.account import LINE_BYTES, TRACES, Account
+from router.engine.account import LINE_BYTES, TRACES, Account, text_bytes
 
 log = structlog.get_logger("router.management")
 
@@ -67,8 +67,8 @@ class Trace:
 
     def add(self, line: Line) -> None:
         """Have a line sent, or counted as left out where too much waits already."""
-        size = sum(len(value) for value in line.values() if isinstance(value, str))
-        size += sum(map(len, line.get("fields", {}).values()))
+        size = sum(text_bytes(value) for value in line.values() if isinstance(value, str))
+        size += sum(map(text_bytes, line.get("fields", {}).values()))
         too_many = len(self._lines) >= MOST_WAITING
         if too_many or self._characters + size > MOST_WAITING_CHARACTERS:
             self.dropped += 1

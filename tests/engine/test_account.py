@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
 
 import pytest
 
-from router.amqp.framing import AMQP_HEADER
-from router.amqp.performatives import Attach, Begin, Close, Detach, End, Open, Source
+from router.amqp.framing import AMQP_HEADER, encode_frame
+from router.amqp.performatives import Attach, Begin, Close, Detach, End, Open, Source, Target
 from router.amqp.types import Symbol
+from router.core.table import address_name
 from router.engine.account import (
     CONNECTION_BYTES,
     KINDS,
@@ -17,6 +19,7 @@ from router.engine.account import (
     SESSION_BYTES,
     Account,
     Ledger,
+    attach_bytes,
     link_bytes,
 )
 from router.engine.attaching import detach
@@ -24,6 +27,7 @@ from router.engine.states import SessionState
 from router.errors import AmqpError, Scope
 
 from support.in_memory import Client, Router
+from support.traced import traced_bytes
 from support.transcripts import On, Talk, attach_receiver, begin, begun, session_of
 
 LIMIT = 100
@@ -132,6 +136,44 @@ def test_characters_that_are_not_ascii_are_charged_for_what_they_take() -> None:
 def of(client: Client) -> Account:
     account: Account = client.connection.account
     return account
+
+
+# What most is held of for its octets on the wire, and what is kept in most pieces.
+TEXTS = {
+    "ascii": "a" * 5000,
+    "latin": "a" * 5000 + "\u00e9",
+    "widest": "a" * 5000 + "\U0001f600",
+    "parted": "a/\U0001f600." * 1000,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_no_more_is_held_of_a_link_than_is_charged(text: str) -> None:
+    router = Router()
+    client = router.client()
+    client.receiver("q", 0)
+    before = of(client).total
+
+    def attach() -> None:
+        for number in range(50):
+            client.receiver(f"/{number}{text}/", 0)
+        # what the other end of the wire remembers
+        client.links.clear()
+        client.heard.clear()
+
+    held = traced_bytes(attach)
+    assert len(client.connection.sessions.find(0).local_links) == 51
+    assert held < of(client).total - before
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_the_texts_of_an_attach_are_charged_until_it_is_answered(text: str) -> None:
+    address = f"/{text}"
+    frame = Attach(text, 0, True, source=Source(address), target=Target(address))
+    # each address as it came and as the name that it means
+    texts = (text, *[address, address_name(address)] * 2)
+    octets = len(encode_frame(0, frame, b""))
+    assert sum(map(getsizeof, texts)) < attach_bytes(octets, frame) - LINK_BYTES
 
 
 def test_everything_is_released_as_it_ends() -> None:

@@ -25,6 +25,7 @@ from router.core.network.far_routes import (
 )
 from router.core.route_outlets import UplinkOutlet
 from router.core.table import address_name
+from router.core.token_tree import MAX_TOKENS
 from router.engine import account
 from router.errors import AmqpError
 
@@ -41,8 +42,19 @@ LONGEST_KEY: Final = 8192
 # What is refused again and again is in the log each time that there is so many times as much of it.
 SAID_AGAIN: Final = 10
 
+# What a token of a pattern takes beside its text, and how often the text of a key is kept: as it
+# came, as the pattern, in tokens, and as what others are told.
+TOKEN_BYTES: Final = 600
+TIMES_KEPT: Final = 5
+
 Tell = Callable[[Any, Message], None]
 TellAll = Callable[[Iterable[Any], Message], None]
+
+
+def route_bytes(key: str) -> int:
+    """Return the octets to charge for a link route that is told of by this key."""
+    tokens = min(MAX_TOKENS, 1 + key.count("/") + key.count("."))
+    return account.ROUTE_BYTES + TOKEN_BYTES * tokens + TIMES_KEPT * account.text_bytes(key)
 
 
 class ToldRoutes:
@@ -71,7 +83,7 @@ class ToldRoutes:
             route = keys.pop(key, None)
             if route is None:
                 continue
-            self._count(-1, len(key.encode()))
+            self._count(-1, key)
             if self.is_open:
                 self._close(route)
         for key in added:
@@ -85,14 +97,14 @@ class ToldRoutes:
                 self.refused += 1
                 continue
             keys[key] = route
-            self._count(1, octets)
+            self._count(1, key)
             if self.is_open:
                 self._open(route)
 
-    def _count(self, by: int, octets: int) -> None:
-        """Count a key of so many octets that came, or with -1 went."""
-        self._octets += by * octets
-        self.connection.account.charge(account.ROUTES, by * (octets + account.ROUTE_BYTES))
+    def _count(self, by: int, key: str) -> None:
+        """Count a key that came, or with -1 went."""
+        self._octets += by * len(key.encode())
+        self.connection.account.charge(account.ROUTES, by * route_bytes(key))
 
     def _has_no_room(self, octets: int) -> bool:
         """Whether a key of so many octets is one too many; raises `AmqpError` for an edge's."""

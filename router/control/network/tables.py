@@ -21,6 +21,7 @@ from router.control.network.messages import (
 )
 from router.control.network.steps import Steps, do_all
 from router.core.network.reach import OF_EDGES, Interest
+from router.engine.account import text_bytes
 
 # How many keys the changes that are kept may name: this many, or this part of the whole table.
 _LEAST_KEPT: Final = 512
@@ -33,7 +34,7 @@ SMALL: Final = 1024
 """A table of so many is told as it is; of a larger one rather its changes besides."""
 MOST: Final = 2**63
 KEY_OCTETS: Final = 300
-"""What an address takes of a router's memory, beside the octets of its key."""
+"""What an address takes of a router's memory, beside the text of its key."""
 
 _INTERESTS: Final = {
     treatment | shows: Interest(treatment, bool(shows))
@@ -170,12 +171,12 @@ class Table:
         before = self.entries.get(key, GONE)
         if before != GONE:
             self.digest = (self.digest - entry_digest(key, before)) & MASK
-            self.octets -= KEY_OCTETS + len(key)
+            self.octets -= KEY_OCTETS + text_bytes(key)
             self.edges -= key.startswith(OF_EDGES)
         if terms == GONE:
             self.entries.pop(key, None)
         else:
-            self.octets += KEY_OCTETS + len(key)
+            self.octets += KEY_OCTETS + text_bytes(key)
             self.edges += key.startswith(OF_EDGES)
             self.entries[key] = terms
             self.digest = (self.digest + entry_digest(key, terms)) & MASK
@@ -301,7 +302,7 @@ class Assembly:
             most -= 1
             self.entries[key] = terms
             self.edges += key.startswith(OF_EDGES)
-            self.octets += KEY_OCTETS + len(key)
+            self.octets += KEY_OCTETS + text_bytes(key)
 
     def added(self, part: MobileTable) -> bool:
         """All of a part has been taken; tells whether it was the last."""

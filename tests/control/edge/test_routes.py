@@ -19,7 +19,7 @@ from router.control.edge.routes import (
 from router.core.link_routes import IN
 from router.core.network.far_routes import RouteRefused, RoutesLeftOut, RoutesUnknown
 from router.core.network.membership import FEATURES_SPOKEN
-from router.core.network.reach import Interest
+from router.core.network.reach import IN_PREFIX, Interest
 from router.core.route_outlets import Rule
 from router.errors import AmqpError
 
@@ -28,6 +28,7 @@ from support.examples import examples
 from support.in_memory import Router
 from support.mesh import Mesh
 from support.route_brokers import Broker, serve
+from support.traced import traced_bytes
 
 KNOWN = frozenset({FEATURE})
 
@@ -515,3 +516,23 @@ def test_an_edge_that_tells_of_too_many_is_cut_off_and_all_of_them_are_gone() ->
     world.run(0.3)
     assert not list(world.host("I").forwarder.link_routes.routes())
     assert not world.host("I").reach.here.keys() & {"Cq0", "Cq1"}
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 2000, "a" * 2000 + "\U0001f600", "a/\U0001f600." * 400, ".a" * 40, "a"],
+    ids=["ascii", "widest", "parted", "tokens", "short"],
+)  # fmt: skip
+def test_no_more_is_held_of_routes_than_is_charged(text: str) -> None:
+    router = Router()
+    connection = router.client(role="edge").connection
+    told = ToldRoutes(router.forwarder.link_routes, connection, "edge")
+    told.use(is_open=True)
+    before = connection.account.total
+
+    def tell() -> None:
+        told.change([f"{IN_PREFIX}{number:03}{text}" for number in range(200)], [])
+        router.finish_turn()
+
+    assert traced_bytes(tell) < connection.account.total - before
+    told.change([], list(told.keys or ()))
+    assert connection.account.total == before

@@ -21,6 +21,7 @@ from router.control.network.protocol import Protocol
 from router.control.network.tables import KEY_OCTETS
 from router.control.network.timing import Timing
 from router.core.network.reach import Interest
+from router.engine.account import text_bytes
 
 from support.routing import Network
 
@@ -95,7 +96,7 @@ def test_who_asks_for_a_table_many_times_at_once_is_told_it_once() -> None:
 def reckoned(router: Protocol) -> int:
     """How much memory all tables take, counted anew."""
     tables = router.mobile.tables.values()
-    return sum(KEY_OCTETS + len(key) for table in tables for key in table.entries)
+    return sum(KEY_OCTETS + text_bytes(key) for table in tables for key in table.entries)
 
 
 def limited(network: Network, **limits: int) -> None:

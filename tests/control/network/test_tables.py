@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
 
 from router.control.network.codec import CHUNK_BYTES
@@ -10,6 +11,8 @@ from router.control.network.messages import GONE, MobileTable, MobileUpdate
 from router.control.network.steps import do_all
 from router.control.network.tables import Assembly, Table, chunks, interest_of, terms_of
 from router.core.network.reach import Interest
+
+from support.traced import traced_bytes
 
 CHANGES = st.lists(
     st.lists(
@@ -95,3 +98,14 @@ def test_terms_are_an_octet() -> None:
     assert interest_of(0x12) == Interest(2, shows=True)
     assert interest_of(GONE) is None
     assert terms_of(None) == GONE
+
+
+@pytest.mark.parametrize("end", ["", "\u00e9", "\U0001f600"], ids=["ascii", "latin", "widest"])
+def test_a_table_takes_no_more_than_is_reckoned(end: str) -> None:
+    table = Table("b", 1)
+
+    def take_all() -> None:
+        keys = tuple(f"M0{number}{'x' * 1000}{end}" for number in range(600))
+        table.apply(MobileUpdate("b", 1, 0, 1, 0, keys, bytes([1]) * len(keys)))
+
+    assert traced_bytes(take_all) < table.octets
