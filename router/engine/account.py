@@ -7,7 +7,7 @@ where it is kept (`Connection.held_bytes`, `Output`, `Unsettled`) and read from 
 
 A connection may hold no more than its limit, and all together no more than the router's. But a
 connection that holds less than its fair share is never refused because of what others hold. So the
-router may come to hold about twice its limit (docs/decisions/0079).
+router may come to hold several times its limit (docs/decisions/0079 says how many).
 """
 
 from __future__ import annotations

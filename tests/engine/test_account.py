@@ -111,6 +111,22 @@ def test_nobody_with_less_than_a_fair_share_is_refused_for_what_others_have() ->
     assert ledger.total == 50
 
 
+@pytest.mark.parametrize(("count", "times"), [(2, 1.0), (3, 1.33), (8, 2.22), (100, 4.69)])
+def test_how_much_all_hold_that_come_one_after_another(count: int, times: float) -> None:
+    limit = 1_000_000
+    ledger = Ledger()
+    ledger.limit(0, limit, 0)
+    for _ in range(count):
+        account = Account(ledger)
+        account.opened(-CONNECTION_BYTES)
+        while account.refusal(limit // 10_000) is None:
+            account.charge("links", limit // 10_000)
+    # as many as half fill it, and each of the others has an equal share as it is when that comes
+    most = limit * (1 + sum(1 / number for number in range(3, count + 1)))
+    assert 0.99 * most < ledger.total <= most
+    assert ledger.total / limit == pytest.approx(times, abs=0.02)
+
+
 def test_what_outlives_a_connection_stays_charged() -> None:
     ledger, (account,) = accounts(1)
     account.charge("connection", 10)
