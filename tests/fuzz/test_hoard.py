@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HOARD = Path(__file__).with_name("hoard.py")
-# Enough for more than the constant that is allowed.
+# Enough for 5 MiB to be charged, which is more than the constant that is allowed.
 STEPS = "1500"
 PATIENCE_S = 300
 
