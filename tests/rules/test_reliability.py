@@ -1,4 +1,6 @@
-"""What is said of failures is shown: each row of the page names tests, and these are there."""
+"""What is said of failures is shown: each row of the page names tests, and these are there, as are
+those that any other page names.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,21 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_each_row_of_this_tree_s_page_is_shown() -> None:
     assert reliability.unshown(ROOT) == []
+
+
+def test_the_tests_that_this_tree_s_pages_name_are_there() -> None:
+    assert reliability.missing(ROOT) == []
+
+
+def test_a_test_that_a_page_names_and_that_is_not_there_is_found(tmp_path: Path) -> None:
+    page = "It is 2.2 (`tests/a/test_b.py::test_one`), or 3 (`tests/a/test_b.py::test_two`)."
+    tree = write_tree(
+        tmp_path,
+        {"docs/reference/limits.md": page, "tests/a/test_b.py": "def test_one():\n    pass\n"},
+    )
+    assert reliability.missing(tree) == [
+        "docs/reference/limits.md: there is no test_two in tests/a/test_b.py"
+    ]
 
 
 def test_rows_without_a_test_and_tests_that_are_not_there_are_found(tmp_path: Path) -> None:

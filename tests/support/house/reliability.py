@@ -1,9 +1,12 @@
-"""What the page on failures says is shown by tests: each row of it, and by tests that there are."""
+"""What the page on failures says is shown by tests: each row of it, and by tests that there are. So
+are the tests that any other page names.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +35,20 @@ def unshown(root: Path) -> list[str]:
     return offences
 
 
+def missing(root: Path) -> list[str]:
+    """Return each test that a page of the documentation names and that is not there."""
+    offences = []
+    for page in sorted((root / "docs").rglob("*.md")):
+        named = _TEST.findall(page.read_text(encoding="utf-8"))
+        offences += [
+            f"{page.relative_to(root)}: there is no {name} in {path}"
+            for path, name in named
+            if name not in _tests_of(root / path)
+        ]
+    return offences
+
+
+@cache
 def _tests_of(path: Path) -> set[str]:
     """Return the names of the test functions of a file; none where there is no such file."""
     if not path.is_file():
