@@ -19,6 +19,8 @@ cdef class RestOfRange:
     cdef public unsigned int number
     cdef public long long count
 
+    cpdef bint go_on(self) except -1
+
 @cython.locals(unsettled=Unsettled, rest=RestOfRange)
 cpdef void take_in(Session session, DispositionFrame frame) except *
 @cython.locals(
