@@ -20,6 +20,9 @@ FRAME_LIMITS: Final = Limits(max_items=1024)
 _HEADS: Final = {0xC1: 3, 0xD1: 9}
 _SHORT: Final = 256
 _NULL: Final = 0x40
+_DESCRIBED: Final = 0x00
+# The format codes that a descriptor may have: symbol and ulong (section 1.2).
+_DESCRIPTORS: Final = b"\xa3\xb3\x80\x53\x44"
 
 ReadValue = Callable[[Any, str], Any]
 
@@ -85,6 +88,31 @@ class EncodedMap:
     def decode(self) -> dict[Any, Any]:
         """Return the map as a dict, which may take many times the memory."""
         return dict(self._entries())
+
+    def outline(self, most: int) -> tuple[list[tuple[Any, Any]], int]:
+        """Return the first `most` keys whose values are not null, each with its value's descriptor
+        or None, and how many entries there are behind the last of these.
+
+        Nothing else of a value is decoded: it may be large.
+        """
+        walk = self._walk()
+        found: list[tuple[Any, Any]] = []
+        seen = 0
+        while len(found) < most and walk.at < len(self.octets):
+            key_at = walk.at
+            walk.step()
+            value_at = walk.at
+            walk.step()
+            seen += 1
+            if self.octets[value_at] != _NULL:
+                key = decode_value(self.octets, key_at)[0]
+                found.append((key, self._descriptor(value_at)))
+        return found, len(self) - seen
+
+    def _descriptor(self, at: int) -> Any:
+        if self.octets[at] != _DESCRIBED or self.octets[at + 1] not in _DESCRIPTORS:
+            return None
+        return decode_value(self.octets, at + 1)[0]
 
     def _entries(self) -> Iterator[tuple[Any, Any]]:
         walk = self._walk()

@@ -94,29 +94,39 @@ def mode_unavailable(asked: str, in_force: str) -> AmqpError:
 
 
 def _check_filters(filters: dict[Any, Any] | EncodedMap | None) -> None:
-    if isinstance(filters, EncodedMap):
-        filters = filters.decode()
+    if filters is None:
+        return
     # a null value is no filter (section 3.5.8)
-    asked = [item for item in (filters or {}).items() if item[1] is not None]
+    if isinstance(filters, EncodedMap):
+        asked, more = filters.outline(MOST_NAMED)
+    else:
+        asked = [
+            (key, value.descriptor if isinstance(value, Described) else None)
+            for key, value in filters.items()
+            if value is not None
+        ]
+        more = 0
     if not asked:
         return
-    text = f"unsupported source filter: {listed([_name(*item) for item in asked])}"
-    raise AmqpError(Condition.NOT_IMPLEMENTED, text, Scope.LINK)
+    names = listed([_name(*item) for item in asked], more)
+    raise AmqpError(Condition.NOT_IMPLEMENTED, f"unsupported source filter: {names}", Scope.LINK)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Join names that a peer has sent, the first of them if there are many, for an error."""
+def listed(names: Sequence[str], others: int = 0) -> str:
+    """Join names that a peer has sent, the first of them if there are many, for an error.
+
+    `others` is how many there are besides.
+    """
     named = ", ".join(names[:MOST_NAMED])
-    more = len(names) - MOST_NAMED
+    more = len(names) + others - min(len(names), MOST_NAMED)
     return named if more <= 0 else f"{named} and {more} more"
 
 
-def _name(key: Any, value: Any) -> str:
-    """Name a filter by its key and, if that differs, its descriptor."""
+def _name(key: Any, code: Any) -> str:
+    """Name a filter by its key and, if that differs, its value's descriptor."""
     name = short(key)
-    if not isinstance(value, Described):
+    if code is None:
         return name
-    code = value.descriptor
     descriptor = short(_REGISTERED.get(code, hex(code)) if isinstance(code, int) else code)
     return name if name == descriptor else f"{name} ({descriptor})"
 

@@ -167,3 +167,35 @@ def test_what_is_kept_takes_little_more_than_its_octets(said: dict[str, Any]) ->
     assert taken < 1.1 * len(octets) + 2048
     # the keys of one map at a time are looked at for whether one comes twice
     assert most < 30 * len(octets)
+
+
+def test_an_outline_names_the_first_keys_and_their_descriptors() -> None:
+    filters = {
+        Symbol("null"): None,
+        Symbol("selector"): Described(Symbol("apache.org:selector-filter:string"), "a = 1"),
+        Symbol("number"): Described(ULong(0x468C00000004), "a = 1"),
+        Symbol("plain"): [1, 2],
+        Symbol("list"): Described([1], 2),
+        Symbol("last"): 1,
+    }
+    source = kept(Attach("link", 0, role=True, source=Source("q", filter=filters))).source
+    found, others = source.filter.outline(4)
+    assert found == [
+        ("selector", "apache.org:selector-filter:string"),
+        ("number", 0x468C00000004),
+        ("plain", None),
+        ("list", None),
+    ]
+    assert others == 1
+    assert source.filter.outline(9)[1] == 0
+
+
+def test_an_outline_decodes_no_large_value() -> None:
+    large = {Symbol("x"): Described(Symbol("y"), [[] for _ in range(50_000)])}
+    filters = EncodedMap(encode_value(large))
+    tracemalloc.start()
+    try:
+        assert filters.outline(4) == ([("x", "y")], 0)
+        assert tracemalloc.get_traced_memory()[1] < 20_000
+    finally:
+        tracemalloc.stop()
