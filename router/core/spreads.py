@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from router.amqp import codes
+from router.amqp import constants
 from router.amqp.reading import TransferFrame
 from router.core import sizes, verdicts
 from router.core.address import HERE, MULTICAST, Address, Consumer, Producer, spreads_to
-from router.engine.connection import TURN_WORK
 from router.engine.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ WORK = 64
 # for a multicast's receivers.
 PLACE = 4
 EMPTY = b""
+RELEASED = int(constants.Descriptor.RELEASED)
+MODIFIED = int(constants.Descriptor.MODIFIED)
 # where those are who get a message, and its sender there
 Place = tuple[Address, Producer]
 
@@ -90,7 +91,7 @@ class Spreads:
         connection = work.session.connection
         connection.unfinished = _Wait(self, work)
         # nothing else of it comes in this turn
-        connection.count_work(TURN_WORK)
+        connection.turn_end = connection.frames_received
 
     def step(self) -> bool:
         """Make a few copies; return whether there are more to be made."""
@@ -327,12 +328,12 @@ class _Copying(_Work):
         delivery = self.delivery
         delivery.open_copies -= 1
         if delivery.open_copies == 0 and not delivery.settled:
-            self._settle(delivery.outcome or codes.RELEASED, delivery.outcome_octets or EMPTY)
+            self._settle(delivery.outcome or RELEASED, delivery.outcome_octets or EMPTY)
 
     def _settle(self, code: int, state: bytes) -> None:
         """Tell the sender the outcome that the copies have together."""
         delivery = self.delivery
-        if code == codes.MODIFIED and delivery.incoming.side == HERE:
+        if code == MODIFIED and delivery.incoming.side == HERE:
             state = verdicts.told(state) or EMPTY
         self.forwarder.settle(delivery, code, state)
 
