@@ -17,6 +17,17 @@ def test_each_operation_takes_turns(name: str) -> None:
     assert 0 < cost.longest_ms <= cost.total_ms
 
 
+def test_a_turn_that_is_long_once_is_the_machine_s() -> None:
+    runs = [[0.001, 0.05], [0.001, 0.002], [0.5]]
+    assert costs.measure(lambda _: runs.pop(0), 7) == costs.Cost(7, 3.0, 2.0, 2)
+    assert runs == [[0.5]]
+
+
+def test_a_turn_that_is_long_each_time_is_a_fault() -> None:
+    cost = costs.measure(lambda _: [0.02], 7)
+    assert costs.faults([cost]) == ["a turn of 20.0 ms"]
+
+
 def many(*totals: float, longest: float = 1.0) -> list[costs.Cost]:
     """Costs for n of 1,000, 10,000 and so on."""
     return [costs.Cost(10 ** (3 + i), total, longest, 1) for i, total in enumerate(totals)]
