@@ -50,6 +50,8 @@ Operation = Callable[[int], list[float]]
 
 # The rows of a query that are told in one turn (router.management.finding).
 ROWS_A_TURN: Final = 32
+# What a sender sends beyond this has to wait until others are settled (router.core.credit).
+MOST_UNSETTLED: Final = 65_536
 
 
 def one(_: int) -> str:
@@ -175,9 +177,10 @@ def expire_suspended(count: int) -> list[float]:
 
 
 def sent(world: World, count: int, receivers: int = 1, **fields: Any) -> tuple[Peer, Peer]:
-    """Send so many messages, which `receivers` share and do not settle: the receivers' peer, and
-    the sender's.
+    """Send so many messages, or as many as a sender may have unsettled, which `receivers` share and
+    do not settle: the receivers' peer, and the sender's.
     """
+    count = min(count, MOST_UNSETTLED)
     credit = max(1, -(-count // receivers))
     receiver, frames = attached(world, receivers, one, True, credit=credit, **fields)
     receiver.say(frames)
