@@ -13,10 +13,12 @@ from random import SystemRandom
 FIRST = 20000
 # From where on the system gives ports away.
 SYSTEMS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+# What this process has given away, perhaps to a router that does not listen on it yet.
+_given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that nobody listens on, and that was not given to anybody here before."""
     end = int(SYSTEMS.read_text(encoding="ascii").split()[0])
     # not from a seed, which could be that of another worker
     choice = SystemRandom()
@@ -29,6 +31,8 @@ def free_port() -> int:
             except OSError:
                 continue
             found: int = probe.getsockname()[1]
+        if found not in _given or not port:
+            _given.add(found)
             return found
 
 
