@@ -260,13 +260,17 @@ async def test_a_connection_that_is_lost_loses_its_links() -> None:
 
 
 async def test_a_socket_that_is_lost() -> None:
+    linked = trio.Event()
+
     async def script(peer: ServerPeer) -> None:
         await peer.open()
         await peer.attached()
+        await linked.wait()
         await peer.stream.aclose()
 
     async with serving(script) as url, connect(url) as connection:
         receiver = await connection.open_receiver("q")
+        linked.set()
         with pytest.raises(ConnectionLost) as lost:
             await receiver.receive()
         assert lost.value.description == "the socket was closed"
@@ -275,6 +279,7 @@ async def test_a_socket_that_is_lost() -> None:
 async def test_a_socket_that_is_lost_with_many_links() -> None:
     """Each link hears of it, however many there are."""
     many = AT_ONCE + 6
+    linked = trio.Event()
     lost: list[ConnectionLost] = []
 
     async def script(peer: ServerPeer) -> None:
@@ -282,6 +287,7 @@ async def test_a_socket_that_is_lost_with_many_links() -> None:
         for handle in range(many):
             await peer.attached(handle=handle)
             await peer.hear(Flow)
+        await linked.wait()
         await peer.stream.aclose()
 
     async def wait_for_one(receiver: Receiver) -> None:
@@ -291,6 +297,7 @@ async def test_a_socket_that_is_lost_with_many_links() -> None:
 
     async with serving(script) as url, connect(url) as connection:
         receivers = [await connection.open_receiver("q") for _ in range(many)]
+        linked.set()
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 for receiver in receivers:
