@@ -31,7 +31,7 @@ EXIT_RUNTIME = 3
 # collector would walk each batch of them for nothing. What links are made of lives long, and is
 # walked twice; a walk over all that lives would stop everybody for as long as that takes, so it is
 # left to `net.memory`, and to hands that break cycles (docs/decisions/0008-collector.md).
-COLLECT_EVERY = 10_000
+COLLECT_EVERY = 3_000
 COLLECT_AGAIN_AFTER = 1
 NEVER = 1_000_000
 # How often the log says how many lines were left out of it.

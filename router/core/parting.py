@@ -111,10 +111,9 @@ def _resolve(
             # at once: it is not to be parked with the others
             losing.lose(current)
         return
-    deliveries = unsettled.of_link(link)
-    if deliveries:
-        link.session.connection.count_work(len(deliveries))
-        forwarder.turn.deferred.go_through(deliveries, losing.lose)
+    if link.unsettled:
+        link.session.connection.count_work(link.unsettled)
+        forwarder.turn.deferred.go_through(unsettled.search(link), losing.lose)
 
 
 class _Sent:

@@ -81,7 +81,7 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
             routed.awaits_answer = False
             _drop_current(forwarder, link)
             _drop_waiting(forwarder, routed)
-            _close_outgoing(link)
+            _close_outgoing(forwarder, link)
             done(forwarder, routed)
             attaching.answer_detach(routed.peer, routed.closes, None)
         return
@@ -107,7 +107,6 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None) -> None:
         _sender_lost(forwarder, routed, link, farewell)
     else:
         _receiver_lost(forwarder, routed, link, event, farewell)
-        done(forwarder, routed)
 
 
 def done(forwarder: Any, routed: Any) -> None:
@@ -156,8 +155,12 @@ def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> 
     """What it has sent goes on to the receiver, which is told after it."""
     session = link.session
     current = link.current
-    for delivery in session.incoming.of_link(link):
-        session.close_incoming(delivery)
+
+    def close(delivery: Any) -> None:
+        if delivery.incoming_open and delivery.incoming is link:
+            session.close_incoming(delivery)
+
+    forwarder.turn.deferred.go_through(session.incoming.search(link), close)
     if current is not None:
         link.current = None
         aborted(forwarder, current)
@@ -182,7 +185,7 @@ def end_if_done(forwarder: Any, routed: Any) -> None:
         return
     routed.ending = None
     _drop_waiting(forwarder, routed)
-    _close_outgoing(link)
+    _close_outgoing(forwarder, link)
     _end(link, farewell)
     done(forwarder, routed)
 
@@ -216,7 +219,6 @@ def _receiver_lost(
     forwarder: Any, routed: Any, link: Any, event: LinkDetached | None, farewell: Farewell
 ) -> None:
     """What it has not got, or not settled, is in doubt; the sender is told what is known of it."""
-    routed.address.consumers.clear()
     sender = routed.other(link)
     speaks = (
         sender is routed.peer
@@ -225,13 +227,48 @@ def _receiver_lost(
         and not isinstance(sender.remote_attach.target, Coordinator)
     )
     _drop_current(forwarder, link)
-    unsent = set(_drop_waiting(forwarder, routed))
-    _close_outgoing(link)
-    for delivery in sender.session.incoming.of_link(sender):
-        if speaks:
-            _tell(forwarder, delivery, is_sent=delivery not in unsent)
-        sender.session.close_incoming(delivery)
-    _end(sender, farewell)
+    _close_outgoing(forwarder, link)
+    _LastWords(forwarder, routed, sender, farewell, speaks=speaks).begin()
+
+
+class _LastWords:
+    """What a sender is told whose receiver is lost: outcomes, if the router `speaks`, of very many
+    deliveries the last ones in later turns; then a detach.
+
+    What it sends meanwhile waits for a receiver that can take nothing any more.
+    """
+
+    def __init__(
+        self, forwarder: Any, routed: Any, sender: Any, farewell: Farewell, *, speaks: bool
+    ) -> None:
+        self._forwarder = forwarder
+        self._routed = routed
+        self._sender = sender
+        self._farewell = farewell
+        self._speaks = speaks
+        self._unsent: set[Any] = set()
+
+    def begin(self) -> None:
+        """Tell it of all that is unsettled by now."""
+        self._unsent = set(_drop_waiting(self._forwarder, self._routed))
+        deliveries = self._sender.session.incoming.search(self._sender)
+        self._forwarder.turn.deferred.go_through(deliveries, self._resolve, self._end)
+
+    def _resolve(self, delivery: Any) -> None:
+        if delivery.incoming_open and delivery.incoming is self._sender:
+            if self._speaks:
+                _tell(self._forwarder, delivery, is_sent=delivery not in self._unsent)
+            self._sender.session.close_incoming(delivery)
+
+    def _end(self) -> None:
+        if self._sender.unsettled:
+            # sent since the search began
+            self.begin()
+            return
+        _drop_waiting(self._forwarder, self._routed)
+        self._routed.address.consumers.clear()
+        _end(self._sender, self._farewell)
+        done(self._forwarder, self._routed)
 
 
 def _tell(forwarder: Any, delivery: Any, *, is_sent: bool) -> None:
@@ -267,10 +304,14 @@ def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:
     return dropped
 
 
-def _close_outgoing(link: Any) -> None:
+def _close_outgoing(forwarder: Any, link: Any) -> None:
     session = link.session
-    for delivery in session.outgoing.of_link(link):
-        session.close_outgoing(delivery)
+
+    def close(delivery: Any) -> None:
+        if delivery.outgoing_open and delivery.outgoing is link:
+            session.close_outgoing(delivery)
+
+    forwarder.turn.deferred.go_through(session.outgoing.search(link), close)
 
 
 def _disown(link: Any) -> None:

@@ -24,6 +24,7 @@ from router.engine.events import LinkDetached
 from router.engine.link import Link, OutgoingLink
 from router.engine.outbox import Turn
 from router.engine.states import Settling
+from router.engine.unsettled import Unsettled
 
 # A peer may attach under one name after the other, and leave each of them suspended.
 MAX_SUSPENDED = 1000
@@ -76,9 +77,13 @@ class Terminus:
 
     def live(self) -> list[Any]:
         """The deliveries of its link that still have a delivery-id, oldest first."""
+        return self._unsettled().of_link(self.link)
+
+    def _unsettled(self) -> Unsettled:
         session = self.link.session
-        is_source = isinstance(self.link, OutgoingLink)
-        found: list[Any] = (session.outgoing if is_source else session.incoming).of_link(self.link)
+        found: Unsettled = (
+            session.outgoing if isinstance(self.link, OutgoingLink) else session.incoming
+        )
         return found
 
     def park(self) -> None:
@@ -97,10 +102,11 @@ class Terminus:
         `over`. Whoever needs all of them before that has them parked by `park`.
         """
         self.is_parked = True
-        link, deliveries = self.link, self.live()
-        if deliveries:
-            link.session.connection.count_work(len(deliveries))
-            deferred.go_through(deliveries, lambda each: self._park(each, link), over)
+        link = self.link
+        if link.unsettled:
+            link.session.connection.count_work(link.unsettled)
+            found = self._unsettled().search(link)
+            deferred.go_through(found, lambda each: self._park(each, link), over)
         elif over is not None:
             over()
 

@@ -95,15 +95,15 @@ class Deferred:
 
     def go_through(
         self,
-        things: Iterable[T],
+        things: Iterable[T | None],
         act: Callable[[T], None],
         over: Callable[[], None] | None = None,
         at_once: int = THINGS_AT_ONCE,
     ) -> None:
         """Call `act` with the first things now, `at_once` at most, and with the others later.
 
-        `act` has to be right for a thing that has changed meanwhile. `over` is called after the
-        last one.
+        `act` has to be right for a thing that has changed meanwhile. Where it takes some time to
+        find the next thing, `things` yields None. `over` is called after the last one.
         """
         self.start(_Things(iter(things), act, over), at_once // THINGS_A_STEP)
 
@@ -151,7 +151,7 @@ class _Things(Generic[T]):
     """A task that calls a function with one thing after the other."""
 
     def __init__(
-        self, things: Iterator[T], act: Callable[[T], None], over: Callable[[], None] | None
+        self, things: Iterator[T | None], act: Callable[[T], None], over: Callable[[], None] | None
     ) -> None:
         self._things = things
         self._act = act
@@ -161,7 +161,8 @@ class _Things(Generic[T]):
         """Process the next few things."""
         count = 0
         for thing in islice(self._things, THINGS_A_STEP):
-            self._act(thing)
+            if thing is not None:
+                self._act(thing)
             count += 1
         if count == THINGS_A_STEP:
             return True

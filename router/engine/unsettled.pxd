@@ -6,6 +6,7 @@ from router.engine.link cimport Link
 cdef long long THIN_SPAN
 cdef long long THIN_SHARE
 cdef long long NOTED_SPAN
+cdef Py_ssize_t NOTED_AT_ONCE
 
 @cython.final
 cdef class Unsettled:
@@ -18,6 +19,7 @@ cdef class Unsettled:
     cdef dict _by_link
     cdef Py_ssize_t _noted
     cdef unsigned int _noted_to
+    cdef object _unnoted
 
     @cython.locals(ahead=cython.longlong)
     cpdef int add(self, unsigned int number, Delivery delivery) except -1
@@ -35,11 +37,16 @@ cdef class Unsettled:
     cpdef Py_ssize_t cost_between(self, unsigned int first, unsigned int last) except -1
     @cython.locals(ahead=cython.longlong, number=cython.uint, delivery=Delivery)
     cpdef void thin(self) except *
-    @cython.locals(newer=cython.longlong, each=Delivery)
+    @cython.locals(end=cython.uint, delivery=Delivery)
     cpdef list of_link(self, Link link)
     @cython.locals(ahead=cython.longlong, delivery=Delivery)
-    cdef list _walked(self, Link link, unsigned int start)
-    @cython.locals(ahead=cython.longlong, delivery=Delivery, found=Delivery)
-    cdef int _note_links(self) except -1
-    cdef int _note(self, dict by_link, Delivery delivery) except -1
-    cdef bint _has(self, Delivery delivery, Link link) except -1
+    cdef list _walked(self, Link link)
+    @cython.locals(newer=cython.longlong)
+    cdef int _begin_to_note(self) except -1
+    @cython.locals(
+        left=cython.Py_ssize_t, ahead=cython.longlong, span=cython.longlong,
+        number=cython.uint, delivery=Delivery, straggler=Delivery,
+    )
+    cdef bint _note_some(self, unsigned int end) except -1
+    cdef int _note(self, dict by_link, unsigned int number, Delivery delivery) except -1
+    cdef int _to_stragglers(self, unsigned int number, Delivery delivery) except -1

@@ -8,7 +8,8 @@ settles millions of others would make the ring as long as that span, so what fal
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from collections.abc import Iterator
 
 from router.engine import serial
 from router.engine.delivery import Delivery
@@ -21,6 +22,8 @@ THIN_SPAN = 64
 THIN_SHARE = 8
 # A ring that is longer than this is not walked for each of its links.
 NOTED_SPAN = 1024
+# How many deliveries of other links are looked at for each None of a search.
+NOTED_AT_ONCE = 16
 
 
 class Unsettled:
@@ -34,11 +37,13 @@ class Unsettled:
         self.span = 0
         self.count = 0
         self.stragglers: dict[int, Delivery] = {}
-        # what was unsettled of each link when that was noted, how much that was, and the id up to
-        # which it was noted; None as a rule
-        self._by_link: dict[Any, list[Delivery]] | None = None
+        # the ids of each link's deliveries, of all ids before `_noted_to` but those in `_unnoted`,
+        # which are older than the ring; None as a rule (`of_link`). Links are named by `id`: one
+        # that is gone is not kept, and a new one in its place only finds ids that are not its own.
+        self._by_link: dict[int, list[int]] | None = None
         self._noted = 0
         self._noted_to = 0
+        self._unnoted: deque[int] = deque()
 
     def add(self, number: int, delivery: Delivery) -> None:
         """Remember `delivery` under an id ahead of all others."""
@@ -67,7 +72,9 @@ class Unsettled:
     def replace(self, number: int, delivery: Delivery) -> None:
         """Have the newest id, that of another delivery until now, stand for this one."""
         self.ring[number & self.mask] = delivery
-        self._by_link = None
+        if self._by_link is not None and serial.distance(number, self._noted_to) > 0:
+            # the other delivery's link keeps the id, for nothing
+            self._noted_to = number
 
     def remove(self, number: int) -> Delivery | None:
         """Take the delivery with this id out, or None."""
@@ -128,13 +135,11 @@ class Unsettled:
         """
         if self.span < THIN_SPAN or self.count * THIN_SHARE > self.span:
             return
-        self._by_link = None
         for ahead in range(self.span):
             number = serial.add(self.base, ahead)
             delivery = self.ring[number & self.mask]
             if delivery is not None:
-                self.stragglers[number] = delivery
-                self.ring[number & self.mask] = None
+                self._to_stragglers(number, delivery)
         self.base = serial.add(self.base, self.span)
         self.span = 0
 
@@ -151,52 +156,117 @@ class Unsettled:
             found = [
                 d for d in self.stragglers.values() if d.incoming is link or d.outgoing is link
             ]
-            found.extend(self._walked(link, self.base))
+            found.extend(self._walked(link))
             return found
-        newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
-        if self._by_link is None or newer > self._noted + NOTED_SPAN:
-            self._note_links()
-        by_link: dict[Link, list[Delivery]] = self._by_link or {}
-        found = [each for each in by_link.get(link, ()) if self._has(each, link)]
-        found.extend(self._walked(link, self._noted_to))
+        self._begin_to_note()
+        end = serial.add(self.base, self.span)
+        while self._note_some(end):
+            pass
+        by_link: dict[int, list[int]] = self._by_link or {}
+        found = []
+        for number in by_link.get(id(link), ()):
+            delivery = self.find(number)
+            if delivery is not None and (delivery.incoming is link or delivery.outgoing is link):
+                found.append(delivery)
         return found
 
-    def _walked(self, link: Link, start: int) -> list[Delivery]:
-        """The deliveries of a link in the ring whose ids are not before `start`."""
+    def search(self, link: Link) -> Iterator[Delivery | None]:
+        """Yield the deliveries that one link had when the search began, oldest first, but for those
+        that are settled before their turn comes; and None after each few others that it has looked
+        at, so that the search can go on in later turns.
+
+        A link that is still attached may send or be sent more meanwhile, which is not yielded.
+        """
+        if self.span + len(self.stragglers) <= NOTED_SPAN:
+            yield from self.of_link(link)
+            return
+        self._begin_to_note()
+        end = serial.add(self.base, self.span)
+        while self._note_some(end):
+            yield None
+        numbers = (self._by_link or {}).get(id(link), [])
+        left = []
+        for number in numbers:
+            delivery = self.find(number)
+            if delivery is None or (
+                delivery.incoming is not link and delivery.outgoing is not link
+            ):
+                yield None
+                continue
+            yield delivery
+            if self.find(number) is delivery:
+                left.append(number)
+        numbers[:] = left
+
+    def _walked(self, link: Link) -> list[Delivery]:
+        """The deliveries of a link in the ring."""
         found = []
-        ahead = max(0, serial.distance(self.base, start))
-        while ahead < self.span:
+        for ahead in range(self.span):
             delivery = self.ring[serial.add(self.base, ahead) & self.mask]
             if delivery is not None and (delivery.incoming is link or delivery.outgoing is link):
                 found.append(delivery)
-            ahead += 1
         return found
 
-    def _note_links(self) -> None:
-        """Note which deliveries there are by now of each link."""
-        by_link: dict[Any, list[Delivery]] = {}
-        self._by_link = by_link
-        self._noted = 0
-        self._noted_to = serial.add(self.base, self.span)
-        for delivery in self.stragglers.values():
-            self._note(by_link, delivery)
-        for ahead in range(self.span):
-            found = self.ring[serial.add(self.base, ahead) & self.mask]
-            if found is not None:
-                self._note(by_link, found)
+    def _begin_to_note(self) -> None:
+        """Note nothing yet, unless much of what has been noted is still unsettled."""
+        newer = serial.distance(self._noted_to, serial.add(self.base, self.span))
+        if (
+            self._by_link is None
+            or newer < 0
+            or newer > self.span + NOTED_SPAN
+            or self._noted > 2 * self.count + NOTED_SPAN
+        ):
+            self._by_link = {}
+            self._noted = 0
+            self._noted_to = self.base
+            self._unnoted = deque(self.stragglers)
 
-    def _note(self, by_link: dict[Any, list[Delivery]], delivery: Delivery) -> None:
+    def _note_some(self, end: int) -> bool:
+        """Note whose the next few deliveries are; return whether others before the id `end` are
+        left.
+        """
+        if self._by_link is None:
+            self._begin_to_note()
+        by_link: dict[int, list[int]] = self._by_link or {}
+        self._by_link = by_link
+        left = NOTED_AT_ONCE
+        while self._unnoted and serial.distance(self._unnoted[0], end) > 0:
+            if left == 0:
+                return True
+            left -= 1
+            number = self._unnoted.popleft()
+            straggler = self.stragglers.get(number)
+            if straggler is not None:
+                self._note(by_link, number, straggler)
+        ahead = max(0, serial.distance(self.base, self._noted_to))
+        span = min(self.span, serial.distance(self.base, end))
+        while ahead < span and left:
+            number = serial.add(self.base, ahead)
+            delivery = self.ring[number & self.mask]
+            if delivery is not None:
+                self._note(by_link, number, delivery)
+            left -= 1
+            ahead += 1
+            self._noted_to = serial.add(number, 1)
+        return ahead < span
+
+    def _note(self, by_link: dict[int, list[int]], number: int, delivery: Delivery) -> None:
         self._noted += 1
         # the map of one direction does not know which it is
         for link in (delivery.incoming, delivery.outgoing):
             if link is not None:
-                by_link.setdefault(link, []).append(delivery)
+                by_link.setdefault(id(link), []).append(number)
 
-    def _has(self, delivery: Delivery, link: Link) -> bool:
-        """Whether a delivery that was noted as a link's still is, and is still unsettled."""
-        if delivery.incoming is link:
-            return self.find(delivery.incoming_id) is delivery
-        return delivery.outgoing is link and self.find(delivery.outgoing_id) is delivery
+    def _to_stragglers(self, number: int, delivery: Delivery) -> None:
+        """Move the oldest delivery out of the ring."""
+        self.stragglers[number] = delivery
+        self.ring[number & self.mask] = None
+        if self._by_link is not None and serial.distance(self._noted_to, number) >= 0:
+            self._noted_to = serial.add(number, 1)
+            self._unnoted.append(number)
+            if len(self._unnoted) > 2 * self.count + NOTED_SPAN:
+                # nobody asks any more; most of these are settled
+                self._by_link = None
 
     def _make_room(self, number: int) -> None:
         """Advance the base past settled ids; then grow the ring, or move the oldest out of it."""
@@ -213,14 +283,15 @@ class Unsettled:
         while serial.ahead(self.base, number) >= size:
             oldest = self.ring[self.base & self.mask] if self.span else None
             if oldest is not None:
-                self._by_link = None
-                self.stragglers[self.base] = oldest
-                self.ring[self.base & self.mask] = None
+                self._to_stragglers(self.base, oldest)
             if self.span:
                 self.base = serial.add(self.base, 1)
                 self.span -= 1
             else:
                 self.base = number
+        if size == self.mask + 1:
+            # what was moved out has made room
+            return
         ring: list[Delivery | None] = [None] * size
         for ahead in range(self.span):
             moved = serial.add(self.base, ahead)

@@ -623,7 +623,7 @@ def test_very_many_deliveries_of_a_link_are_parked_over_several_turns() -> None:
     receiver.client.over = True
     receiver.client.connection.end_of_input()
     router.end_turn()
-    assert session.outgoing.count == count - THINGS_AT_ONCE
+    assert count - THINGS_AT_ONCE <= session.outgoing.count < count
     work_off(router)
     assert session.outgoing.count == 0
     assert router.forwarder.suspended.deliveries() == count

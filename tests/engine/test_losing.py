@@ -248,7 +248,7 @@ def test_the_deliveries_of_a_lost_receiver_are_resolved_over_several_turns(
     else:
         receiver.client.connection.end_of_input()
     router.end_turn()
-    assert sum(each.is_over for each in sendings) == THINGS_AT_ONCE
+    assert 0 < sum(each.is_over for each in sendings) <= THINGS_AT_ONCE
     work_off(router)
     assert [each.outcome for each in sendings] == [Modified(delivery_failed=True)] * sent
     assert router.table.total().modified == sent
@@ -277,7 +277,7 @@ def test_the_deliveries_of_a_lost_sender_are_resolved_over_several_turns() -> No
     sender.client.over = True
     connection.end_of_input()
     router.end_turn()
-    assert session.incoming.count == 100
+    assert 100 <= session.incoming.count < sent
     work_off(router)
     assert session.incoming.count == 0
     receiver.settle()

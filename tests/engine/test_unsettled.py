@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -15,6 +17,9 @@ from support.examples import examples
 
 TOP = 2**32 - 1
 HALF = 2**31
+# What router.engine.unsettled calls so: constants of compiled code cannot be imported.
+NOTED_SPAN = 1024
+NOTED_AT_ONCE = 16
 STARTS = [0, 1, 63, 64, HALF - 2, HALF, TOP - 70, TOP - 1, TOP]
 
 
@@ -141,6 +146,94 @@ def test_the_deliveries_of_a_link_are_found_oldest_first() -> None:
     assert len(unsettled.of_link(outgoing)) == 4
 
 
+def of_two_links(count: int) -> tuple[Unsettled, list[Delivery], list[IncomingLink]]:
+    """So many unsettled deliveries, by one link and another in turns."""
+    unsettled, links, made = Unsettled(), [IncomingLink(None, name, 0) for name in "ab"], []
+    for number in range(count):
+        delivery = Delivery()
+        delivery.incoming, delivery.incoming_id = links[number % 2], number
+        unsettled.add(number, delivery)
+        made.append(delivery)
+    return unsettled, made, links
+
+
+@pytest.mark.parametrize("count", [10, NOTED_SPAN, 5 * NOTED_SPAN, RING_LIMIT + 5 * NOTED_SPAN])
+def test_a_search_finds_the_deliveries_of_a_link_oldest_first(count: int) -> None:
+    unsettled, made, links = of_two_links(count)
+    for link in links:
+        found = list(unsettled.search(link))
+        assert [each for each in found if each is not None] == unsettled.of_link(link)
+        assert [each for each in found if each is not None] == made[links.index(link) :: 2]
+
+
+def test_no_step_of_a_search_looks_at_many() -> None:
+    """What each step looks at is noted: there is a None for every few."""
+    unsettled, made, links = of_two_links(5 * NOTED_SPAN)
+    steps = list(unsettled.search(links[0]))
+    assert steps[: len(made) // NOTED_AT_ONCE - 1] == [None] * (len(made) // NOTED_AT_ONCE - 1)
+    # for another link they are noted by now
+    assert None not in list(unsettled.search(links[1]))[1:]
+
+
+def test_a_search_goes_on_while_others_are_added_and_settled() -> None:
+    unsettled, made, links = of_two_links(RING_LIMIT)
+    newest = RING_LIMIT
+    found = []
+    for step, each in enumerate(unsettled.search(links[0])):
+        if each is not None:
+            found.append(each)
+            unsettled.remove(each.incoming_id)
+        # each moves another one out of the ring
+        delivery = Delivery()
+        delivery.incoming, delivery.incoming_id = links[1], newest
+        unsettled.add(newest, delivery)
+        newest += 1
+        assert step < 2 * RING_LIMIT
+    assert found == made[::2]
+    assert len(unsettled.of_link(links[1])) == RING_LIMIT // 2 + newest - RING_LIMIT
+
+
+def test_a_search_passes_over_what_is_settled_before_its_turn() -> None:
+    unsettled, made, links = of_two_links(5 * NOTED_SPAN)
+    search = unsettled.search(links[0])
+    first = next(each for each in search if each is not None)
+    assert first is made[0]
+    for number in range(2, len(made) - 2):
+        unsettled.remove(number)
+    assert [each for each in search if each is not None] == [made[-2]]
+
+
+def test_what_stays_when_it_was_found_is_found_again() -> None:
+    unsettled, made, links = of_two_links(5 * NOTED_SPAN)
+    for each in unsettled.search(links[0]):
+        if each is not None and each is not made[4]:
+            unsettled.remove(each.incoming_id)
+    assert unsettled.of_link(links[0]) == [made[4]]
+
+
+def test_the_newest_id_may_come_to_stand_for_a_delivery_of_another_link() -> None:
+    unsettled, made, links = of_two_links(5 * NOTED_SPAN)
+    assert len(unsettled.of_link(links[0])) == len(made) // 2
+    other = Delivery()
+    other.incoming, other.incoming_id = links[0], len(made) - 1
+    unsettled.replace(len(made) - 1, other)
+    assert unsettled.of_link(links[0])[-1] is other
+    assert made[-1] not in unsettled.of_link(links[1])
+
+
+def test_links_that_come_and_go_beside_much_that_is_unsettled_are_not_kept() -> None:
+    unsettled, _, _ = of_two_links(5 * NOTED_SPAN)
+    link, delivery = IncomingLink(None, "c", 0), Delivery()
+    before = sys.getrefcount(link)
+    delivery.incoming, delivery.incoming_id = link, 5 * NOTED_SPAN
+    unsettled.add(delivery.incoming_id, delivery)
+    found = [each for each in unsettled.search(link) if each is not None]
+    assert found == [delivery]
+    unsettled.remove(delivery.incoming_id)
+    del delivery, found
+    assert sys.getrefcount(link) == before
+
+
 def test_one_that_stays_is_not_found_by_walking_over_those_that_went() -> None:
     unsettled, kept = filled(list(range(10_000)))
     for number in range(1, 10_000):
@@ -203,8 +296,23 @@ class UnsettledMachine(RuleBasedStateMachine):
     @rule(link=st.sampled_from(LINKS))
     def of_link(self, link: IncomingLink) -> None:
         expected = [each for each in self.model.values() if each.incoming is link]
-        found = self.unsettled.of_link(link)
-        assert sorted(found, key=id) == sorted(expected, key=id)
+        assert self.unsettled.of_link(link) == expected
+
+    @rule(link=st.sampled_from(LINKS), settles=st.booleans(), added=st.integers(0, 5))
+    def search(self, link: IncomingLink, settles: bool, added: int) -> None:
+        expected = [each for each in self.model.values() if each.incoming is link]
+        found = []
+        for step, each in enumerate(self.unsettled.search(link)):
+            if each is not None:
+                found.append(each)
+                if settles:
+                    assert self.unsettled.remove(each.incoming_id) is each
+                    del self.model[each.incoming_id]
+            elif step < 20 and added:
+                self.add(added)
+        # those that came before it had looked at all are found, too
+        assert found[: len(expected)] == expected
+        assert all(each.incoming is link for each in found)
 
     @rule(number=st.integers(0, TOP))
     def look_for_any(self, number: int) -> None:

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import containers, copies, losses, management, network
+from bench.costs import containers, copies, losses, management, network, unsettled
 from bench.costs.world import (
     FRAMES_AT_ONCE,
+    MOST_UNSETTLED,
     SESSION_LINKS,
     Peer,
     World,
@@ -50,8 +51,6 @@ Operation = Callable[[int], list[float]]
 
 # The rows of a query that are told in one turn (router.management.finding).
 ROWS_A_TURN: Final = 32
-# What a sender sends beyond this has to wait until others are settled (router.core.credit).
-MOST_UNSETTLED: Final = 65_536
 
 
 def one(_: int) -> str:
@@ -491,6 +490,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "configuration applied: an address rule beside n bindings": configure_beside,
     **containers.OPERATIONS,
     **losses.OPERATIONS,
+    **unsettled.OPERATIONS,
     **copies.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),

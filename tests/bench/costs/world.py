@@ -22,6 +22,8 @@ from router.parts import Parts
 
 # How many links one session may have.
 SESSION_LINKS = 65_536
+# What a sender sends beyond this has to wait until others are settled (router.core.credit).
+MOST_UNSETTLED = 65_536
 WINDOW = 2**31 - 1
 FRAMES_AT_ONCE = 32
 # So many sockets are lost in one round of the event loop: to notice as many takes the loop itself
