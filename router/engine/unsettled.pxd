@@ -20,6 +20,7 @@ cdef class Unsettled:
     cdef Py_ssize_t _noted
     cdef unsigned int _noted_to
     cdef object _unnoted
+    cdef Py_ssize_t _taken
 
     @cython.locals(ahead=cython.longlong)
     cpdef int add(self, unsigned int number, Delivery delivery) except -1
@@ -37,7 +38,7 @@ cdef class Unsettled:
     cpdef Py_ssize_t cost_between(self, unsigned int first, unsigned int last) except -1
     @cython.locals(ahead=cython.longlong, number=cython.uint, delivery=Delivery)
     cpdef void thin(self) except *
-    @cython.locals(end=cython.uint, delivery=Delivery)
+    @cython.locals(end=cython.uint, last=cython.Py_ssize_t, delivery=Delivery)
     cpdef list of_link(self, Link link)
     @cython.locals(ahead=cython.longlong, delivery=Delivery)
     cdef list _walked(self, Link link)
@@ -47,6 +48,6 @@ cdef class Unsettled:
         left=cython.Py_ssize_t, ahead=cython.longlong, span=cython.longlong,
         number=cython.uint, delivery=Delivery, straggler=Delivery,
     )
-    cdef bint _note_some(self, unsigned int end) except -1
+    cdef bint _note_some(self, unsigned int end, Py_ssize_t last) except -1
     cdef int _note(self, dict by_link, unsigned int number, Delivery delivery) except -1
     cdef int _to_stragglers(self, unsigned int number, Delivery delivery) except -1

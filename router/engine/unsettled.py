@@ -44,6 +44,8 @@ class Unsettled:
         self._noted = 0
         self._noted_to = 0
         self._unnoted: deque[int] = deque()
+        # how many have been taken from these, ever
+        self._taken = 0
 
     def add(self, number: int, delivery: Delivery) -> None:
         """Remember `delivery` under an id ahead of all others."""
@@ -159,8 +161,8 @@ class Unsettled:
             found.extend(self._walked(link))
             return found
         self._begin_to_note()
-        end = serial.add(self.base, self.span)
-        while self._note_some(end):
+        end, last = serial.add(self.base, self.span), self._taken + len(self._unnoted)
+        while self._note_some(end, last):
             pass
         by_link: dict[int, list[int]] = self._by_link or {}
         found = []
@@ -180,9 +182,15 @@ class Unsettled:
         if self.span + len(self.stragglers) <= NOTED_SPAN:
             yield from self.of_link(link)
             return
-        self._begin_to_note()
-        end = serial.add(self.base, self.span)
-        while self._note_some(end):
+        notes: dict[int, list[int]] | None = None
+        while True:
+            if notes is None or self._by_link is not notes:
+                self._begin_to_note()
+                notes = self._by_link
+                # as far as it all goes now, so that it ends whatever is added meanwhile
+                end, last = serial.add(self.base, self.span), self._taken + len(self._unnoted)
+            if not self._note_some(end, last):
+                break
             yield None
         numbers = (self._by_link or {}).get(id(link), [])
         left = []
@@ -221,19 +229,18 @@ class Unsettled:
             self._noted_to = self.base
             self._unnoted = deque(self.stragglers)
 
-    def _note_some(self, end: int) -> bool:
-        """Note whose the next few deliveries are; return whether others before the id `end` are
-        left.
+    def _note_some(self, end: int, last: int) -> bool:
+        """Note whose the next few deliveries are; return whether others are left, before the id
+        `end` or before the `last` of those in `_unnoted`.
         """
-        if self._by_link is None:
-            self._begin_to_note()
         by_link: dict[int, list[int]] = self._by_link or {}
         self._by_link = by_link
         left = NOTED_AT_ONCE
-        while self._unnoted and serial.distance(self._unnoted[0], end) > 0:
+        while self._unnoted and self._taken < last:
             if left == 0:
                 return True
             left -= 1
+            self._taken += 1
             number = self._unnoted.popleft()
             straggler = self.stragglers.get(number)
             if straggler is not None:

@@ -27,7 +27,7 @@ from router.amqp.performatives import (
 from router.amqp.types import Symbol
 from router.core import parting
 from router.core.blocking import Reason, Survey
-from router.engine.deferred import STEPS_A_ROUND
+from router.engine.deferred import STEPS_A_ROUND, THINGS_AT_ONCE
 
 from support.routed import EDGES, Pair, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
@@ -321,6 +321,85 @@ def test_the_outcomes_of_very_many_links_are_reported() -> None:
         for number in range(each.first, (each.first if each.last is None else each.last) + 1)
     }
     assert [states[number] for number in range(2 * count)] == [FAILED, Released()] * count
+    assert is_tidy(pair)
+
+
+VERY_MANY = THINGS_AT_ONCE + 100
+
+
+def send_very_many(pair: Pair) -> None:
+    """Have the client send very many deliveries, a few in each turn, as its window allows."""
+    for number in range(VERY_MANY):
+        send(pair, number)
+        if number % 20 == 0:
+            pair.container.skip()
+            pair.client.skip()
+    pair.container.skip()
+
+
+def losing_very_many() -> tuple[Pair, list[Any]]:
+    """A container was lost that had not settled very many deliveries of a link: what its client has
+    heard in the turn of the loss.
+    """
+    pair = Pair(routers=1)
+    pair.attach(sender())
+    pair.from_container(flow(credit=2 * VERY_MANY))
+    pair.client.skip()
+    send_very_many(pair)
+    lose(pair)
+    heard = pair.to_client()
+    assert 0 < sum(type(each) is Disposition for each in heard) <= THINGS_AT_ONCE
+    assert conditions(heard)[-1] is Disposition
+    return pair, heard
+
+
+def go_on(pair: Pair) -> list[Any]:
+    """Take later turns until nothing is left to do; what the client hears."""
+    turn, heard = pair.router.turn, pair.to_client()
+    turn.deferred.begin_round()
+    while turn.deferred:
+        turn.deferred.step()
+        heard += pair.to_client()
+    return heard
+
+
+def test_the_outcomes_of_very_many_deliveries_are_told_before_the_detach() -> None:
+    pair, heard = losing_very_many()
+    # nothing is said of the loss yet, and so the client goes on
+    send(pair, VERY_MANY)
+    heard += go_on(pair)
+    assert conditions(heard)[-1] == (True, LOST)
+    told = [each for each in heard if type(each) is Disposition]
+    assert sum((each.last or each.first) - each.first + 1 for each in told) == VERY_MANY + 1
+    assert [each.state for each in told if each.first < VERY_MANY] == [FAILED] * (len(told) - 1)
+    assert [each.state for each in told if each.first == VERY_MANY] == [Released()]
+    assert is_tidy(pair)
+
+
+@pytest.mark.parametrize("how", ["detach", "end", "socket"])
+def test_a_client_that_leaves_while_it_is_told_of_very_many_deliveries(how: str) -> None:
+    pair, _ = losing_very_many()
+    if how == "socket":
+        pair.client.connection.end_of_input()
+    else:
+        pair.client >> (Detach(0, closed=True) if how == "detach" else End())
+    heard = go_on(pair)
+    if how == "detach":
+        assert conditions(heard).count((True, None)) == 1
+    assert is_tidy(pair)
+
+
+def test_a_client_is_lost_that_has_sent_very_many_deliveries() -> None:
+    pair = Pair(routers=1)
+    pair.attach(sender())
+    pair.from_container(flow(credit=VERY_MANY))
+    pair.client.skip()
+    session = pair.client.connection.local_sessions[0]
+    send_very_many(pair)
+    pair.client.connection.end_of_input()
+    go_on(pair)
+    assert session.incoming.count == 0
+    assert conditions(pair.to_container_till_end()) == [(True, LOST), End]
     assert is_tidy(pair)
 
 

@@ -112,6 +112,16 @@ def test_more_than_the_ring_holds_can_be_unsettled() -> None:
     assert not unsettled.stragglers
 
 
+def test_more_than_the_ring_holds_is_added_without_another_ring() -> None:
+    """Each would copy all that the ring holds."""
+    unsettled, _ = filled(list(range(RING_LIMIT)))
+    ring = unsettled.ring
+    for number in range(RING_LIMIT, RING_LIMIT + 100):
+        unsettled.add(number, Delivery())
+        assert unsettled.ring is ring
+    assert len(unsettled.stragglers) == 100
+
+
 @pytest.mark.parametrize("start", STARTS)
 def test_a_range_may_reach_as_far_as_serial_numbers_do(start: int) -> None:
     unsettled, model = filled([serial.add(start, n) for n in range(10)])
