@@ -65,6 +65,8 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
             for delivery in found.live():
                 _move(forwarder, delivery, link)
             found.link.unsettled = 0
+            link.session.incoming.links_changed()
+            link.session.outgoing.links_changed()
     # it is gone through, told and compared
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:

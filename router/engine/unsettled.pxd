@@ -40,6 +40,7 @@ cdef class Unsettled:
     cpdef void thin(self) except *
     @cython.locals(end=cython.uint, last=cython.Py_ssize_t, delivery=Delivery)
     cpdef list of_link(self, Link link)
+    cpdef int links_changed(self) except -1
     @cython.locals(ahead=cython.longlong, delivery=Delivery)
     cdef list _walked(self, Link link)
     @cython.locals(newer=cython.longlong)

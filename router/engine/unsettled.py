@@ -183,6 +183,7 @@ class Unsettled:
             yield from self.of_link(link)
             return
         notes: dict[int, list[int]] | None = None
+        end = last = 0
         while True:
             if notes is None or self._by_link is not notes:
                 self._begin_to_note()
@@ -205,6 +206,10 @@ class Unsettled:
             if self.find(number) is delivery:
                 left.append(number)
         numbers[:] = left
+
+    def links_changed(self) -> None:
+        """Note anew whose the deliveries are: some have come to go by another link."""
+        self._by_link = None
 
     def _walked(self, link: Link) -> list[Delivery]:
         """The deliveries of a link in the ring."""

@@ -337,6 +337,26 @@ def test_a_link_is_reattached_with_its_deliveries() -> None:
     assert router.forwarder.suspended.resumed == 2
 
 
+def test_what_a_reattached_link_has_is_found_among_very_many_deliveries() -> None:
+    """Whose deliveries these are was noted when another link of the session went."""
+    router = Router()
+    count = THINGS_AT_ONCE + 500
+    receiver, sent = lasting_with(router, count)
+    client = receiver.client
+    other = client.receiver("other", 1)
+    router.client().sender("other").send(b"x")
+    other.detach()
+    receiver.detach(closed=False)
+    lasting_receiver(client, credit=0)
+    client.over = True
+    client.connection.end_of_input()
+    work_off(router)
+    assert router.forwarder.suspended.deliveries() == count
+    router.wait(31)
+    work_off(router)
+    assert [each.outcome for each in sent] == [Modified(delivery_failed=True)] * count
+
+
 def test_what_waits_counts_for_the_link_that_it_was_handed_to() -> None:
     router = Router()
     receiver = router.client().receiver("q", 5)

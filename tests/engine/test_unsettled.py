@@ -231,6 +231,16 @@ def test_the_newest_id_may_come_to_stand_for_a_delivery_of_another_link() -> Non
     assert made[-1] not in unsettled.of_link(links[1])
 
 
+def test_deliveries_may_come_to_go_by_another_link() -> None:
+    unsettled, made, links = of_two_links(5 * NOTED_SPAN)
+    assert len(unsettled.of_link(links[0])) == len(made) // 2
+    for delivery in made[::2]:
+        delivery.incoming = links[1]
+    unsettled.links_changed()
+    assert unsettled.of_link(links[0]) == []
+    assert unsettled.of_link(links[1]) == made
+
+
 def test_links_that_come_and_go_beside_much_that_is_unsettled_are_not_kept() -> None:
     unsettled, _, _ = of_two_links(5 * NOTED_SPAN)
     link, delivery = IncomingLink(None, "c", 0), Delivery()
