@@ -1,13 +1,18 @@
-"""What it costs to send very many messages that nobody settles, and to lose what they went by."""
+"""What it costs that very many messages are unsettled, when what they went by comes or goes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from bench.costs.containers import Container, with_link_routes
 from bench.costs.world import MOST_UNSETTLED, Peer, World, attaches, flow, measured, transfers
+from router.amqp.framing import encode_frame
+from router.amqp.performatives import Detach
 
+CONTAINER: Final = "client"
+# How long links are kept that may be resumed, in seconds.
+KEPT_S: Final = 100
 # So many messages each of several senders of one session sends.
 EACH_SENDS: Final = 10_000
 
@@ -61,8 +66,66 @@ def lose_client(count: int) -> list[float]:
     return measured(world, client.lose)
 
 
+def kept(count: int, *, receives: bool) -> tuple[World, Peer]:
+    """A client whose receiver or sender has so many messages unsettled, and is kept for a while."""
+    count = min(count, MOST_UNSETTLED)
+    world = World()
+    terminus: dict[str, Any] = {"terminus": {"timeout": KEPT_S}}
+    ours, others = (terminus, {}) if receives else ({}, terminus)
+    receiver = world.peer(CONTAINER if receives else "")
+    receiver.say(attaches(1, lambda _: "q", receives=True, credit=count, **ours))
+    sender = world.peer("" if receives else CONTAINER, link_capacity=count)
+    sender.say(attaches(1, lambda _: "q", receives=False, **others))
+    sender.transfer(transfers(count))
+    client = receiver if receives else sender
+    return world, client
+
+
+def steal(*, receives: bool) -> Callable[[int], list[float]]:
+    """Attach a link elsewhere that has so many messages unsettled."""
+
+    def run(count: int) -> list[float]:
+        world, _ = kept(count, receives=receives)
+        thief = world.peer(CONTAINER)
+        return measured(world, lambda: thief.say(attaches(1, lambda _: "q", receives=receives)))
+
+    return run
+
+
+def resume(*, receives: bool) -> Callable[[int], list[float]]:
+    """Resume a link that has so many messages unsettled, of which its peer knows nothing."""
+
+    def run(count: int) -> list[float]:
+        world, client = kept(count, receives=receives)
+        client.lose()
+        again = world.peer(CONTAINER)
+        frames = attaches(1, lambda _: "q", receives=receives, unsettled={},
+                          terminus={"timeout": KEPT_S})  # fmt: skip
+        return measured(world, lambda: again.say(frames))
+
+    return run
+
+
+def reattach(*, receives: bool) -> Callable[[int], list[float]]:
+    """Detach a link that has so many messages unsettled, and attach it again to its session."""
+
+    def run(count: int) -> list[float]:
+        world, client = kept(count, receives=receives)
+        frames = [encode_frame(0, Detach(0))]
+        frames += attaches(1, lambda _: "q", receives=receives, terminus={"timeout": KEPT_S})
+        return measured(world, lambda: client.say(frames))
+
+    return run
+
+
 OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "message sent: n that nobody settles": send,
+    "link stolen: n messages its receiver has not settled": steal(receives=True),
+    "link stolen: n messages of its sender that are not settled": steal(receives=False),
+    "link resumed: n messages its receiver has not settled": resume(receives=True),
+    "link resumed: n messages of its sender that are not settled": resume(receives=False),
+    "link reattached: n messages its receiver has not settled": reattach(receives=True),
+    "link reattached: n messages of its sender that are not settled": reattach(receives=False),
     "link route: its container lost, with n unsettled messages": lose_container,
     "link route: its client lost, with n unsettled messages": lose_client,
 }
