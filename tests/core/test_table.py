@@ -227,6 +227,28 @@ def test_claims_make_names_available_and_open_what_was_closed() -> None:
     assert made.enter("q", 3) is address
 
 
+def test_addresses_that_come_and_go_leave_few_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in ten stays, so that no table is ever empty."""
+    monkeypatch.setattr(table_module, "MOST_IN_A_TABLE", 10)
+    addresses, stay = table(), []
+    for number in range(1000):
+        address = addresses.enter(f"q{number}")
+        assert address is not None
+        if number % 10:
+            addresses.leave(address)
+        else:
+            stay.append(address)
+            for other in range(9):
+                assert addresses.enter(f"brief{number}.{other}") is not None
+            for other in range(9):
+                brief = addresses.in_use(f"brief{number}.{other}")
+                assert brief is not None
+                addresses.leave(brief)
+    assert list(addresses.addresses()) == stay
+    assert len(addresses._tables()) <= 2 * len(stay) / 10 + 2
+    assert all(addresses.in_use(each.name) is each for each in stay)
+
+
 def test_no_table_of_addresses_grows_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "MOST_IN_A_TABLE", 10)
     addresses = table()
