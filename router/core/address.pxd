@@ -3,6 +3,8 @@ from router.core.counters cimport Counters
 from router.core.waiting cimport WaitingQueue
 from router.engine.link cimport IncomingLink, OutgoingLink
 
+cdef unsigned long long UNLIMITED
+
 cdef class Ties
 cdef class Producer
 cdef class Consumer
@@ -19,6 +21,8 @@ cdef class Address:
     cdef public Py_ssize_t resumable
     cdef public dict resuming
     cdef public WaitingQueue waiting
+    cdef public object limits
+    cdef public object refusing
     cdef public bint redelivers
     cdef public bint keeps
     cdef public Py_ssize_t rotation
@@ -44,6 +48,7 @@ cdef class Address:
     cpdef int add_consumer(self, Consumer consumer) except -1
     @cython.locals(last=Consumer)
     cpdef bint remove_consumer(self, Consumer consumer) except -1
+    cpdef object largest_taken(self)
 
 @cython.final
 cdef class Ties:
@@ -75,6 +80,7 @@ cdef class Consumer:
     cdef public WaitingQueue waiting
     cdef public Py_ssize_t place
     cdef public bint is_resumable
+    cdef public unsigned long long limit
     cdef public bint shows_passage
     cdef public bint browses
     cdef public bint rejects_durable

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.core.counters import Counters
+from router.core.size_limits import SizeLimits
 from router.core.waiting import WaitingQueue
 from router.engine.link import IncomingLink, OutgoingLink
 
@@ -41,6 +42,8 @@ STRIPES = 5
 SECOND_LANES = PRIORITIES * STRIPES
 # Which lanes of the network (`network.lanes`) a consumer takes, as bits: all of them, as most do.
 EVERY_LANE = 2**64 - 1
+# What links take that have no max-message-size (section 2.7.3).
+UNLIMITED = 2**64 - 1
 
 # Where on its way through an address a message is: 0 as a rule, more behind a waypoint, up to
 # `LAST_PHASE`; those who take what nobody else does are at `FALLBACK`, which is as far behind 0 as
@@ -86,6 +89,10 @@ class Address:
         self.resuming: dict[Consumer, None] = {}
         # deliveries that no consumer could take yet
         self.waiting = WaitingQueue()
+        # what its consumers' links take at most, of those that do not take messages of any size
+        self.limits: SizeLimits | None = None
+        # what rejects the messages that wait and have become too large for all (`sizes`)
+        self.refusing: Any = None
         # what one consumer gives back may be offered to another; octets are kept for it once there
         # are several
         self.redelivers = redelivers
@@ -149,6 +156,11 @@ class Address:
         consumer.place = len(self.consumers)
         consumer.is_resumable = consumer.link.terminus is not None
         self.resumable += consumer.is_resumable
+        consumer.limit = consumer.link.max_message_size
+        if consumer.limit != UNLIMITED:
+            if self.limits is None:
+                self.limits = SizeLimits()
+            self.limits.add(consumer.limit)
         self.consumers.append(consumer)
 
     def remove_consumer(self, consumer: Consumer) -> bool:
@@ -162,7 +174,19 @@ class Address:
             last.place = consumer.place
         consumer.place = -1
         self.resumable -= consumer.is_resumable
+        if consumer.limit != UNLIMITED and self.limits is not None:
+            self.limits.remove(consumer.limit)
         return True
+
+    def largest_taken(self) -> int:
+        """Return how many octets a message may have that one of its consumers takes: 0 where there
+        is none.
+        """
+        if not self.consumers:
+            return 0
+        if self.limits is None or self.limits.count < len(self.consumers):
+            return UNLIMITED
+        return self.limits.largest()
 
 
 class Ties:
@@ -227,6 +251,8 @@ class Consumer:
         # resumed when it came there
         self.place = -1
         self.is_resumable = False
+        # the largest message that its link took when it came to the address
+        self.limit = UNLIMITED
         # messages leave with the router's own annotations
         self.shows_passage = False
         # it gets copies because it asked for them, and is not to get anything else (`sources`)

@@ -7,7 +7,7 @@ the message as it came in.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
 from router.amqp.constants import Condition, Descriptor
@@ -16,16 +16,22 @@ from router.core.address import EVERY_LANE, MULTICAST, Address, Consumer, spread
 from router.core.network import sides
 
 REJECTED = int(Descriptor.REJECTED)
+UNLIMITED = 2**64 - 1
 
 
 def is_too_large(address: Address, delivery: Any) -> bool:
     """Whether no receiver of an address takes a delivery of this size; without receivers, it is."""
     size = delivery.size
-    consumers = address.consumers
-    if address.sided and address.treatment == MULTICAST and delivery.incoming.owner is not None:
-        consumers = [each for each in consumers if spreads_to(each, delivery.incoming.owner)]
-    elif address.sided and address.treatment != MULTICAST:
-        consumers = list(sides.serving(address, delivery.incoming.side))
+    if not address.sided:
+        return not address.consumers or bool(size > address.largest_taken())
+    consumers: Iterable[Consumer]
+    if address.treatment != MULTICAST:
+        consumers = sides.serving(address, delivery.incoming.side)
+    elif delivery.incoming.owner is not None:
+        sender = delivery.incoming.owner
+        consumers = (each for each in address.consumers if spreads_to(each, sender))
+    else:
+        consumers = address.consumers
     return all(size > consumer.link.max_message_size for consumer in consumers)
 
 
@@ -49,7 +55,10 @@ def refuse(forwarder: Any, address: Address, delivery: Any) -> None:
 
 def largest(address: Address) -> int:
     """The most octets that any receiver of an address takes."""
-    return max((consumer.link.max_message_size for consumer in address.consumers), default=0)
+    if address.sided:
+        # links to other routers are on the list before they are answered
+        return max((each.link.max_message_size for each in address.consumers), default=0)
+    return int(address.largest_taken())
 
 
 def reject(forwarder: Any, delivery: Any, limit: int) -> None:
@@ -146,21 +155,62 @@ def receiver_lost(forwarder: Any, address: Address) -> None:
 
 
 def refuse_too_large(forwarder: Any) -> None:
-    """Reject what waits and is too large for each receiver left; called at the end of a turn."""
+    """Reject what waits and is too large for each receiver left; called at the end of a turn.
+
+    Of very much that waits the last is looked at in later turns.
+    """
     due, forwarder.sizes_due = forwarder.sizes_due, {}
     for address in due:
-        if not address.consumers:
+        if not address.consumers or (not address.sided and address.limits is None):
+            # nobody is left, or nobody has ever had a limit
             continue
-        limits = _limits(address)
-        for delivery in address.waiting.take_out(partial(_is_beyond, limits)):
-            forwarder.count_out(delivery)
-            forwarder.backlog.drop(delivery)
-            refuse(forwarder, address, delivery)
+        if address.refusing is None:
+            address.refusing = _Refusing(forwarder, address)
+            address.refusing.begin()
+        else:
+            address.refusing.is_due_again = True
 
 
-def _is_beyond(limits: dict[int, int], delivery: Any) -> bool:
-    limit = limits[delivery.incoming.side]
-    return bool(delivery.size > limit)
+class _Refusing:
+    """Looks at all that waits at an address, once at a time."""
+
+    def __init__(self, forwarder: Any, address: Address) -> None:
+        self._forwarder = forwarder
+        self._address = address
+        self._limits: dict[int, int] = {}
+        # another receiver has gone since it was begun
+        self.is_due_again = False
+
+    def begin(self) -> None:
+        """Look at the first deliveries, and at the others in later turns."""
+        self.is_due_again = False
+        address = self._address
+        self._limits = _limits(address)
+        if address.waiting.count and self._may_refuse():
+            waiting = list(address.waiting)
+            self._forwarder.turn.deferred.go_through(waiting, self._look_at, self._end)
+        else:
+            address.refusing = None
+
+    def _may_refuse(self) -> bool:
+        return any(limit < UNLIMITED for limit in self._limits.values())
+
+    def _look_at(self, delivery: Any) -> None:
+        address = self._address
+        limit = self._limits.get(delivery.incoming.side, UNLIMITED)
+        # since the look was begun it may have been taken, and receivers may have come and gone
+        is_there = delivery.waits_in is address.waiting and address.consumers
+        if delivery.size > limit and is_there and is_too_large(address, delivery):
+            address.waiting.remove(delivery)
+            self._forwarder.count_out(delivery)
+            self._forwarder.backlog.drop(delivery)
+            refuse(self._forwarder, address, delivery)
+
+    def _end(self) -> None:
+        if self.is_due_again and self._address.consumers:
+            self.begin()
+        else:
+            self._address.refusing = None
 
 
 def _limits(address: Address) -> dict[int, int]:

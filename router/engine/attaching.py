@@ -81,6 +81,9 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
         session.local_links[link.handle] = link
         link.charged = charged
         connection.account.charge(LINKS, charged)
+        if isinstance(link, OutgoingLink):
+            # whoever answers it may give it something before
+            link.max_message_size = int(remote.max_message_size or UNLIMITED)
     link.remote_attach = remote
     link.remote_handle = handle
     link.state = int(next_link_state(link.state, Act.RECV_ATTACH))

@@ -1,0 +1,45 @@
+"""The largest message that any receiver of an address takes, however many receivers there are.
+
+Nearly all links take messages of any size; only limits are noted (max-message-size, section 2.7.3).
+"""
+
+from __future__ import annotations
+
+import heapq
+
+# So many limits that nobody has any more stay in any case.
+FEW_STALE = 64
+
+
+class SizeLimits:
+    """The limits of those receivers of an address that have one; `count` is how many these are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        # how many receivers have each limit
+        self._receivers: dict[int, int] = {}
+        # each limit once, and the negative of it: the largest is the first; some are stale
+        self._order: list[int] = []
+
+    def add(self, limit: int) -> None:
+        """Note a receiver's limit."""
+        self.count += 1
+        if limit not in self._receivers:
+            self._receivers[limit] = 0
+            heapq.heappush(self._order, -limit)
+        self._receivers[limit] += 1
+
+    def remove(self, limit: int) -> None:
+        """A receiver with this limit has left."""
+        self.count -= 1
+        self._receivers[limit] -= 1
+        while self._order and not self._receivers[-self._order[0]]:
+            del self._receivers[-heapq.heappop(self._order)]
+        if len(self._order) > 2 * self.count + FEW_STALE:
+            self._receivers = {each: count for each, count in self._receivers.items() if count}
+            self._order = [-each for each in self._receivers]
+            heapq.heapify(self._order)
+
+    def largest(self) -> int:
+        """Return the largest limit, in octets; there has to be one."""
+        return -self._order[0]
