@@ -1,5 +1,6 @@
 cimport cython
 from router.core.address cimport Address
+from router.core.deadlines cimport Deadlines
 from router.engine.delivery cimport Delivery
 from router.engine.held_up cimport hold_up
 from router.engine.outbox cimport Turn
@@ -15,12 +16,11 @@ cdef class Backlog:
     cdef public Turn turn
     cdef public Py_ssize_t held_bytes
     cdef public Py_ssize_t limit_bytes
-    cdef public double next_expiry
+    cdef public Deadlines deadlines
     cdef public double wall_ahead_s
 
-    @cython.locals(count=Py_ssize_t, session=Session)
+    @cython.locals(count=Py_ssize_t, session=Session, deadline=double, expiry=double)
     cpdef int hold(self, Delivery delivery, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end) except -1
-    cdef int _note_deadline(self, Delivery delivery, double deadline) except -1
     cpdef int forget_ttl(self, Delivery delivery) except -1
     cpdef int tell_ttl(self, Delivery delivery) except -1
     @cython.locals(count=Py_ssize_t)

@@ -14,6 +14,7 @@ from typing import Any
 
 from router.amqp.peek import PRIORITY, find_absolute_expiry, find_header
 from router.amqp.revision import without_ttl, write_ttl
+from router.core.deadlines import Deadlines
 from router.engine.delivery import Delivery
 from router.engine.held_up import hold_up
 from router.engine.link import IncomingLink
@@ -22,6 +23,7 @@ from router.engine.session import Session
 from router.engine.states import SessionState, Settling
 
 MAPPED = int(SessionState.MAPPED)
+# A deadline of 0 would mean never.
 LONG_AGO = 1e-9
 # This part of the limit may be granted beyond sessions' shares, for large messages (`window`).
 PART_LENT = 4
@@ -39,8 +41,8 @@ class Backlog:
         self.held_bytes = 0
         self.limit_bytes = limit_bytes
         turn.lendable_bytes += limit_bytes // PART_LENT
-        # the earliest moment at which something that waits expires; 0 when nothing does
-        self.next_expiry = 0.0
+        # what waits and expires
+        self.deadlines = Deadlines()
         # how many seconds the wall clock is ahead of `turn.now`, told by who has a clock; 0 where
         # absolute-expiry-time is not to be looked at
         self.wall_ahead_s = 0.0
@@ -54,6 +56,7 @@ class Backlog:
                 delivery.priority = PRIORITY
                 if delivery.message_format == 0 and delivery.settling != ROUTED:
                     header = None
+                    deadline = 0.0
                     if not begins_without_header(view, start, end):
                         header = find_header(view, start, end)
                     if header is not None:
@@ -62,11 +65,15 @@ class Backlog:
                             # what is left is written over it when it leaves
                             chunk = bytearray(chunk)
                             delivery.ttl_at = header.ttl_at
-                            self._note_deadline(delivery, self.turn.now + header.ttl_ms / 1000)
+                            deadline = max(self.turn.now + header.ttl_ms / 1000, LONG_AGO)
                     if self.wall_ahead_s:
                         expiry_ms = find_absolute_expiry(view, start, end)
                         if expiry_ms is not None:
-                            self._note_deadline(delivery, expiry_ms / 1000 - self.wall_ahead_s)
+                            expiry = max(expiry_ms / 1000 - self.wall_ahead_s, LONG_AGO)
+                            deadline = min(deadline, expiry) if deadline else expiry
+                    if deadline:
+                        delivery.deadline = deadline
+                        self.deadlines.enter(delivery, self.turn.now)
                 if delivery.address.priority >= 0:
                     delivery.priority = delivery.address.priority
         delivery.chunks.append(chunk)
@@ -86,16 +93,9 @@ class Backlog:
         self.turn.lendable_bytes += limit_bytes // PART_LENT - self.limit_bytes // PART_LENT
         self.limit_bytes = limit_bytes
 
-    def _note_deadline(self, delivery: Delivery, deadline: float) -> None:
-        """A message expires at this moment, if it does not before; 0 would mean never."""
-        deadline = max(deadline, LONG_AGO)
-        if delivery.deadline == 0 or deadline < delivery.deadline:
-            delivery.deadline = deadline
-        if self.next_expiry == 0 or delivery.deadline < self.next_expiry:
-            self.next_expiry = delivery.deadline
-
     def forget_ttl(self, delivery: Delivery) -> None:
         """Take the ttl out of a message that waits: it waits for as long as it takes."""
+        self.deadlines.leave(delivery)
         delivery.deadline = 0.0
         if delivery.ttl_at:
             delivery.ttl_at = 0
@@ -159,6 +159,7 @@ class Backlog:
         if delivery.chunks is not None:
             frames = len(delivery.chunks)
             delivery.chunks = None
+            self.deadlines.leave(delivery)
             self._release(delivery, frames, delivery.held_bytes)
 
     def send(self, session: Session, delivery: Delivery) -> bool:
@@ -181,6 +182,7 @@ class Backlog:
             chunks.popleft()
             self._release(delivery, 1, count)
         delivery.chunks = None
+        self.deadlines.leave(delivery)
         return True
 
 
@@ -195,9 +197,6 @@ def begins_without_header(view: Any, start: int, end: int) -> bool:
 
 def _move(delivery: Delivery, link: IncomingLink) -> None:
     """Have what waits by sides and senders be where it is by another link."""
-    address = delivery.address
-    if not address.waiting.moves(delivery, link):
-        # a copy waits for one receiver alone
-        for consumer in address.consumers:
-            if consumer.waiting is not address.waiting and consumer.waiting.moves(delivery, link):
-                break
+    queue = delivery.waits_in
+    if queue is not None:
+        queue.moves(delivery, link)

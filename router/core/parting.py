@@ -339,12 +339,9 @@ def abort(forwarder: Any, delivery: Any) -> None:
     if link is None:
         address = delivery.address
         if address is not None:
-            delivery.incoming.session.connection.count_work(len(address.waiting))
-            for waiting in [address.waiting, *(c.waiting for c in address.consumers)]:
-                if waiting.remove(delivery):
-                    forwarder.count_out(delivery)
-                    forwarder.note_credit(address, None)
-                    break
+            if delivery.waits_in is not None and delivery.waits_in.remove(delivery):
+                forwarder.count_out(delivery)
+                forwarder.note_credit(address, None)
             forwarder.table.leave(address)
         return
     consumer = link.owner

@@ -8,6 +8,7 @@ cdef int HERE
 cdef unsigned long long EVERY_LANE
 cdef unsigned long long UNLIMITED
 cdef int MOST_EMPTY
+cdef Py_ssize_t FEW_HUSKS
 cdef int LEVEL_BITS
 cdef int LANE_BITS
 
@@ -19,7 +20,7 @@ cdef class WaitingQueue:
     cdef dict _apart
     cdef Py_ssize_t _apart_count
     cdef public Py_ssize_t looked_at
-    cdef public double next_deadline
+    cdef set _husks
     cdef dict _elsewhere
     cdef dict _senders
 
@@ -34,8 +35,11 @@ cdef class WaitingQueue:
     cdef Delivery _first(self, object queue, unsigned long long limit)
     @cython.locals(levels=list, level=int, highest=int, lane=int, number=cython.longlong)
     cpdef int top(self, unsigned long long takes=*) except -2
-    @cython.locals(apart=dict, link=IncomingLink)
+    @cython.locals(link=IncomingLink, side=int)
     cpdef bint remove(self, Delivery delivery) except -1
+    @cython.locals(husks=set, first=Delivery)
+    cdef int _prune(self, object queue) except -1
+    cdef int _sweep(self) except -1
     cdef int _take_from(self, object queue, Delivery delivery, bint is_apart) except -1
     cpdef int clear(self) except -1
     cpdef dict by_side(self)
@@ -52,6 +56,7 @@ cdef class WaitingQueue:
     cdef object _level(self, int priority)
     @cython.locals(apart=dict)
     cdef object _queue_apart(self, long long number)
+    @cython.locals(levels=list, level=int)
     cdef int _forget_levels(self) except -1
 
 cdef long long _number(Delivery delivery, long long side) except? -1

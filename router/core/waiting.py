@@ -9,6 +9,10 @@ What comes from elsewhere in a network, or goes on there by a lane of its own, w
 queue for each priority, lane and side, so that who takes only some of these finds the next at once,
 whatever waits before it for others. Among the heads of such queues the one that came first is the
 oldest; within a turn nobody was promised an order between senders.
+
+What is taken out from the middle is only marked: it stays in its queue, as a husk, until it comes
+to the front or until there are more husks than deliveries. So taking one out costs the same however
+many wait (docs/decisions/0096-taking-from-the-middle.md).
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ EVERY_LANE = 2**64 - 1
 UNLIMITED = 2**64 - 1
 # So many empty queues are kept, for what comes next.
 MOST_EMPTY = 16
+# As many husks stay in any case.
+FEW_HUSKS = 64
 # How the number of a queue is made up: its priority, its lane and its side.
 LEVEL_BITS = 4
 LANE_BITS = 8
@@ -47,8 +53,8 @@ class WaitingQueue:
         self._apart_count = 0
         # at how many deliveries the last `take_for` has looked
         self.looked_at = 0
-        # when the next one expires, as `take_expired` found it
-        self.next_deadline = 0.0
+        # what was taken out and is still in a queue; None where nothing was
+        self._husks: set[Any] | None = None
         # how many came from each side of a network but `HERE`; None where none did
         self._elsewhere: dict[int, int] | None = None
         # how many each link has sent, once anybody has asked
@@ -59,7 +65,11 @@ class WaitingQueue:
         self._enter(delivery, delivery.incoming)
 
     def _enter(self, delivery: Delivery, link: Any) -> None:
+        if self._husks is not None and delivery in self._husks:
+            # it would seem to be where it was before
+            self._sweep()
         self.count += 1
+        delivery.waits_in = self
         side = HERE if link is None else link.side
         if side:
             self._count_side(side, 1)
@@ -83,12 +93,16 @@ class WaitingQueue:
         if levels is None:
             taken: Delivery = self._ordinary.popleft()
             self._leaves(taken)
+            if self._husks is not None:
+                self._prune(self._ordinary)
             return taken
         for level in range(LEVELS - 1, -1, -1):
             queue = levels[level]
             if queue:
                 taken = queue.popleft()
                 self._leaves(taken)
+                if self._husks is not None:
+                    self._prune(queue)
                 self._forget_levels()
                 return taken
         raise IndexError("nothing waits")
@@ -134,7 +148,7 @@ class WaitingQueue:
         for each in queue:
             delivery: Delivery = each
             self.looked_at += 1
-            if delivery.size <= limit:
+            if delivery.size <= limit and delivery.waits_in is self:
                 return delivery
         return None
 
@@ -165,26 +179,57 @@ class WaitingQueue:
 
     def remove(self, delivery: Delivery) -> bool:
         """Take a delivery out, wherever it stands; whether it was here."""
-        if self._apart_count:
-            apart: dict[int, deque[Any]] = self._apart or {}
-            link: Any = delivery.incoming
-            likely = apart.get(_number(delivery, HERE if link is None else link.side))
-            for queue in [likely or (), *apart.values()]:
-                if delivery in queue:
-                    self._take_from(queue, delivery, True)
-                    return True
-        for queue in self._queues():
-            if delivery in queue:
-                self._take_from(queue, delivery, False)
-                return True
-        return False
+        if delivery.waits_in is not self:
+            return False
+        if self._husks is None:
+            self._husks = set()
+        self._husks.add(delivery)
+        link: Any = delivery.incoming
+        side = HERE if link is None else link.side
+        queue: Any = None
+        if side or delivery.lane:
+            self._apart_count -= 1
+            queue = (self._apart or {}).get(_number(delivery, side))
+        elif self._levels is None:
+            queue = self._ordinary
+        else:
+            queue = self._levels[delivery.priority]
+        self._leaves(delivery)
+        self._prune(queue)
+        if self._husks is not None and len(self._husks) > max(self.count, FEW_HUSKS):
+            self._sweep()
+        self._forget_levels()
+        return True
+
+    def _prune(self, queue: Any) -> None:
+        """Have a queue begin with what waits, or be empty."""
+        husks = self._husks
+        if husks is None:
+            return
+        while queue:
+            first: Delivery = queue[0]
+            if first.waits_in is self:
+                break
+            queue.popleft()
+            husks.discard(first)
+        if not husks:
+            self._husks = None
+
+    def _sweep(self) -> None:
+        """Let go of all husks."""
+        self._husks = None
+        for queue in [*self._queues(), *(self._apart or {}).values()]:
+            kept = [each for each in queue if each.waits_in is self]
+            queue.clear()
+            queue.extend(kept)
 
     def _take_from(self, queue: Any, delivery: Delivery, is_apart: bool) -> None:
-        """Take out of one of the queues what is in it: quick where it is the first."""
+        """Take out of one of the queues what is in it, near its front."""
         queue.remove(delivery)
         if is_apart:
             self._apart_count -= 1
         self._leaves(delivery)
+        self._prune(queue)
         self._forget_levels()
 
     def take_out(self, is_meant: Callable[[Any], bool]) -> list[Any]:
@@ -198,28 +243,6 @@ class WaitingQueue:
             self.extend(kept)
         return taken
 
-    def take_expired(self, now: float) -> list[Any]:
-        """Take out what has expired by now, in the order in which it would be taken.
-
-        `next_deadline` is then when the next of the others expires, 0 where none does.
-        """
-        next_deadline = 0.0
-        has_expired = False
-        for queue in [*self._queues(), *(self._apart or {}).values()]:
-            for each in queue:
-                delivery: Delivery = each
-                deadline = delivery.deadline
-                if deadline == 0:
-                    continue
-                if deadline <= now:
-                    has_expired = True
-                elif next_deadline == 0 or deadline < next_deadline:
-                    next_deadline = deadline
-        self.next_deadline = next_deadline
-        if not has_expired:
-            return []
-        return self.take_out(lambda each: each.deadline != 0 and each.deadline <= now)
-
     def extend(self, deliveries: Iterable[Delivery]) -> None:
         """Put deliveries behind the others, each in its priority."""
         for delivery in deliveries:
@@ -227,6 +250,11 @@ class WaitingQueue:
 
     def clear(self) -> None:
         """Let go of everything."""
+        for queue in [*self._queues(), *(self._apart or {}).values()]:
+            for delivery in queue:
+                if delivery.waits_in is self:
+                    delivery.waits_in = None
+        self._husks = None
         self.count = 0
         self._ordinary.clear()
         self._levels = None
@@ -259,7 +287,7 @@ class WaitingQueue:
         if before.side == link.side:
             # it keeps its place
             self._senders = None
-            return self.count > 0
+            return delivery.waits_in is self
         if not self.remove(delivery):
             return False
         self._enter(delivery, link)
@@ -267,6 +295,7 @@ class WaitingQueue:
 
     def _leaves(self, delivery: Delivery) -> None:
         self.count -= 1
+        delivery.waits_in = None
         if self._elsewhere is not None:
             link: Any = delivery.incoming
             if link is not None and link.side:
@@ -306,14 +335,18 @@ class WaitingQueue:
         """All, in the order in which they would be taken."""
         if self._apart_count == 0:
             for queue in self._queues():
-                yield from queue
+                for delivery in queue:
+                    if delivery.waits_in is self:
+                        yield delivery
             return
         levels: dict[int, list[deque[Any]]] = {}
         for queue in [*self._queues(), *(self._apart or {}).values()]:
             if queue:
                 levels.setdefault(queue[0].priority, []).append(queue)
         for level in sorted(levels, reverse=True):
-            yield from heapq.merge(*levels[level], key=_arrived)
+            for delivery in heapq.merge(*levels[level], key=_arrived):
+                if delivery.waits_in is self:
+                    yield delivery
 
     def _queues(self) -> list[deque[Any]]:
         if self._levels is None:
@@ -343,8 +376,13 @@ class WaitingQueue:
 
     def _forget_levels(self) -> None:
         """Keep no empty queues when nothing but ordinary deliveries is left."""
-        if self._levels is not None and self.count - self._apart_count == len(self._ordinary):
-            self._levels = None
+        levels = self._levels
+        if levels is None:
+            return
+        for level in range(LEVELS):
+            if level != ORDINARY and levels[level]:
+                return
+        self._levels = None
 
 
 def _number(delivery: Delivery, side: int) -> int:

@@ -38,6 +38,8 @@ cdef class Delivery:
     cdef public Py_ssize_t ttl_at
     cdef public Py_ssize_t open_copies
     cdef public bytes outcome_octets
+    cdef public object waits_in
+    cdef public long long slot
     cdef public object kept
     cdef public bytes state
     cdef public object passage

@@ -70,6 +70,9 @@ class Delivery:
     open_copies: int
     outcome: int
     outcome_octets: Any
+    # the `WaitingQueue` that it is in, and the slot that its deadline is in (`deadlines`)
+    waits_in: Any
+    slot: int
     # what the core keeps to offer it to another receiver; None where nothing is
     kept: Any
     # the sender's state, for the first transfer to the receiver; None for what has none to tell
@@ -121,6 +124,8 @@ DEFAULTS: dict[str, Any] = {
     "open_copies": 0,
     "outcome": 0,
     "outcome_octets": None,
+    "waits_in": None,
+    "slot": 0,
     "kept": None,
     "state": None,
     "manner": 0,

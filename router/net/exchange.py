@@ -360,7 +360,7 @@ class Exchange(Hub):
 
         The timeouts of termini are whole seconds: they can wait for the next look.
         """
-        expiry = self.forwarder.backlog.next_expiry
+        expiry = self.forwarder.backlog.deadlines.next
         if expiry:
             return min(self._tick_s, max(0.0, expiry - self.clock()))
         return self._tick_s
@@ -396,7 +396,7 @@ class Exchange(Hub):
         """Give up what has had its time: messages, drains, and termini without a link."""
         if self._honours_absolute_expiry:
             self._tell_wall_clock()
-        expiry = self.forwarder.backlog.next_expiry
+        expiry = self.forwarder.backlog.deadlines.next
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
         if self.forwarder.drains:

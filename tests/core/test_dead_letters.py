@@ -90,7 +90,7 @@ def test_it_waits_there_for_as_long_as_it_takes() -> None:
     # as much as it is without its ttl
     assert scene.router.forwarder.backlog.held_bytes == len(message(None))
     assert scene.sender.client.connection.held_bytes == len(message(None))
-    assert scene.router.forwarder.backlog.next_expiry == 0
+    assert scene.router.forwarder.backlog.deadlines.next == 0
     scene.router.wait(1_000_000)
     assert sending.outcome is None
     scene.dead.grant(1)

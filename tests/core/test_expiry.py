@@ -231,7 +231,7 @@ def test_the_next_expiry_is_the_earliest() -> None:
     backlog = router.forwarder.backlog
     start = router.turn.now
     for ttl, expired in ((1, 1), (3, 2), (5, 3)):
-        assert backlog.next_expiry == start + ttl
+        assert backlog.deadlines.next == start + ttl
         router.wait(start + ttl - router.turn.now)
         assert router.table.total().expired == expired
-    assert backlog.next_expiry == 0
+    assert backlog.deadlines.next == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from typing import Any
 
@@ -76,6 +77,58 @@ def test_one_can_be_taken_out_wherever_it_stands() -> None:
         assert list(queue) == [deliveries[other] for other in left]
         assert queue.count == len(left)
         assert queue.remove(deliveries[at]) == 0
+
+
+@pytest.mark.parametrize("priorities", [[ORDINARY], [ORDINARY, 9], [0, 9]])
+@pytest.mark.parametrize("seed", range(3))
+def test_most_of_very_many_are_taken_out_one_by_one(priorities: list[int], seed: int) -> None:
+    chance = random.Random(seed)
+    queue, deliveries = filled(*(chance.choice(priorities) for _ in range(1000)))
+    left = list(queue)
+    for each in chance.sample(deliveries, 850):
+        assert queue.remove(each) == (each in left)
+        assert not queue.remove(each)
+        left = [other for other in left if other is not each]
+        assert queue.count == len(left)
+        assert queue.top() == left[0].priority
+        if chance.random() < 0.1:
+            assert queue.popleft() is left.pop(0)
+    assert list(queue) == left
+    assert taken(queue) == left
+
+
+def test_what_was_taken_out_is_let_go_of() -> None:
+    queue, deliveries = filled(*[ORDINARY] * 1000)
+    before = sys.getrefcount(delivery())
+    kept = deliveries[:10]
+    for each in deliveries[10:]:
+        queue.remove(each)
+    del deliveries[:10], each
+    # the last few stay where they were
+    assert sum(sys.getrefcount(deliveries[at]) > before + 1 for at in range(990)) <= 64
+    assert taken(queue) == kept
+
+
+def test_what_was_taken_out_may_come_again_behind_the_others() -> None:
+    queue, deliveries = filled(*[ORDINARY] * 5)
+    queue.remove(deliveries[2])
+    queue.append(deliveries[2])
+    expected = [deliveries[at] for at in (0, 1, 3, 4, 2)]
+    assert list(queue) == expected
+    assert queue.count == 5
+    assert taken(queue) == expected
+
+
+def test_one_that_waits_elsewhere_is_not_taken_out() -> None:
+    queue, deliveries = filled(ORDINARY, ORDINARY)
+    other = WaitingQueue()
+    assert not other.remove(deliveries[0])
+    queue.remove(deliveries[0])
+    other.append(deliveries[0])
+    assert not queue.remove(deliveries[0])
+    assert other.remove(deliveries[0])
+    queue.clear()
+    assert not queue.remove(deliveries[1])
 
 
 def test_many_can_be_taken_out_and_the_others_keep_their_order() -> None:

@@ -154,11 +154,11 @@ def test_clocks_are_left_alone_until_something_expires(clock: list[float]) -> No
     hub = make_exchange()
     backlog = hub.forwarder.backlog
     assert hub.until_next_look_s() == TICK_S
-    backlog.next_expiry = clock[0] + 0.125
+    backlog.deadlines.next = clock[0] + 0.125
     assert hub.until_next_look_s() == 0.125
-    backlog.next_expiry = clock[0] + 60
+    backlog.deadlines.next = clock[0] + 60
     assert hub.until_next_look_s() == TICK_S
-    backlog.next_expiry = clock[0] - 1
+    backlog.deadlines.next = clock[0] - 1
     assert hub.until_next_look_s() == 0
 
 

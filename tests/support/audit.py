@@ -18,6 +18,7 @@ import attrs
 
 from router.core import redelivery
 from router.core.address import MULTICAST
+from router.core.deadlines import TICK_S
 from router.core.forward import Forwarder
 from router.core.table import AddressTable
 from router.engine import serial
@@ -130,8 +131,12 @@ def _check_what_waits(router: Router) -> None:
             assert delivery.chunks is not None
             assert not delivery.discarded
             assert delivery.address is address
-            assert not delivery.deadline or delivery.deadline > now, "it waits, and has expired"
-            assert not delivery.deadline or 0 < core.backlog.next_expiry <= delivery.deadline
+            assert any(delivery.waits_in is queue for queue in queues)
+            if delivery.deadline:
+                # those of one slot expire together
+                late = delivery.deadline + TICK_S
+                assert late > now, "it waits, and has expired"
+                assert 0 < core.backlog.deadlines.next <= late
             producer = delivery.incoming.owner
             if producer is not None and producer.address is None and delivery.parent is None:
                 ahead[id(producer)] += 1
@@ -273,7 +278,7 @@ def check_nothing_is_left(router: Router, links: list[Any] | None = None) -> Non
     assert {reason for reason, octets in reading.memory.items() if octets} <= {"output"}
     for direction in (reading.incoming, reading.outgoing):
         assert direction.attached == direction.unsettled == direction.blocked == 0
-    assert core.backlog.next_expiry == 0
+    assert core.backlog.deadlines.next == 0
     assert core.drains == {}
     assert [each for each in reachable(core) if isinstance(each, _OF_PEERS)] == []
 

@@ -150,7 +150,7 @@ class Router:
     def wait(self, seconds: float) -> None:
         """Let time pass, and expire what has expired, as the exchange does."""
         self.turn.now += seconds
-        expiry = self.forwarder.backlog.next_expiry
+        expiry = self.forwarder.backlog.deadlines.next
         if expiry and expiry <= self.turn.now:
             expire(self.forwarder)
         draining.finish(self.forwarder)

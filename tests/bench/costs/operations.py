@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import containers, copies, losses, management, network, unsettled
+from bench.costs import containers, copies, losses, management, network, unsettled, waiting
 from bench.costs.world import (
-    FRAMES_AT_ONCE,
     MOST_UNSETTLED,
     SESSION_LINKS,
     Peer,
@@ -28,7 +27,6 @@ from bench.costs.world import (
 )
 from router import changes
 from router.amqp.framing import encode_frame
-from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.performatives import Accepted, Disposition, End, Released
 from router.config.auto_links import AutoLinkSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
@@ -251,28 +249,6 @@ def redeliver_among(count: int) -> list[float]:
     return measured(world, lambda: receiver.say([frame]))
 
 
-def waiting(world: World, count: int, ttl_ms: int) -> None:
-    """So many messages wait at an address whose one receiver gives no credit."""
-    receiver, frames = attached(world, 1, one, True)
-    receiver.say(frames)
-    message = encode_message(
-        Message(header=Header(ttl=ttl_ms), properties=Properties(to="q"), body=(AmqpValue("x"),))
-    )
-    # anonymous senders hold credit that no receiver backs, and a session's window is soon full
-    for _ in range(0, count, FRAMES_AT_ONCE):
-        sender = world.peer()
-        sender.say(attaches(1, lambda _: None, receives=False))
-        sender.transfer(transfers(FRAMES_AT_ONCE, message=message))
-    assert world.forwarder.backlog.held_bytes > 0
-
-
-def expire(count: int) -> list[float]:
-    """Have so many messages expire that wait."""
-    world = World()
-    waiting(world, count, ttl_ms=1000)
-    return measured(world, lambda: world.wait(2.0))
-
-
 def give_credit(count: int) -> list[float]:
     """Give credit to so many receivers of one address, one after the other."""
     world = World()
@@ -482,7 +458,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "message settled: n by one disposition": settle,
     "message redelivered: n": redeliver,
     "message redelivered: 1,000 among n receivers": redeliver_among,
-    "message expired: n that wait": expire,
+    **waiting.OPERATIONS,
     "credit given: n receivers of one address": give_credit,
     "clocks looked at: n connections": look_at_clocks,
     "policy applied: n addresses in use": change_rules,

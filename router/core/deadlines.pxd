@@ -1,0 +1,30 @@
+cimport cython
+from router.engine.delivery cimport Delivery
+
+cdef int TICKS_A_SECOND
+cdef long long NEAR_AHEAD
+cdef long long MIDDLE_TICKS
+cdef long long MIDDLE_AHEAD
+cdef long long FAR_TICKS
+cdef long long FAR_AHEAD
+cdef int MOST_AT_ONCE
+cdef int LEVELS
+
+@cython.final
+cdef class Deadlines:
+    cdef public double next
+    cdef public Py_ssize_t count
+    cdef dict _slots
+    cdef list _order
+    cdef dict _looks
+
+    @cython.locals(
+        ticks=cython.longlong, ahead=cython.longlong, number=cython.longlong, level=int,
+        width=cython.longlong, begin=cython.longlong, look=double,
+    )
+    cpdef int enter(self, Delivery delivery, double now, double after=*) except -1
+    @cython.locals(slot=dict)
+    cpdef int leave(self, Delivery delivery) except -1
+    cpdef list take_due(self, double now)
+    cpdef bint is_due(self, Delivery delivery, long long number, double now) except -1
+    cdef int _left(self) except -1

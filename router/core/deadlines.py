@@ -1,0 +1,116 @@
+"""Find what expires when it is time, without a look at what else waits (section 3.2.1).
+
+A timer wheel: deadlines are put into slots of a sixteenth of a second, those that are farther ahead
+into longer ones, and what is in a longer slot is put into shorter ones when its time comes. So
+entering and leaving cost the same however much waits, and however many deadlines there are there
+are no more than some twelve thousand slots (docs/decisions/0096-taking-from-the-middle.md).
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from router.engine.delivery import Delivery
+
+TICKS_A_SECOND = 16
+# How long a slot is, and so how late what is in it may be found, in seconds.
+TICK_S = 1 / 16
+# Up to how many ticks ahead slots of one tick are used, and the longer ones; no slot is farther
+# ahead than the last of these.
+NEAR_AHEAD = 1024
+MIDDLE_TICKS = 64
+MIDDLE_AHEAD = 65536
+FAR_TICKS = 4096
+FAR_AHEAD = 1 << 25
+# How many slots are looked at in one turn: nothing may have been in them for long.
+MOST_AT_ONCE = 256
+# How the number of a slot is made up: where it begins, and its level.
+LEVELS = 4
+
+
+class Deadlines:
+    """Deliveries by when they expire; `next` is when to look at them, 0 where there are none."""
+
+    def __init__(self) -> None:
+        self.next = 0.0
+        self.count = 0
+        # what is in each slot, by its number; these stay until their time, in use or not
+        self._slots: dict[int, dict[Delivery, None]] = {}
+        # when to look at a slot, and its number; the first of a slot counts
+        self._order: list[tuple[float, int]] = []
+        # when each slot is looked at
+        self._looks: dict[int, float] = {}
+
+    def enter(self, delivery: Delivery, now: float, after: float = 0.0) -> None:
+        """Have a delivery be found when its deadline has come, or at `after` if that is later."""
+        ticks = int(delivery.deadline * TICKS_A_SECOND)
+        ahead = ticks - int(now * TICKS_A_SECOND)
+        if ahead < NEAR_AHEAD:
+            number = ticks * LEVELS
+            look = max(delivery.deadline, after)
+        else:
+            level = 1 if ahead < MIDDLE_AHEAD else 2
+            width = MIDDLE_TICKS if level == 1 else FAR_TICKS
+            begin = (ticks - max(0, ahead - FAR_AHEAD)) // width * width
+            number = begin * LEVELS + level
+            look = begin / TICKS_A_SECOND
+        slot = self._slots.get(number)
+        if slot is None:
+            slot = self._slots[number] = {}
+        if number not in self._looks or look < self._looks[number]:
+            self._looks[number] = look
+            heapq.heappush(self._order, (look, number))
+        slot[delivery] = None
+        # no slot has the number 0: that is a delivery's that is in none
+        delivery.slot = number + 1
+        self.count += 1
+        if self.next == 0 or look < self.next:
+            self.next = look
+
+    def leave(self, delivery: Delivery) -> None:
+        """Have a delivery not be found any more."""
+        if delivery.slot == 0:
+            return
+        slot = self._slots.get(delivery.slot - 1)
+        if slot is not None:
+            slot.pop(delivery, None)
+        delivery.slot = 0
+        self._left()
+
+    def take_due(self, now: float) -> list[tuple[int, dict[Delivery, None]]]:
+        """Take out the slots whose time has come: their numbers, and what is in them.
+
+        Each delivery in it is to be passed to `is_due`, which may be later.
+        """
+        due: list[tuple[int, dict[Delivery, None]]] = []
+        for _ in range(MOST_AT_ONCE):
+            if not self._order or self._order[0][0] > now:
+                break
+            look, number = heapq.heappop(self._order)
+            if self._looks.get(number) == look:
+                del self._looks[number]
+                slot = self._slots.pop(number)
+                if slot:
+                    due.append((number, slot))
+        self.next = self._order[0][0] if self._order and self.count else 0.0
+        return due
+
+    def is_due(self, delivery: Delivery, number: int, now: float) -> bool:
+        """Return whether a delivery of the slot of this number is to expire; put it into another
+        one if it is not time yet.
+        """
+        if delivery.slot != number + 1:
+            # it has left since
+            return False
+        delivery.slot = 0
+        self._left()
+        if delivery.deadline <= now:
+            return True
+        # those of one short slot are looked at twice, whenever in it each of them expires
+        self.enter(delivery, now, (int(now * TICKS_A_SECOND) + 1) / TICKS_A_SECOND)
+        return False
+
+    def _left(self) -> None:
+        self.count -= 1
+        if self.count == 0:
+            self.next = 0.0
