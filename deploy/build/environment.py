@@ -141,7 +141,11 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
     found = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
     if found == wanted:
         return
-    state.unlink(missing_ok=True)
+    if {**found, "tree": ""} == {**wanted, "tree": ""}:
+        # should the tree not compile, the rest is still as it has to be
+        state.write_text(json.dumps({**wanted, "tree": ""}), encoding="utf-8")
+    else:
+        state.unlink(missing_ok=True)
 
     if found.get("python") != wanted["python"] or not python.exists():
         need_venv()

@@ -22,9 +22,9 @@ cdef class Deadlines:
         ticks=cython.longlong, ahead=cython.longlong, number=cython.longlong, level=int,
         width=cython.longlong, begin=cython.longlong, look=double,
     )
-    cpdef int enter(self, Delivery delivery, double now, double after=*) except -1
+    cpdef void enter(self, Delivery delivery, double now, double after=*) except *
     @cython.locals(slot=dict)
-    cpdef int leave(self, Delivery delivery) except -1
+    cpdef void leave(self, Delivery delivery) except *
     cpdef list take_due(self, double now)
     cpdef bint is_due(self, Delivery delivery, long long number, double now) except -1
-    cdef int _left(self) except -1
+    cdef void _left(self) except *

@@ -38,7 +38,7 @@ cdef class WaitingQueue:
     @cython.locals(link=IncomingLink, side=int)
     cpdef bint remove(self, Delivery delivery) except -1
     @cython.locals(husks=set, first=Delivery)
-    cdef int _prune(self, object queue) except -1
+    cdef void _prune(self, object queue) except *
     cdef int _sweep(self) except -1
     cdef int _take_from(self, object queue, Delivery delivery, bint is_apart) except -1
     cpdef int clear(self) except -1
@@ -57,6 +57,6 @@ cdef class WaitingQueue:
     @cython.locals(apart=dict)
     cdef object _queue_apart(self, long long number)
     @cython.locals(levels=list, level=int)
-    cdef int _forget_levels(self) except -1
+    cdef void _forget_levels(self) except *
 
 cdef long long _number(Delivery delivery, long long side) except? -1

@@ -16,7 +16,7 @@ from router.amqp.transactions import Coordinator
 from router.amqp.types import Symbol
 from router.engine import late_flows, violations
 from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, attach_bytes, link_bytes
-from router.engine.beginning import free_number, session_of, wire_error, write
+from router.engine.beginning import session_of, wire_error, write
 from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
@@ -46,6 +46,7 @@ def attach(session: Any, frame: Attach) -> Link:
     link.attach = lasting(link.attach, keeps_properties=True)
     link.state = int(next_link_state(link.state, Act.SEND_ATTACH))
     session.local_links[handle] = link
+    session.handles.use(handle)
     session.unanswered[_identity(link)] = link
     return link
 
@@ -79,6 +80,7 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
             charged = LINK_BYTES
         link = _new_link(session, remote.name, _free_handle(session), we_receive)
         session.local_links[link.handle] = link
+        session.handles.use(link.handle)
         link.charged = charged
         connection.account.charge(LINKS, charged)
         if isinstance(link, OutgoingLink):
@@ -310,7 +312,8 @@ def _forget(link: Any) -> None:
     session.recent_link = None
     session.links.remove(link.remote_handle)
     late_flows.expect(link)
-    session.local_links.pop(link.handle, None)
+    if session.local_links.pop(link.handle, None) is not None:
+        session.handles.free(link.handle)
 
 
 def _identity(link: Any) -> tuple[str, bool]:
@@ -328,7 +331,7 @@ def _mapped(connection: Any, channel: int) -> Any:
 
 def _free_handle(session: Any) -> int:
     limit = min(session.handle_max, session.remote_handle_max)
-    handle = free_number(session.local_links, limit)
+    handle: int | None = session.handles.lowest_free(limit)
     if handle is None:
         raise AmqpError(
             Condition.RESOURCE_LIMIT_EXCEEDED, f"all {limit + 1} handles are in use", Scope.SESSION

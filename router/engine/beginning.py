@@ -67,7 +67,7 @@ def wire_error(error: AmqpError | None) -> Error | None:
 
 def begin(connection: Any) -> Session:
     """Begin a session of our own; raises amqp:resource-limit-exceeded without a free channel."""
-    channel = free_number(connection.local_sessions, connection.channel_max)
+    channel = connection.channels.lowest_free(connection.channel_max)
     if channel is None:
         raise AmqpError(
             Condition.RESOURCE_LIMIT_EXCEEDED,
@@ -97,7 +97,7 @@ def begin_received(connection: Any, channel: int, remote: Begin) -> None:
             )
         session.state = int(next_session_state(session.state, Act.RECV_BEGIN))
     else:
-        free = free_number(connection.local_sessions, connection.channel_max)
+        free = connection.channels.lowest_free(connection.channel_max)
         if free is None:
             raise AmqpError(Condition.FRAMING_ERROR, "more sessions than channels")
         session = _new_session(connection, free)
@@ -126,7 +126,7 @@ def begin_refused(connection: Any, channel: int, error: AmqpError) -> None:
 
     Raises the error where it is not known which channels are meant, or none is free.
     """
-    free = free_number(connection.local_sessions, connection.channel_max)
+    free = connection.channels.lowest_free(connection.channel_max)
     if (
         error.condition != Condition.INVALID_FIELD
         or not connection.is_open()
@@ -153,6 +153,7 @@ def _new_session(connection: Any, channel: int) -> Session:
     session.handle_max = settings.handle_max
     session.max_frame_payload = connection.remote_max_frame_size - TRANSFER_OVERHEAD
     connection.local_sessions[channel] = session
+    connection.channels.use(channel)
     session.window.widen(connection.window_share(False), session.local_links)
     return session
 
@@ -186,7 +187,8 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
     connection.account.release(SESSIONS, session.charged)
     connection.recent_session = connection.failing = None
     connection.sessions.remove(channel)
-    connection.local_sessions.pop(session.channel, None)
+    if connection.local_sessions.pop(session.channel, None) is not None:
+        connection.channels.free(session.channel)
 
 
 def lose_sessions(
@@ -285,18 +287,3 @@ def _lose_links(session: Any, error: Error | None, *, by_peer: bool, act: Act, a
         connection.turn, [session], error, by_peer=by_peer, session_over=session_over
     )
     lost.start(before_deferring=tell)
-
-
-def free_number(used: dict[int, Any], highest: int) -> int | None:
-    """A number that is not in use, as a rule the first that is looked at; None where all are."""
-    count = len(used)
-    if count > highest:
-        return None
-    number = count
-    if number in used:
-        # One that is not above `count` is free. Behind the last one that was given the search goes
-        # on where it ended then, so that very many do not each look at all that are in use.
-        number = next(reversed(used)) + 1
-        while number > count or number in used:
-            number = number + 1 if number < count else 0
-    return number

@@ -58,6 +58,7 @@ cdef class Connection:
     cdef public int channel_max
     cdef public Slots sessions
     cdef public dict local_sessions
+    cdef public object channels
     cdef public Session recent_session
     cdef public list sessions_due
     cdef public dict withheld

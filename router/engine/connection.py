@@ -22,6 +22,7 @@ from router.engine import attaching, beginning, flows, opening, sasl
 from router.engine.account import Account
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
+from router.engine.numbers import Numbers
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
@@ -113,6 +114,8 @@ class Connection:
         # sessions by the peer's channel, and by ours
         self.sessions = Slots()
         self.local_sessions: dict[int, Any] = {}
+        # the channels of these
+        self.channels = Numbers()
         # whose frame came last: the next one is its own, as a rule
         self.recent_session: Session | None = None
         self.sessions_due: list[Any] = []

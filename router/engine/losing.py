@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # So many links are resolved in the turn in which they are lost, at most.
 AT_ONCE = 64
+# How many handles are looked at for the next link, in one step.
+HANDLES_A_STEP = 256
 _PRESENT = (LinkState.ATTACHED, LinkState.ATTACH_RCVD, LinkState.ATTACH_SENT)
 
 
@@ -47,13 +49,12 @@ class LostSessions:
         self._turn = turn
         self._nowhere: Outbox | None = None
         self._sessions = deque(sessions)
-        self._links: deque[Link] = deque()
+        # the lowest handle that the first session's next link may have
+        self._handle = 0
         self._error = error
         self._by_peer = by_peer
         self._session_over = session_over
         self._over = over
-        if self._sessions:
-            self._links.extend(self._sessions[0].local_links.values())
 
     def start(self, before_deferring: Callable[[], None] | None = None) -> None:
         """Lose the first links at once, and the others in later turns.
@@ -71,17 +72,17 @@ class LostSessions:
 
     def step(self) -> bool:
         """Lose the next link, or end the session that has none left."""
-        if self._links:
-            self._lose(self._links.popleft())
+        if self._sessions and self._sessions[0].local_links:
+            self._lose_next(self._sessions[0])
             return True
         if self._sessions:
+            self._handle = 0
             session = self._sessions.popleft()
             _forget_links(session)
             self._session_over(session)
             # what its links had unsettled may still be being resolved
             session.outbox = self._outbox()
         if self._sessions:
-            self._links.extend(self._sessions[0].local_links.values())
             return True
         if self._over is not None:
             self._over()
@@ -98,6 +99,16 @@ class LostSessions:
         if self._nowhere is None:
             self._nowhere = nowhere(self._turn)
         return self._nowhere
+
+    def _lose_next(self, session: Session) -> None:
+        """Lose the link with the next handle, if it is not far behind the last one."""
+        # to make a list of so many links would take long by itself
+        for _ in range(HANDLES_A_STEP):
+            link = session.local_links.get(self._handle)
+            self._handle += 1
+            if link is not None:
+                self._lose(link)
+                break
 
     def _lose(self, link: Link) -> None:
         was_present = link.state in _PRESENT

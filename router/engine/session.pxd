@@ -44,6 +44,7 @@ cdef class Session:
     cdef public IncomingLink recent_link
     cdef public unsigned int dry_handle
     cdef public dict local_links
+    cdef public object handles
     cdef public dict unanswered
     cdef public dict errant
     cdef public dict late_handles

@@ -18,6 +18,7 @@ from router.engine import dispositions, flows, held_up, rare_transfers, serial, 
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING, Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.numbers import Numbers
 from router.engine.outbox import Outbox
 from router.engine.slots import Slots
 from router.engine.states import LinkState
@@ -70,6 +71,8 @@ class Session:
         # the link that a delivery last took the last credit of
         self.dry_handle = 0
         self.local_links: dict[int, Any] = {}
+        # the handles of these
+        self.handles = Numbers()
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Any] = {}
         # those detached for an error, until the peer has detached them too, by the same

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from router.amqp.framing import AMQP_HEADER
@@ -120,38 +118,6 @@ def test_all_channels_can_be_used_in_reasonable_time() -> None:
     talk = opened()
     talk >> [On(channel, begin()) for channel in range(3000)]
     assert len(talk.connection.local_sessions) == 3000
-
-
-class Looked(dict[int, Any]):
-    """Numbers that are in use, and how often one was looked up."""
-
-    count = 0
-
-    def __contains__(self, number: object) -> bool:
-        self.count += 1
-        return super().__contains__(number)
-
-
-def test_gaps_among_very_many_numbers_are_found_without_looking_at_all() -> None:
-    used = Looked(dict.fromkeys(range(10_000)))
-    gaps = range(4_000, 5_000)
-    for gap in gaps:
-        del used[gap]
-    given = []
-    for _ in gaps:
-        number = beginning.free_number(used, 65_535)
-        assert number is not None
-        used[number] = None
-        given.append(number)
-    assert given == list(gaps)
-    assert used.count <= 2 * len(used)
-
-
-def test_no_number_is_looked_for_where_all_are_in_use() -> None:
-    used = Looked(dict.fromkeys(range(1_000)))
-    assert beginning.free_number(used, 999) is None
-    assert beginning.free_number(used, 1_000) == 1_000
-    assert used.count <= 1
 
 
 def test_an_end_is_answered() -> None:

@@ -19,7 +19,7 @@ from router.amqp.performatives import (
 )
 from router.engine.deferred import STEPS_A_ROUND, THINGS_A_STEP, THINGS_AT_ONCE
 from router.engine.events import ConnectionClosed, LinkDetached, SessionEnded
-from router.engine.losing import AT_ONCE
+from router.engine.losing import AT_ONCE, HANDLES_A_STEP
 
 from support.in_memory import Client, Router
 
@@ -252,6 +252,22 @@ def test_the_deliveries_of_a_lost_receiver_are_resolved_over_several_turns(
     work_off(router)
     assert [each.outcome for each in sendings] == [Modified(delivery_failed=True)] * sent
     assert router.table.total().modified == sent
+
+
+def test_links_with_handles_far_apart_are_lost_in_order() -> None:
+    router = Router()
+    client = router.client()
+    links = [client.receiver("q", 1) for _ in range(3 * HANDLES_A_STEP)]
+    kept = [links[0], links[1], *links[-2:]]
+    for link in links:
+        if link not in kept:
+            link.detach()
+    router.events.clear()
+    client.connection.end_of_input()
+    router.end_turn()
+    work_off(router)
+    lost = [each.link.name for each in router.events if isinstance(each, LinkDetached)]
+    assert lost == [each.name for each in kept]
 
 
 def test_a_delivery_that_is_settled_before_its_turn_keeps_its_outcome() -> None:
