@@ -4,126 +4,256 @@ Windows see to it that this is rare (docs/decisions/0004): it takes many peers a
 turn from small frames to large ones, while nobody takes what they send. Nobody is kept from saying
 what could let something leave, so what is too much is given up instead, honestly: what has not been
 sent is released, and what was half sent is aborted and modified with delivery-failed.
+
+Where very much waits, or very many addresses are in use, most of that is done in later turns
+(docs/decisions/0095-limits-of-memory-in-later-turns.md).
 """
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from router.amqp.constants import Descriptor
 from router.core import parting, verdicts
-from router.core.address import MULTICAST, Address
+from router.core.address import MULTICAST, Address, Consumer
 from router.core.forward import Forwarder
 from router.core.intake import PART_HELD
 from router.core.redelivery import PART_KEPT
 from router.core.waiting import WaitingQueue
+from router.engine.deferred import STEPS_A_ROUND
 
 RELEASED = int(Descriptor.RELEASED)
 MODIFIED = int(Descriptor.MODIFIED)
 # This part of the limit is freed at once: the queues are not walked for each message too many.
 PART_FREED = 8
+# So many things are looked at in each step; to give one up takes as long as to look at so many.
+LOOKS_A_STEP = 128
+LOOKS_A_LOSS = 8
+# Each step takes as long as so many ordinary ones. Of those that all turns of a round of the event
+# loop may take, half are left to others.
+WEIGHT = 4
+LEFT_TO_OTHERS = STEPS_A_ROUND // 2
+# Where nothing could be given up, another search begins when more waits, or after this long.
+REST_S = 1.0
 
 
 def set_limit(forwarder: Forwarder, limit_bytes: int) -> None:
-    """From now on the router may hold so much; what is too much by then goes as the turn ends."""
+    """Let the router hold so much from now on; what is too much is given up once the turn ends."""
     forwarder.backlog.set_limit(limit_bytes)
     forwarder.redelivery.limit_bytes = limit_bytes // PART_KEPT
     forwarder.intake.limit_bytes = limit_bytes // PART_HELD
 
 
-def shed(forwarder: Forwarder) -> int:
-    """Give up deliveries until less waits than may; called when it is more. Returns how many."""
-    limit = forwarder.backlog.limit_bytes
-    addresses = list(forwarder.table.all_addresses())
-    holdings = {
-        id(connection): int(connection.held_bytes)
-        for address in addresses
-        for connection in _connections(address)
-    }
-    level = fair_level(list(holdings.values()), limit - limit // PART_FREED)
-    count = 0
-    for address in addresses:
-        if address.treatment == MULTICAST:
-            for consumer in address.consumers:
-                verdict = parting.verdict_of_unsent(consumer)
-                count += _shed_queue(forwarder, consumer.waiting, level, verdict)
+class Shedding:
+    """Gives up deliveries of a router that holds more than it may.
+
+    `report` is called with how many have been given up when a search for such deliveries is over.
+    """
+
+    def __init__(self, forwarder: Forwarder, report: Callable[[int], None]) -> None:
+        self._forwarder = forwarder
+        self._report = report
+        self._search: _Search | None = None
+        # how much waited after a search that gave up nothing, and when that was
+        self._left_bytes = 0
+        self._ended_at = 0.0
+
+    def look(self) -> None:
+        """Give up what is too much, of very much the last in later turns; call it at the end of
+        each turn after which more waits than may.
+        """
+        deferred = self._forwarder.turn.deferred
+        search = self._search
+        if search is None and self._may_begin():
+            self._search = search = _Search(self._forwarder, self._over)
+            deferred.add(search)
+        # what comes meanwhile is not to outrun what is given up
+        while search is not None and deferred.left > LEFT_TO_OTHERS:
+            deferred.left -= WEIGHT
+            if not search.step():
+                return
+
+    def finish(self) -> None:
+        """Do what is left of a search at once: the router stops."""
+        search = self._search
+        while search is not None and search.step():
+            pass
+
+    def _may_begin(self) -> bool:
+        backlog = self._forwarder.backlog
+        if backlog.held_bytes > self._left_bytes:
+            return True
+        return self._forwarder.turn.now - self._ended_at >= REST_S
+
+    def _over(self, count: int) -> None:
+        self._search = None
+        self._left_bytes = 0 if count else self._forwarder.backlog.held_bytes
+        self._ended_at = self._forwarder.turn.now
+        self._report(count)
+
+
+class _Search:
+    """A task of `Deferred`: finds out who has most waiting, and gives up what came last of that."""
+
+    def __init__(self, forwarder: Forwarder, over: Callable[[int], None]) -> None:
+        self._forwarder = forwarder
+        self._over = over
+        self._addresses = forwarder.table.all_addresses()
+        # how much one connection may keep
+        self._level = 0
+        self._count = 0
+        self._is_over = False
+        self._steps = self._searched()
+
+    def step(self) -> bool:
+        """Look at the next few; return whether any are left."""
+        if self._is_over:
+            # turns in which more came have done it
+            return False
+        if sum(1 for _ in islice(self._steps, LOOKS_A_STEP)) == LOOKS_A_STEP:
+            return True
+        self._is_over = True
+        self._over(self._count)
+        return False
+
+    def _searched(self) -> Iterator[None]:
+        """Do it all; yield each time that something has been looked at."""
+        limit = self._forwarder.backlog.limit_bytes
+        level = FairLevel(limit - limit // PART_FREED)
+        yield from self._add_up(level)
+        while level.step():
+            yield
+        self._level = level.level
+        for address in self._addresses:
+            yield
+            if address.treatment == MULTICAST:
+                for consumer in list(address.consumers):
+                    yield
+                    if consumer.waiting.count:
+                        verdict = parting.verdict_of_unsent(consumer)
+                        yield from self._shed_queue(consumer.waiting, verdict)
+            elif address.waiting.count:
+                yield from self._shed_queue(address.waiting, (RELEASED, b""))
+        for address in self._addresses:
+            yield
+            for consumer in list(address.consumers):
+                yield
+                delivery = consumer.link.current
+                if delivery is not None and self._is_too_much(delivery):
+                    self._abort(consumer, delivery)
+                    yield from _loss()
+
+    def _add_up(self, level: FairLevel) -> Iterator[None]:
+        """Find the connections that brought what waits or is half sent, and what each has."""
+        # as themselves, not by their ids alone: one may be gone before the search is over
+        found: dict[int, Any] = {}
+        for address in self._addresses:
+            yield
+            for delivery in _held(address):
+                yield
+                if delivery is None:
+                    continue
+                connection = delivery.incoming.session.connection
+                if id(connection) not in found:
+                    found[id(connection)] = connection
+                    level.add(int(connection.held_bytes))
+
+    def _is_too_much(self, delivery: Any, planned: int = 0) -> bool:
+        """Whether a delivery's connection has too much, even without the `planned` octets."""
+        held_bytes = delivery.incoming.session.connection.held_bytes - planned
+        return bool(delivery.held_bytes and held_bytes > self._level)
+
+    def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
+        """Release what is least urgent and came last, as long as its connection has too much.
+
+        All that is released leaves the queue together, so that nobody is sent it meanwhile.
+        """
+        # octets by connection, which what is in `doomed` brings
+        planned: dict[int, int] = {}
+        doomed: dict[int, Any] = {}
+        for delivery in reversed(list(waiting)):
+            yield
+            connection = id(delivery.incoming.session.connection)
+            before = planned.get(connection, 0)
+            if self._is_too_much(delivery, before):
+                doomed[id(delivery)] = delivery
+                planned[connection] = before + delivery.held_bytes
+        if doomed:
+            for delivery in reversed(waiting.take_out(lambda each: id(each) in doomed)):
+                self._give_up(delivery, *verdict)
+                yield from _loss()
+
+    def _give_up(self, delivery: Any, outcome: int, state: bytes) -> None:
+        forwarder, address = self._forwarder, delivery.address
+        forwarder.count_out(delivery)
+        forwarder.note_credit(address, None)
+        if delivery.discarded:
+            # its sender has aborted it since it left its queue
+            return
+        counters = address.current_counters()
+        counters.shed += 1
+        if delivery.settled:
+            counters.dropped_presettled += 1
+            delivery.incoming.dropped_presettled += 1
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        forwarder.settle(delivery, outcome, state)
+        self._count += 1
+
+    def _abort(self, consumer: Consumer, delivery: Any) -> None:
+        forwarder = self._forwarder
+        delivery.address.current_counters().shed += 1
+        parting.abort(forwarder, delivery)
+        if parting.speaks_for_others(consumer):
+            forwarder.settle(delivery, MODIFIED, verdicts.LOST)
         else:
-            count += _shed_queue(forwarder, address.waiting, level, (RELEASED, b""))
-    for address in addresses:
-        for consumer in address.consumers:
-            delivery = consumer.link.current
-            if delivery is not None and _is_too_much(delivery, level):
-                delivery.address.counters.shed += 1
-                parting.abort(forwarder, delivery)
-                if parting.speaks_for_others(consumer):
-                    forwarder.settle(delivery, MODIFIED, verdicts.LOST)
-                else:
-                    forwarder.settle_lost(delivery)
-                count += 1
-    return count
+            forwarder.settle_lost(delivery)
+        self._count += 1
 
 
-def fair_level(holdings: list[int], room: int) -> int:
-    """How much each may keep, so that all together keep no more than `room`.
+class FairLevel:
+    """How much each may keep, so that all together keep no more than `room`: the `level`.
 
     Who has less than that keeps all of it, and what it leaves over is the others'.
     """
-    left = room
-    ascending = sorted(holdings)
-    for at, held in enumerate(ascending):
-        fair = left // (len(ascending) - at)
+
+    def __init__(self, room: int) -> None:
+        self.level = room
+        self._left = room
+        # a heap: of very many, those that matter are the few with the least
+        self._holdings: list[int] = []
+
+    def add(self, held: int) -> None:
+        """Count one more, who holds so much."""
+        heapq.heappush(self._holdings, held)
+
+    def step(self) -> bool:
+        """Look at whoever holds the least of those that are left; return whether to go on."""
+        if not self._holdings:
+            return False
+        fair = self._left // len(self._holdings)
+        held = heapq.heappop(self._holdings)
         if held > fair:
-            return fair
-        left -= held
-    return room
+            self.level = fair
+            return False
+        self._left -= held
+        return True
 
 
-def _queues(address: Address) -> list[WaitingQueue]:
-    if address.treatment == MULTICAST:
-        return [consumer.waiting for consumer in address.consumers]
-    return [address.waiting]
+def _held(address: Address) -> Iterator[Any]:
+    """Yield what waits at an address or is half sent from it, and None for whoever has nothing."""
+    if address.treatment != MULTICAST:
+        yield from list(address.waiting)
+    for consumer in list(address.consumers):
+        yield consumer.link.current
+        if address.treatment == MULTICAST:
+            yield from list(consumer.waiting)
 
 
-def _connections(address: Address) -> list[Any]:
-    """Those that brought something which waits at the address or is half sent from it."""
-    found = [each.incoming.session.connection for queue in _queues(address) for each in queue]
-    for consumer in address.consumers:
-        delivery = consumer.link.current
-        if delivery is not None:
-            found.append(delivery.incoming.session.connection)
-    return found
-
-
-def _is_too_much(delivery: Any, level: int) -> bool:
-    return bool(delivery.held_bytes and delivery.incoming.session.connection.held_bytes > level)
-
-
-def _shed_queue(
-    forwarder: Forwarder, waiting: WaitingQueue, level: int, verdict: tuple[int, bytes]
-) -> int:
-    """Release what is least urgent and came last, as long as its connection has too much."""
-    kept = []
-    count = 0
-    deliveries = list(waiting)
-    waiting.clear()
-    for delivery in reversed(deliveries):
-        if _is_too_much(delivery, level):
-            _give_up(forwarder, delivery, *verdict)
-            count += 1
-        else:
-            kept.append(delivery)
-    waiting.extend(reversed(kept))
-    return count
-
-
-def _give_up(forwarder: Forwarder, delivery: Any, outcome: int, state: bytes) -> None:
-    address = delivery.address
-    address.counters.shed += 1
-    if delivery.settled:
-        address.counters.dropped_presettled += 1
-        delivery.incoming.dropped_presettled += 1
-    forwarder.count_out(delivery)
-    forwarder.note_credit(address, None)
-    forwarder.backlog.drop(delivery)
-    delivery.discarded = True
-    forwarder.settle(delivery, outcome, state)
+def _loss() -> Iterator[None]:
+    """Yield as often as to give up a delivery counts."""
+    for _ in range(LOOKS_A_LOSS):
+        yield

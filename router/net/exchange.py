@@ -20,7 +20,7 @@ from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
 from router.core.network.membership import Membership
 from router.core.overdrawn import Overdrawn
-from router.core.shedding import shed
+from router.core.shedding import Shedding
 from router.core.stuck_receivers import StuckReceivers
 from router.core.table import AddressTable
 from router.core.watch import Watch
@@ -258,6 +258,7 @@ class Exchange(Hub):
         self.forwarder = Forwarder(
             table, self.turn, self, memory_limit_bytes, link_names, terminus_limit_s, router_id
         )
+        self.shedding = Shedding(self.forwarder, _report_shed)
         self.table = table
         self.tallies: list[Tally] = []
         self.traces = Traces(self.pumps)
@@ -343,7 +344,7 @@ class Exchange(Hub):
         """Grant credit, now that all that came in this turn is known, unless it was too much."""
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
-            log.warning("more waits than memoryLimitBytes allows", given_up=shed(self.forwarder))
+            self.shedding.look()
         self.forwarder.finish_turn()
         if self.ending is not None:
             while self.ending():
@@ -416,6 +417,10 @@ class Exchange(Hub):
             self.forget_tallies()
         kept_bytes = self.turn.ledger.total + self.forwarder.backlog.held_bytes
         self._reclaimer.look(now, self._next_number, len(self.pumps), kept_bytes)
+
+
+def _report_shed(count: int) -> None:
+    log.warning("more waits than memoryLimitBytes allows", given_up=count)
 
 
 class _NetworkWork:

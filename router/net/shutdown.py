@@ -29,6 +29,7 @@ def say_farewell(exchange: Exchange, why: str) -> None:
     exchange.begin_turn()
     with exchange.turn.deferred.all_at_once():
         exchange.forwarder.spreads.give_up_all()
+        exchange.shedding.finish()
         exchange.forwarder.suspended.end_all(exchange.forwarder)
         close_in_order(exchange, list(exchange.pumps.values()), why)
 

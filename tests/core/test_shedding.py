@@ -7,7 +7,8 @@ from hypothesis import given, strategies as st
 
 from router.amqp.constants import ReceiverSettleMode
 from router.amqp.performatives import Accepted, Modified, Released
-from router.core.shedding import fair_level
+from router.core.shedding import FairLevel, set_limit
+from router.engine.deferred import STEPS_A_ROUND
 
 from support.in_memory import Client, ReceivingLink, Router, SendingLink
 
@@ -171,6 +172,15 @@ def test_a_sender_that_is_gone_has_its_part_in_it() -> None:
     assert gone.client.connection.held_bytes < 90_000
 
 
+def fair_level(holdings: list[int], room: int) -> int:
+    level = FairLevel(room)
+    for held in holdings:
+        level.add(held)
+    while level.step():
+        pass
+    return level.level
+
+
 @pytest.mark.parametrize(
     ("holdings", "room", "level"),
     [([10, 20, 30], 100, 100), ([10, 20, 30], 45, 17), ([90, 1, 2], 43, 40), ([7], 5, 5)],
@@ -196,3 +206,101 @@ def test_the_receiver_of_what_is_given_up_keeps_its_credit() -> None:
         sending.send(b"x" * 10_000)
     receiver.client.open_window(100)
     assert receiver.credit == 1000 - 8
+
+
+def crowded(count: int) -> tuple[Router, ReceivingLink, SendingLink]:
+    """A router where so many messages wait, of which one octet is too much."""
+    router = Router(limit_bytes=1 << 20)
+    receiver = stuck(router, "q")
+    receiver.grant(2 * count)
+    sending = router.client(link_capacity=2 * count, window_limit=1 << 20).sender("q")
+    for _ in range(count):
+        sending.send(b"x")
+    assert router.forwarder.backlog.held_bytes == count
+    router.is_patient = True
+    return router, receiver, sending
+
+
+def lower(router: Router, limit_bytes: int) -> None:
+    """Lower the limit in a turn of its own."""
+    set_limit(router.forwarder, limit_bytes)
+    router.end_turn()
+
+
+def test_very_many_are_given_up_in_several_turns() -> None:
+    router, receiver, sending = crowded(900)
+    lower(router, 80)
+    assert router.forwarder.backlog.held_bytes > 80
+    assert router.given_up == 0
+    turns = 0
+    while router.turn.deferred:
+        before = outcomes(sending.client).count(Released())
+        router.go_on()
+        turns += 1
+        assert outcomes(sending.client).count(Released()) - before <= 200
+    assert turns > 2
+    assert router.given_up == 830
+    # what came first is still there
+    assert outcomes(sending.client) == [None] * 70 + [Released()] * 830
+    receiver.client.open_window(1000)
+    assert len(receiver.received) == 70
+
+
+def test_what_is_about_to_be_given_up_is_sent_to_nobody() -> None:
+    router, receiver, sending = crowded(900)
+    lower(router, 80)
+    while not outcomes(sending.client).count(Released()):
+        router.go_on()
+    receiver.client.open_window(1000)
+    router.catch_up()
+    assert len(receiver.received) == 70
+    assert outcomes(sending.client) == [None] * 70 + [Released()] * 830
+
+
+def test_what_its_sender_aborts_before_it_is_given_up_is_counted_once() -> None:
+    router, _, sending = crowded(900)
+    part = sending.client.sender("q")
+    router.is_patient = False
+    # in the middle of those that are given up: the last ones are given up first
+    part.send(b"part", more=True)
+    for _ in range(100):
+        sending.send(b"x")
+    router.is_patient = True
+    lower(router, 80)
+    while not outcomes(sending.client).count(Released()):
+        router.go_on()
+    assert outcomes(sending.client).count(Released()) < 100
+    part.abort()
+    router.catch_up()
+    assert router.forwarder.backlog.held_bytes == 70
+    total = router.table.total()
+    assert (total.aborted, total.shed) == (1, 931 - 1)
+    assert router.given_up == 930
+
+
+def test_very_many_addresses_are_looked_at_in_several_turns() -> None:
+    router = Router(limit_bytes=LIMIT_BYTES)
+    for number in range(4000):
+        router.table.enter(f"a{number}")
+    router.is_patient = True
+    stuck(router, "q")
+    sending = sender(router, "q")
+    for _ in range(11):
+        sending.send(b"x" * 10_000)
+    assert router.given_up == 0
+    router.catch_up()
+    assert router.given_up == 3
+
+
+def test_no_other_search_begins_where_nothing_can_be_given_up() -> None:
+    router = Router(limit_bytes=LIMIT_BYTES)
+    # it waits where no search looks
+    router.forwarder.backlog.held_bytes = LIMIT_BYTES + 1
+    router.end_turn()
+    router.is_patient = True
+    router.turn.deferred.begin_round()
+    router.end_turn()
+    assert router.turn.deferred.left == STEPS_A_ROUND
+    router.turn.now += 1.0
+    router.end_turn()
+    assert router.turn.deferred.left < STEPS_A_ROUND

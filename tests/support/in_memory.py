@@ -40,7 +40,7 @@ from router.core.forward import Forwarder
 from router.core.link_names import LinkNames
 from router.core.redirects import Redirects
 from router.core.rules import AddressRule
-from router.core.shedding import shed
+from router.core.shedding import Shedding
 from router.core.table import AddressTable
 from router.engine import serial
 from router.engine.connection import Connection
@@ -85,6 +85,7 @@ class Router:
         self.events: list[Any] = []
         # deliveries that were too much
         self.given_up = 0
+        self.shedding = Shedding(self.forwarder, self._gave_up)
         # what is put off to later turns waits until it is asked for (`go_on`)
         self.is_patient = False
         # who counts what is done in each turn
@@ -144,8 +145,11 @@ class Router:
     def _before_sending(self) -> None:
         backlog = self.forwarder.backlog
         if backlog.held_bytes > backlog.limit_bytes:
-            self.given_up += shed(self.forwarder)
+            self.shedding.look()
         self.forwarder.finish_turn()
+
+    def _gave_up(self, count: int) -> None:
+        self.given_up += count
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and expire what has expired, as the exchange does."""

@@ -13,7 +13,16 @@ from typing import Any, Final
 
 import attrs
 
-from bench.costs import containers, copies, losses, management, network, unsettled, waiting
+from bench.costs import (
+    containers,
+    copies,
+    losses,
+    management,
+    network,
+    shedding,
+    unsettled,
+    waiting,
+)
 from bench.costs.world import (
     MOST_UNSETTLED,
     SESSION_LINKS,
@@ -468,6 +477,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **losses.OPERATIONS,
     **unsettled.OPERATIONS,
     **copies.OPERATIONS,
+    **shedding.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
     **{f"management: {name}": operation for name, operation in management.OPERATIONS.items()},
