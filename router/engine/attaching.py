@@ -281,7 +281,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
             role = not link.remote_attach.role
             write(session, Attach(name=link.name, handle=link.handle, role=role))
         if not (link.is_routed and link.terminus.answers_detach(link)):
-            answer_detach(link, bool(remote.closed), None)
+            answer_detach(link, bool(remote.closed), wire_error(link.close_error))
         return
     session.errant.pop(_identity(link), None)
     crossed = bool(remote.closed) and not link.closes
