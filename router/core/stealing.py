@@ -17,7 +17,6 @@ from router.amqp import constants
 from router.amqp.constants import Condition
 from router.core import credit, routed_loss
 from router.core.address import HERE, Address, Consumer, Producer
-from router.core.waiting import WaitingQueue
 from router.engine import attaching
 from router.engine.events import LinkStealingRefused, LinkStolen
 from router.engine.link import IncomingLink, Link
@@ -130,8 +129,6 @@ class _StolenSender:
         self._current = link.current
         self._successor: Producer | None = None
         self._capacity = 0
-        # where copies wait that were taken back, each for one receiver
-        self._addresses: dict[Address, None] = {}
 
     def begin(self, successor: Producer | None) -> None:
         """Tell it of the first deliveries; `successor` has its name now, None where nobody sends by
@@ -211,15 +208,10 @@ class _StolenSender:
             part.address.counters.count_outcome(RELEASED)
 
     def _take_back(self, part: Any) -> None:
-        """Take a delivery out of the queue that it waits in; a copy for one receiver later, with
-        the others: if that takes it before, it sees that it is aborted.
-        """
-        address = part.address
-        self._forwarder.note_credit(address, None)
-        if address.waiting.remove(part):
+        """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
+        if part.waits_in is not None and part.waits_in.remove(part):
             self._forwarder.count_out(part)
-        elif part.parent is not None:
-            self._addresses[address] = None
+        self._forwarder.note_credit(part.address, None)
 
     def _end(self) -> None:
         """All is told: close the link."""
@@ -230,22 +222,6 @@ class _StolenSender:
             if successor.link.owner is successor:
                 successor.capacity = self._capacity
                 self._forwarder.note_credit(successor.address, successor)
-        self._forwarder.turn.deferred.go_through(self._waiting_copies(), _remove)
-
-    def _waiting_copies(self) -> Iterator[tuple[WaitingQueue, Any] | None]:
-        """Yield the copies that were taken back, with the queues that they wait in."""
-        for address in self._addresses:
-            for consumer in list(address.consumers):
-                waiting = consumer.waiting
-                yield None
-                for copy in list(waiting):
-                    yield (waiting, copy) if copy.discarded else None
-            self._forwarder.note_credit(address, None)
-
-
-def _remove(waiting_copy: tuple[WaitingQueue, Any]) -> None:
-    waiting, copy = waiting_copy
-    waiting.remove(copy)
 
 
 def _was_whole(delivery: Any) -> bool:

@@ -293,8 +293,9 @@ def test_a_receiver_takes_copies_that_are_being_taken_back() -> None:
     receivers[1].client.say(receivers[1].client.flow())
     receivers[1].client.read()
     router.catch_up()
-    whole = [each for each in receivers[1].received if each.complete and not each.aborted]
-    assert len(whole) == VERY_MANY // 2 - sum(each.aborted for each in receivers[1].received)
+    # it gets what was not taken back before
+    assert 0 < len(receivers[1].received) < VERY_MANY // 2
+    assert all(each.complete and not each.aborted for each in receivers[1].received)
     assert {each.outcome for each in sent} == {FAILED}
     assert router.forwarder.backlog.held_bytes == 0
     check_accounts(router)
