@@ -3,12 +3,14 @@
 Credit limits the unsettled deliveries of each sender, but not the number of a connection's senders.
 Deliveries are not charged one by one. They are checked each time that the router looks at its
 clocks: where a connection exceeds its limit, deliveries included, its senders with the most
-unsettled deliveries are detached (docs/decisions/0079).
+unsettled deliveries are detached (docs/decisions/0079), of very many the last ones in later turns
+(docs/decisions/0090).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from router.amqp.constants import Condition
@@ -18,8 +20,13 @@ from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
-# How many connections are checked at each look at the clocks.
+# How many connections are checked at each look at the clocks; those with several sessions count as
+# often as they have.
 AT_ONCE: Final = 500
+# So many links are looked at in the turn in which a connection exceeds its limit; to detach one
+# takes as long as to look at so many.
+LOOKS_AT_ONCE: Final = 1024
+LOOKS_A_DETACH: Final = 8
 
 
 class Overdrawn:
@@ -32,6 +39,8 @@ class Overdrawn:
         # octets of deliveries: of the last round, and so far of this one
         self._deliveries = 0
         self._counted = 0
+        # those whose senders are being detached: their deliveries may still be counted
+        self._relieving: set[Any] = set()
 
     def look(self, _now: float) -> None:
         """Check the next connections, and detach senders that have too much unsettled."""
@@ -39,12 +48,14 @@ class Overdrawn:
             self._deliveries, self._counted = self._counted, 0
             self._left = self._connections()
         limit, setting = self._limit()
-        for _ in range(min(AT_ONCE, len(self._left))):
+        room = AT_ONCE
+        while room > 0 and self._left:
             connection = self._left.pop()
+            room -= max(1, len(connection.local_sessions))
             deliveries = holdings_of(connection)[DELIVERIES]
             self._counted += deliveries
             held = connection.account.total + deliveries
-            if limit and held > limit:
+            if limit and held > limit and connection not in self._relieving:
                 allowed = f"the connection has {held} octets of these and of other state; {limit} "
                 allowed += f"are allowed ({setting})"
                 self._relieve(connection, min(held - limit, deliveries), allowed)
@@ -63,18 +74,39 @@ class Overdrawn:
         return limit, OWN_LIMIT
 
     def _relieve(self, connection: Any, excess: int, allowed: str) -> None:
-        senders = [
-            link
-            for session in connection.local_sessions.values()
-            for link in session.local_links.values()
-            if isinstance(link, IncomingLink) and link.unsettled and link.is_attached()
-        ]
-        senders.sort(key=lambda link: -link.unsettled)
-        for link in senders:
-            if excess <= 0:
-                return
-            excess -= DELIVERY_BYTES * link.unsettled
+        """Detach senders of a connection, until so many octets of deliveries are gone."""
+
+        def detach(link: IncomingLink) -> None:
             described = f"{link.unsettled} deliveries are unsettled, and {allowed}"
             error = AmqpError(Condition.RESOURCE_LIMIT_EXCEEDED, described, Scope.LINK)
             self._ledger.refused += 1
             attaching.detach(link, True, error)
+
+        def over() -> None:
+            self._relieving.discard(connection)
+
+        self._relieving.add(connection)
+        chosen = _with_most(connection, excess)
+        connection.turn.deferred.go_through(chosen, detach, over, LOOKS_AT_ONCE)
+
+
+def _with_most(connection: Any, excess: int) -> Iterator[IncomingLink | None]:
+    """Yield senders of a connection, those with the most unsettled deliveries first, until these
+    take so many octets; and None for each other link that is looked at.
+    """
+    senders: list[tuple[int, int, IncomingLink]] = []
+    for session in list(connection.local_sessions.values()):
+        for link in list(session.local_links.values()):
+            yield None
+            if isinstance(link, IncomingLink) and link.unsettled and link.is_attached():
+                heapq.heappush(senders, (-link.unsettled, len(senders), link))
+    while senders and excess > 0:
+        *_, link = heapq.heappop(senders)
+        if link.is_attached():
+            excess -= DELIVERY_BYTES * link.unsettled
+            yield link
+            for _ in range(LOOKS_A_DETACH - 1):
+                yield None
+        else:
+            # it has gone by itself meanwhile
+            yield None

@@ -101,3 +101,33 @@ def test_some_connections_are_looked_at_each_time() -> None:
     for _ in range(4):
         look(router, overdrawn)
     assert len(rounds) == 2
+
+
+def test_very_many_senders_are_detached_over_several_turns() -> None:
+    router = Router()
+    router.client().receiver("q", 1000)
+    client = router.client()
+    senders = [client.sender("q") for _ in range(200)]
+    for number, sender in enumerate(senders):
+        sender.send(b"x")
+        if number < 10:
+            sender.send(b"x")
+    ledger = router.turn.ledger
+    ledger.connection_limit_bytes = client.connection.account.total - 10 * DELIVERY_BYTES
+    router.is_patient = True
+    overdrawn = overdrawn_of(router)
+    overdrawn.look(router.turn.now)
+    router.end_turn()
+    gone = sum(sender.detached is not None for sender in senders)
+    assert 10 < gone < 200
+    # those with the most unsettled deliveries first
+    assert all(sender.detached is not None for sender in senders[:10])
+    # the same ones are not detached twice over
+    refused = ledger.refused
+    while len(overdrawn._left):
+        overdrawn.look(router.turn.now)
+    overdrawn.look(router.turn.now)
+    assert ledger.refused == refused
+    router.catch_up()
+    assert all(sender.detached is not None for sender in senders)
+    assert holdings_of(client.connection)["deliveries"] == 0
