@@ -8,6 +8,7 @@ Who still uses it then is told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from router.amqp.constants import Condition
@@ -32,6 +33,10 @@ DIST_MODES = Symbol("supported-dist-modes")
 TOPICS = (Symbol("topic"), Symbol("temporary-topic"))
 # A peer may leave thousands of nodes with a message each behind, and turns are many.
 MOST_LOOKED_AT = 16
+# Of the links of a node that is deleted, some are detached in the same turn: one counts as so many
+# of these looks.
+LOOKS_AT_ONCE = 1024
+LOOKS_A_DETACH = 8
 _LASTING = (DeleteOnNoLinks, DeleteOnNoMessages, DeleteOnNoLinksOrMessages)
 
 
@@ -136,7 +141,9 @@ def _holds_messages(address: Address) -> bool:
 
 
 def _delete(forwarder: Any, address: Address) -> None:
-    """Delete a node; who uses it still is told, and senders of what was not settled."""
+    """Delete a node; who uses it still is told, and senders of what was not settled: of very many
+    links the last ones in later turns.
+    """
     account = forwarder.node_accounts.pop(address, None)
     if account is not None:
         account.release(NODES, NODE_BYTES)
@@ -144,8 +151,19 @@ def _delete(forwarder: Any, address: Address) -> None:
     gone = AmqpError(
         Condition.RESOURCE_DELETED, f"the dynamic node {address.name} is deleted", Scope.LINK
     )
-    # receivers first, so that senders learn what became of their messages while they have a link
-    links: list[Link] = [consumer.link for consumer in [*address.consumers, *address.resuming]]
-    links.extend(producer.link for producer in address.producers)
-    for link in links:
-        attaching.detach(link, True, gone)
+    forwarder.turn.deferred.go_through(
+        _links(address), lambda link: attaching.detach(link, True, gone), at_once=LOOKS_AT_ONCE
+    )
+
+
+def _links(address: Address) -> Iterator[Link | None]:
+    """Yield the links of a node, and None some times after each, as to detach it takes longer than
+    to look at it.
+
+    Receivers first, so that senders learn what became of their messages while they have a link.
+    """
+    ends: list[Any] = [*address.consumers, *address.resuming, *address.producers]
+    for end in ends:
+        yield end.link
+        for _ in range(LOOKS_A_DETACH - 1):
+            yield None

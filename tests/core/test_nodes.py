@@ -289,3 +289,18 @@ def test_a_dying_node_whose_users_go_first_is_forgotten() -> None:
     assert is_deleted(sender)
     assert router.forwarder.dying_nodes == []
     assert len(router.table) == 0
+
+
+def test_a_node_with_very_many_links_is_deleted_over_several_turns() -> None:
+    router = Router()
+    owner = router.client()
+    _, name = made(owner, DeleteOnClose())
+    client = router.client()
+    senders = [client.sender(name) for _ in range(300)]
+    router.is_patient = True
+    owner.lose()
+    router.end_turn()
+    assert 0 < sum(map(is_deleted, senders)) < 300
+    router.catch_up()
+    assert all(map(is_deleted, senders))
+    assert router.table.in_use(name) is None
