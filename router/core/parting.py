@@ -350,9 +350,12 @@ def abort(forwarder: Any, delivery: Any) -> None:
         forwarder.serve(consumer)
 
 
-def release_all(forwarder: Any, connection: Any) -> None:
-    """Before a connection is closed for a shutdown: resolve what its receivers hold."""
+def release_all(forwarder: Any, connection: Any) -> Iterator[None]:
+    """Before a connection is closed in order: resolve what its receivers hold, one receiver in each
+    step.
+    """
     for session in list(connection.local_sessions.values()):
         for link in list(session.local_links.values()):
             if isinstance(link, OutgoingLink):
                 link_lost(forwarder, link)
+            yield

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 import trio
 
 from router.amqp.constants import Condition
 from router.core import parting
 from router.engine import attaching
+from router.engine.deferred import THINGS_AT_ONCE
 from router.errors import AmqpError, Scope
 from router.net.exchange import Exchange
 from router.net.pump import Pump
 
 # How long peers have to take in what they are told; after it their sockets are closed.
 FAREWELL_S = 2.0
+# To resolve what a link holds, or to detach it, takes as long as to look at so many things.
+LOOKS_A_LINK = 8
 
 
 async def close_all(exchange: Exchange) -> None:
@@ -36,20 +40,28 @@ def say_farewell(exchange: Exchange, why: str) -> None:
 
 def close_in_order(exchange: Exchange, pumps: Iterable[Pump], why: str) -> None:
     """Resolve what is under way on these connections, detach their links and close them; `why` is
-    what their peers are told.
+    what their peers are told. Of very many links the last ones are detached in later turns.
 
     Receivers first: what they hold unsettled becomes their senders' outcomes while there still
     are links to tell them on.
     """
-    closing = list(pumps)
     exchange.begin_turn()
-    for pump in closing:
-        parting.release_all(exchange.forwarder, pump.connection)
+    steps = _closing(exchange, list(pumps), why)
+    exchange.turn.deferred.work_off(steps, THINGS_AT_ONCE)
     exchange.finish_turn()
-    for pump in closing:
+
+
+def _closing(exchange: Exchange, pumps: list[Pump], why: str) -> Iterator[None]:
+    for pump in pumps:
+        for _ in parting.release_all(exchange.forwarder, pump.connection):
+            yield from repeat(None, LOOKS_A_LINK)
+    # outcomes leave before the links do that they are told on
+    exchange.finish_turn()
+    exchange.begin_turn()
+    reason = AmqpError(Condition.CONNECTION_FORCED, why, Scope.LINK)
+    for pump in pumps:
         for session in list(pump.connection.local_sessions.values()):
             for link in list(session.local_links.values()):
-                reason = AmqpError(Condition.CONNECTION_FORCED, why, Scope.LINK)
                 attaching.detach(link, False, reason)
+                yield from repeat(None, LOOKS_A_LINK)
         pump.connection.close(AmqpError(Condition.CONNECTION_FORCED, why))
-    exchange.finish_turn()

@@ -14,7 +14,7 @@ def test_before_a_shutdown_what_receivers_have_is_resolved() -> None:
     receiver = router.client().receiver("q", 5)
     sender = router.client().sender("q")
     sendings = [sender.send(b"one"), sender.send(b"half", more=True)]
-    parting.release_all(router.forwarder, receiver.client.connection)
+    list(parting.release_all(router.forwarder, receiver.client.connection))
     router.finish_turn()
     assert [sending.outcome for sending in sendings] == [Modified(delivery_failed=True)] * 2
     sender.go_on(b"rest")

@@ -545,7 +545,7 @@ def test_a_client_that_comes_back_resumes() -> None:
 
 def test_shutting_down() -> None:
     pair = receiving()
-    parting.release_all(pair.router.forwarder, pair.client.connection)
+    list(parting.release_all(pair.router.forwarder, pair.client.connection))
     assert conditions(pair.to_container_till_end()) == [(True, LOST), End]
     assert is_tidy(pair)
 

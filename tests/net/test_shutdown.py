@@ -114,3 +114,22 @@ async def test_nobody_is_let_in_any_more() -> None:
         with pytest.raises(OSError, match="refused"):
             async with dialled(running.address):
                 pass
+
+
+async def test_one_connection_with_very_many_links_is_closed_over_several_turns() -> None:
+    async with running_node() as running, dialled(running.address) as peer:
+        await peer.begin()
+        for handle in range(300):
+            await peer.attach_receiver("q", handle=handle)
+        exchange = running.node.exchange
+        (pump,) = exchange.pumps.values()
+        shutdown.close_in_order(exchange, [pump], "it is deleted")
+        (address,) = (each for each in exchange.table.addresses() if each.name == "q")
+        assert 0 < len(address.consumers) < 300
+        for _ in range(300):
+            detach = await peer.hear_until(Detach)
+            assert detach.error is not None
+            assert detach.error.description == "it is deleted"
+        close = await peer.hear_until(Close)
+        assert close.error is not None
+        assert close.error.condition == Condition.CONNECTION_FORCED
