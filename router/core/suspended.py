@@ -143,9 +143,18 @@ class Terminus:
         self.unsettled[tag] = delivery
 
     def settled(self, delivery: Any, code: int, octets: Any) -> None:
-        """A delivery's outcome is known, and nobody is there to hear of it."""
-        kept = bytes(octets) if len(octets) <= terms.MAX_KEPT_BYTES else EMPTY
-        self.outcomes[delivery.incoming_tag] = (code, kept)
+        """A delivery's outcome is known, and nobody is there to hear of it, unless its sender has
+        settled it and only its receivers have not been told so yet.
+        """
+        tag = delivery.incoming_tag
+        if self.unsettled.get(tag) is delivery:
+            kept = bytes(octets) if len(octets) <= terms.MAX_KEPT_BYTES else EMPTY
+            self.outcomes[tag] = (code, kept)
+
+    def forget_all_but(self, tags: list[bytes]) -> None:
+        """Remember no other deliveries of these any more, whatever happens to them."""
+        self.unsettled = {tag: self.unsettled[tag] for tag in tags}
+        self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
 
     def give_up(self, forwarder: Any) -> None:
         """Resolve what nobody will resume, as when a link is lost that may not be resumed; of very

@@ -1,0 +1,227 @@
+"""A link with very many unsettled deliveries is resumed: the work goes on in later turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.amqp.constants import TerminusExpiryPolicy as Policy
+from router.amqp.encoded import decoded
+from router.amqp.performatives import Accepted, Modified, Source, Target
+from router.core import resuming
+from router.engine.deferred import THINGS_AT_ONCE
+
+from support.audit import check_accounts
+from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
+
+FAILED = Modified(delivery_failed=True)
+VERY_MANY = THINGS_AT_ONCE + 300
+LASTS: dict[str, Any] = {"expiry_policy": Policy.LINK_DETACH, "timeout": 30}
+
+
+def receiving(client: Client, **fields: Any) -> ReceivingLink:
+    source = Source(address="q", **LASTS)
+    return client.receiver("q", fields.pop("credit", 0), name="r", source=source, **fields)
+
+
+def sending(client: Client, **fields: Any) -> SendingLink:
+    return client.sender("q", name="s", target=Target(address="q", **LASTS), **fields)
+
+
+def again(router: Router, client: Client) -> Client:
+    """Another connection of the same container."""
+    return router.client(
+        container=client.container, window=2 * VERY_MANY, link_capacity=2 * VERY_MANY
+    )
+
+
+def patient(router: Router) -> Router:
+    """From now on what is put off to later turns waits."""
+    router.is_patient = True
+    return router
+
+
+# Senders.
+
+
+def suspended_sender() -> tuple[Router, ReceivingLink, Client]:
+    """A sender that was lost with very many deliveries, and who has got them."""
+    router = Router()
+    receiver = router.client(window=2 * VERY_MANY).receiver("q", 2 * VERY_MANY)
+    sender = sending(router.client(link_capacity=2 * VERY_MANY))
+    for _ in range(VERY_MANY):
+        sender.send(b"x")
+    sender.client.lose()
+    return patient(router), receiver, sender.client
+
+
+def test_what_a_sender_has_settled_is_told_over_several_turns() -> None:
+    router, receiver, client = suspended_sender()
+    sender = sending(again(router, client), unsettled={})
+    assert sender.attach is not None
+    assert decoded(sender.attach.unsettled) == {}
+    assert router.forwarder.suspended.deliveries() == 0
+    assert VERY_MANY - THINGS_AT_ONCE <= len(receiver.unsettled) < VERY_MANY
+    sender.send(b"next")
+    assert receiver.received[-1].payload == b"next"
+    router.catch_up()
+    assert [each.payload for each in receiver.unsettled.values()] == [b"next"]
+    check_accounts(router)
+
+
+def test_what_its_receiver_says_before_it_hears_of_that_is_not_kept() -> None:
+    router, receiver, client = suspended_sender()
+    sender = sending(again(router, client), unsettled={})
+    count = len(receiver.unsettled)
+    assert count > 0
+    receiver.settle(Accepted())
+    router.catch_up()
+    assert receiver.unsettled == {}
+    sender.client.lose()
+    assert router.forwarder.suspended.deliveries() == 0
+    assert router.table.total().accepted == count
+
+
+def test_what_a_sender_still_has_is_not_settled() -> None:
+    router, receiver, client = suspended_sender()
+    kept = {b"%d" % number: None for number in range(0, VERY_MANY, 100)}
+    sender = sending(again(router, client), unsettled=kept)
+    assert sender.attach is not None
+    assert set(decoded(sender.attach.unsettled)) == set(kept)
+    router.catch_up()
+    assert len(receiver.unsettled) == len(kept)
+    resumed = [sender.send(b"", tag=tag, resume=True) for tag in kept]
+    receiver.settle(Accepted())
+    assert [each.outcome for each in resumed] == [Accepted()] * len(kept)
+    check_accounts(router)
+
+
+# Receivers.
+
+
+def suspended_receiver(*, keeps: bool = False) -> tuple[Router, Client, SendingLink, list[Sending]]:
+    """A receiver that was lost with very many deliveries, which are not kept to be sent again
+    unless the router `keeps` them, and who has sent them.
+    """
+    router = Router()
+    if not keeps:
+        router.forwarder.redelivery.limit_bytes = 0
+    receiver = receiving(router.client(window=2 * VERY_MANY), credit=VERY_MANY)
+    sender = router.client(link_capacity=2 * VERY_MANY).sender("q")
+    sent = [sender.send(b"x") for _ in range(VERY_MANY)]
+    receiver.client.lose()
+    return patient(router), receiver.client, sender, sent
+
+
+def test_the_senders_of_what_a_receiver_lacks_are_told_over_several_turns() -> None:
+    router, client, sender, sent = suspended_receiver()
+    receiver = receiving(again(router, client), unsettled={}, credit=10)
+    assert receiver.attach is not None
+    assert len(decoded(receiver.attach.unsettled)) == VERY_MANY
+    assert 0 < sum(each.is_over for each in sent) <= THINGS_AT_ONCE
+    # nothing new can be sent to it before all have been compared
+    sender.credit = 0
+    router.go_on()
+    assert sender.credit == 0
+    router.catch_up()
+    assert [each.outcome for each in sent] == [FAILED] * VERY_MANY
+    following = sender.send(b"next")
+    assert [each.payload for each in receiver.received] == [b"next"]
+    receiver.settle()
+    assert following.outcome == Accepted()
+    assert router.forwarder.suspended.deliveries() == 0
+    check_accounts(router)
+
+
+def test_what_a_receiver_has_accepted_is_told_over_several_turns() -> None:
+    router, client, _, sent = suspended_receiver()
+    # its delivery-tags are the router's, from 1 on
+    states = {(1 + number).to_bytes(8, "big"): Accepted() for number in range(VERY_MANY)}
+    receiver = receiving(again(router, client), unsettled=states, credit=2 * VERY_MANY)
+    assert sum(each.is_over for each in sent) <= THINGS_AT_ONCE
+    router.catch_up()
+    assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    # each is settled by a transfer that resumes it
+    assert len(receiver.received) == VERY_MANY
+    assert all(each.settled for each in receiver.received)
+    check_accounts(router)
+
+
+def test_what_there_is_credit_for_all_at_once_is_sent_over_several_turns() -> None:
+    router, client, sender, _ = suspended_receiver(keeps=True)
+    receiver = receiving(again(router, client), unsettled={})
+    router.catch_up()
+    patient(router)
+    receiver.grant(2 * VERY_MANY)
+    assert 0 < len(receiver.received) <= THINGS_AT_ONCE
+    # what is said meanwhile does not make it come sooner
+    receiver.grant(receiver.credit)
+    assert len(receiver.received) <= THINGS_AT_ONCE
+    sender.credit = 0
+    router.catch_up()
+    assert len(receiver.received) == VERY_MANY
+    sender.send(b"next")
+    assert receiver.received[-1].payload == b"next"
+
+
+def test_what_is_sent_again_is_sent_once_it_has_been_compared() -> None:
+    router, client, _, sent = suspended_receiver(keeps=True)
+    receiver = receiving(again(router, client), unsettled={}, credit=2 * VERY_MANY)
+    assert 0 < len(receiver.received) <= THINGS_AT_ONCE
+    router.catch_up()
+    assert len(receiver.received) == VERY_MANY
+    receiver.settle()
+    router.catch_up()
+    assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("how", ["detach", "close", "lose"])
+def test_a_link_that_goes_before_all_have_been_compared(how: str) -> None:
+    router, client, _, sent = suspended_receiver()
+    receiver = receiving(again(router, client), unsettled={})
+    told = sum(each.is_over for each in sent)
+    if how == "lose":
+        receiver.client.lose()
+    else:
+        receiver.detach(closed=how == "close")
+    if how != "close":
+        router.turn.deferred.step()
+        assert sum(each.is_over for each in sent) == told
+        router.catch_up()
+        assert sum(each.is_over for each in sent) == told
+        assert router.forwarder.suspended.deliveries() == VERY_MANY - told
+        router.wait(31)
+    router.catch_up()
+    assert [each.outcome for each in sent] == [FAILED] * VERY_MANY
+    assert router.forwarder.suspended.deliveries() == 0
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_link_that_is_resumed_once_more_before_all_have_been_compared(is_lost: bool) -> None:
+    router, client, _, sent = suspended_receiver()
+    receiver = receiving(again(router, client), unsettled={}, credit=5)
+    if is_lost:
+        receiver.client.lose()
+    other = receiving(again(router, client), unsettled={}, credit=5)
+    assert other.attach is not None
+    router.catch_up()
+    assert [each.outcome for each in sent] == [FAILED] * VERY_MANY
+    router.client().sender("q").send(b"next")
+    assert [each.payload for each in other.received] == [b"next"]
+    assert router.table.total().modified == VERY_MANY
+    check_accounts(router)
+
+
+def test_our_attach_tells_of_a_bounded_number_of_deliveries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resuming, "MOST_TOLD", 20)
+    router, client, _, _ = suspended_receiver()
+    receiver = receiving(again(router, client), unsettled={})
+    assert receiver.attach is not None
+    assert receiver.attach.incomplete_unsettled
+    tags = [(1 + number).to_bytes(8, "big") for number in range(20)]
+    assert list(decoded(receiver.attach.unsettled)) == tags
