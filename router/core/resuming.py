@@ -18,6 +18,7 @@ from router.amqp.encode import write_map
 from router.amqp.encoded import EncodedMap, keys_of
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core.suspended import Terminus
+from router.engine.deferred import THINGS_AT_ONCE
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import Link, OutgoingLink
@@ -69,11 +70,8 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
         if not _is_reattached(found, link):
             found.park()
         else:
-            for delivery in found.live():
-                _move(forwarder, delivery, link)
-            found.link.unsettled = 0
-            link.session.incoming.links_changed()
-            link.session.outgoing.links_changed()
+            found.moving = _Moving(forwarder, found, link)
+            found.moving.begin()
     # it is gone through, told and compared
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
@@ -99,9 +97,51 @@ def _is_reattached(terminus: Terminus, link: Link) -> bool:
     return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
 
 
+class _Moving:
+    """The live deliveries of a link that is reattached: they come to go by its new endpoint, of
+    very many the last ones in later turns.
+
+    Until its turn comes, a delivery is one of a link that is detached and may be reattached.
+    Whoever needs all of them before has them moved by `finish`.
+    """
+
+    def __init__(self, forwarder: Any, terminus: Terminus, link: Link) -> None:
+        self._forwarder = forwarder
+        self._terminus = terminus
+        self._former = terminus.link
+        self._link = link
+        self._moves = self._move_each()
+
+    def begin(self) -> None:
+        """Move the first ones; all of them count for the new endpoint from now on."""
+        self._link.unsettled += self._former.unsettled
+        self._former.unsettled = 0
+        self._forwarder.turn.deferred.work_off(self._moves, at_once=THINGS_AT_ONCE)
+
+    def finish(self) -> None:
+        """Move all that are left."""
+        for _ in self._moves:
+            pass
+
+    def _move_each(self) -> Iterator[None]:
+        former, link = self._former, self._link
+        session: Any = link.session
+        unsettled = session.outgoing if isinstance(link, OutgoingLink) else session.incoming
+        for delivery in unsettled.search(former):
+            if delivery is not None:
+                _move(self._forwarder, delivery, link)
+            yield None
+        # what has been settled meanwhile was still the former endpoint's
+        link.unsettled += former.unsettled
+        former.unsettled = 0
+        unsettled.links_changed()
+        self._terminus.moving = None
+        if link.owner is not None and not isinstance(link, OutgoingLink):
+            self._forwarder.note_sender(link)
+
+
 def _move(forwarder: Any, delivery: Any, link: Link) -> None:
     """A live delivery goes on by another link of its session, under the id that it has."""
-    link.unsettled += 1
     # whether it is stuck is looked at anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING

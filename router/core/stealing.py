@@ -139,6 +139,7 @@ class _StolenSender:
         link.session.recent_link = None
         terminus, link.terminus = link.terminus, None
         if terminus is not None:
+            terminus.finish_moving()
             terminus.give_up(forwarder)
         # whoever looks at its address gives it no credit, either
         self._owner.capacity = 0

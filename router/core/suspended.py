@@ -13,7 +13,7 @@ left. (docs/decisions/0035-suspended-links.md.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core import nodes, terms
@@ -39,6 +39,13 @@ EMPTY = b""
 Policy = TerminusExpiryPolicy
 
 
+class Moving(Protocol):
+    """What moves the deliveries of a link that was reattached, over several turns."""
+
+    def finish(self) -> None:
+        """Move all that are left."""
+
+
 class Terminus:
     """A source or target of ours, with the policy and the timeout (seconds) that were granted.
 
@@ -60,6 +67,8 @@ class Terminus:
         self.granted: Any = None
         # its deliveries have no delivery-ids any more
         self.is_parked = False
+        # what moves them to the link that it is attached by, as long as not all have been moved
+        self.moving: Moving | None = None
         self._tags_made = 0
         # what its peer is charged for it as long as it has no link, in octets
         self.charged = 0
@@ -77,7 +86,13 @@ class Terminus:
 
     def live(self) -> list[Any]:
         """The deliveries of its link that still have a delivery-id, oldest first."""
+        self.finish_moving()
         return self._unsettled().of_link(self.link)
+
+    def finish_moving(self) -> None:
+        """Have all its deliveries be those of the link that it is attached by, or was last."""
+        if self.moving is not None:
+            self.moving.finish()
 
     def _unsettled(self) -> Unsettled:
         session = self.link.session

@@ -8,7 +8,7 @@ import pytest
 
 from router.amqp.constants import TerminusExpiryPolicy as Policy
 from router.amqp.encoded import decoded
-from router.amqp.performatives import Accepted, Modified, Source, Target
+from router.amqp.performatives import Accepted, Modified, Released, Source, Target
 from router.core import resuming
 from router.engine.deferred import THINGS_AT_ONCE
 
@@ -225,3 +225,149 @@ def test_our_attach_tells_of_a_bounded_number_of_deliveries(
     assert receiver.attach.incomplete_unsettled
     tags = [(1 + number).to_bytes(8, "big") for number in range(20)]
     assert list(decoded(receiver.attach.unsettled)) == tags
+
+
+# Links that are attached again to the session that they were on.
+
+
+def reattached_receiver() -> tuple[Router, ReceivingLink, list[Sending]]:
+    """A receiver with very many unsettled deliveries that was detached, and is attached again in a
+    turn that is over; and what was sent.
+    """
+    router = Router()
+    client = router.client(window=2 * VERY_MANY)
+    old = receiving(client, credit=VERY_MANY)
+    sender = router.client(link_capacity=2 * VERY_MANY).sender("q")
+    sent = [sender.send(b"x") for _ in range(VERY_MANY)]
+    old.detach(closed=False)
+    patient(router)
+    new = receiving(client)
+    new.unsettled = old.unsettled
+    return router, new, sent
+
+
+def reattached_sender(waiting: int = 0) -> tuple[Router, ReceivingLink, SendingLink, list[Sending]]:
+    """The same for a sender, of whose messages the last so many wait; and the receiver."""
+    router = Router()
+    receiver = router.client(window=2 * VERY_MANY).receiver("q", VERY_MANY - waiting)
+    old = sending(router.client(link_capacity=2 * VERY_MANY))
+    sent = [old.send(b"%d" % number) for number in range(VERY_MANY - waiting)]
+    old.credit = end_of(old).credit = waiting
+    sent += [old.send(b"%d" % number) for number in range(VERY_MANY - waiting, VERY_MANY)]
+    old.detach(closed=False)
+    patient(router)
+    return router, receiver, sending(old.client), sent
+
+
+def end_of(link: SendingLink | ReceivingLink) -> Any:
+    """The router's end of a link."""
+    return link.client.connection.local_sessions[0].links.find(link.handle)
+
+
+def moved(link: SendingLink | ReceivingLink) -> int:
+    """How many deliveries go by a link of the router's by now."""
+    session = link.client.connection.local_sessions[0]
+    unsettled = session.outgoing if isinstance(link, ReceivingLink) else session.incoming
+    ids = range(unsettled.base, unsettled.base + unsettled.span)
+    found = [unsettled.find(number) for number in ids]
+    end = end_of(link)
+    return sum(each is not None and end in (each.incoming, each.outgoing) for each in found)
+
+
+def test_deliveries_of_a_reattached_receiver_are_moved_over_several_turns() -> None:
+    router, receiver, sent = reattached_receiver()
+    assert 0 < moved(receiver) <= THINGS_AT_ONCE
+    assert end_of(receiver).unsettled == VERY_MANY
+    # what it says of those that are not moved yet is told, too
+    receiver.settle(Accepted())
+    assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    router.catch_up()
+    assert end_of(receiver).unsettled == 0
+    assert router.table.total().accepted == VERY_MANY
+    check_accounts(router)
+
+
+def test_deliveries_of_a_reattached_sender_are_moved_over_several_turns() -> None:
+    router, receiver, sender, sent = reattached_sender(waiting=50)
+    assert 0 < moved(sender) <= THINGS_AT_ONCE
+    assert end_of(sender).unsettled == VERY_MANY
+    receiver.settle(Accepted())
+    receiver.grant(100)
+    receiver.settle(Accepted())
+    assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    router.catch_up()
+    assert end_of(sender).unsettled == 0
+    assert sender.credit > 0
+    check_accounts(router)
+
+
+def test_all_that_is_not_settled_meanwhile_is_moved() -> None:
+    router, receiver, sender, _ = reattached_sender()
+    receiver.client.dispose([VERY_MANY - 100, VERY_MANY - 1])
+    router.catch_up()
+    assert moved(sender) == end_of(sender).unsettled == VERY_MANY - 100
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("how", ["detach", "close", "end", "lose"])
+def test_a_reattached_receiver_goes_before_all_have_been_moved(how: str) -> None:
+    router, receiver, sent = reattached_receiver()
+    if how in {"detach", "close"}:
+        receiver.detach(closed=how == "close")
+    else:
+        getattr(receiver.client, how)()
+    router.catch_up()
+    if how != "close":
+        assert not any(each.is_over for each in sent)
+        assert len(router.forwarder.suspended) == 1
+        router.wait(31)
+    assert [each.outcome for each in sent] == [FAILED] * VERY_MANY
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("how", ["detach", "close", "end", "lose"])
+def test_a_reattached_sender_goes_before_all_have_been_moved(how: str) -> None:
+    router, receiver, sender, _ = reattached_sender()
+    if how in {"detach", "close"}:
+        sender.detach(closed=how == "close")
+    else:
+        getattr(sender.client, how)()
+    router.catch_up()
+    assert (router.forwarder.suspended.deliveries() == VERY_MANY) == (how in {"end", "lose"})
+    receiver.settle(Accepted())
+    router.wait(31)
+    assert router.table.total().accepted == VERY_MANY
+    assert router.forwarder.suspended.deliveries() == 0
+    check_accounts(router)
+
+
+def test_a_link_is_reattached_once_more_before_all_have_been_moved() -> None:
+    router, receiver, sent = reattached_receiver()
+    receiver.detach(closed=False)
+    third = receiving(receiver.client)
+    third.unsettled = receiver.unsettled
+    router.catch_up()
+    assert moved(third) == end_of(third).unsettled == VERY_MANY
+    third.settle(Accepted())
+    assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    check_accounts(router)
+
+
+def test_a_reattached_sender_is_stolen_before_all_have_been_moved() -> None:
+    router, _, sender, sent = reattached_sender(waiting=50)
+    sending(again(router, sender.client))
+    router.catch_up()
+    assert [each.outcome for each in sent] == [FAILED] * (VERY_MANY - 50) + [Released()] * 50
+    assert sender.detached is not None
+    check_accounts(router)
+
+
+def test_a_reattached_receiver_is_resumed_elsewhere_before_all_have_been_moved() -> None:
+    router, receiver, sent = reattached_receiver()
+    new = receiving(again(router, receiver.client), unsettled={})
+    assert new.attach is not None
+    assert len(decoded(new.attach.unsettled)) == VERY_MANY
+    router.catch_up()
+    assert router.forwarder.suspended.resumed == 2
+    assert not any(each.outcome == Accepted() for each in sent)
+    check_accounts(router)
