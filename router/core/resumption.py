@@ -135,7 +135,7 @@ class Resumption:
             else:
                 _sent(forwarder, current)
             link.current = None
-        if self.steps and not self._is_sending:
+        if self.steps and not self._is_sending and session.can_send(link):
             self._is_sending = self._is_in_turn = True
             forwarder.turn.deferred.go_through(self._sendable(), self._send, self._paused)
             self._is_in_turn = False

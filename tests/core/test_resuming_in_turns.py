@@ -165,6 +165,25 @@ def test_what_there_is_credit_for_all_at_once_is_sent_over_several_turns() -> No
     assert receiver.received[-1].payload == b"next"
 
 
+def test_no_turns_are_taken_for_what_there_is_no_credit_for() -> None:
+    router, client, _, _ = suspended_receiver(keeps=True)
+    deferred = router.turn.deferred
+    receiver = receiving(again(router, client), unsettled={}, credit=10)
+    router.catch_up()
+    patient(router)
+    # a round that has no steps left
+    deferred.left = 0
+    receiver.client.give(receiver.client.flow(handle=receiver.handle, delivery_count=10,
+                                              link_credit=3))  # fmt: skip
+    receiver.credit = 3
+    for _ in range(5):
+        deferred.left = 0
+        deferred.step()
+    assert not deferred
+    router.end_turn()
+    assert len(receiver.received) == 13
+
+
 def test_what_is_sent_again_is_sent_once_it_has_been_compared() -> None:
     router, client, _, sent = suspended_receiver(keeps=True)
     receiver = receiving(again(router, client), unsettled={}, credit=2 * VERY_MANY)
