@@ -42,7 +42,7 @@ class Deadlines:
         self._looks: dict[int, float] = {}
 
     def enter(self, delivery: Delivery, now: float, after: float = 0.0) -> None:
-        """Have a delivery be found when its deadline has come, or at `after` if that is later."""
+        """Enter a delivery, to be found at its deadline, or at `after` if that is later."""
         ticks = int(delivery.deadline * TICKS_A_SECOND)
         ahead = ticks - int(now * TICKS_A_SECOND)
         if ahead < NEAR_AHEAD:
@@ -68,7 +68,7 @@ class Deadlines:
             self.next = look
 
     def leave(self, delivery: Delivery) -> None:
-        """Have a delivery not be found any more."""
+        """Take a delivery out, so that it is not found any more."""
         if delivery.slot == 0:
             return
         slot = self._slots.get(delivery.slot - 1)

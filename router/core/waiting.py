@@ -202,7 +202,7 @@ class WaitingQueue:
         return True
 
     def _prune(self, queue: Any) -> None:
-        """Have a queue begin with what waits, or be empty."""
+        """Take husks off the front of a queue, until it begins with what waits or is empty."""
         husks = self._husks
         if husks is None:
             return

@@ -113,7 +113,7 @@ def leave_window(count: int) -> list[float]:
     world = World()
     receiver = many(world, 1, one, receives=True)
     hold(world, 1_000, one)
-    # the others have nothing to do with it
+    # The others have nothing to do with it. What an exchange knows as pumps are a world's peers.
     for pump in list(world.exchange.pumps.values())[1:]:
         pump.say(attaches(count // 32, each, receives=False, first=1))  # type: ignore[attr-defined]
     return measured(world, lambda: receiver.say([flow(0, 10_000)]))
