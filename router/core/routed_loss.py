@@ -153,14 +153,8 @@ def _stays(routed: Any) -> bool:
 
 def _sender_lost(forwarder: Any, routed: Any, link: Any, farewell: Farewell) -> None:
     """What it has sent goes on to the receiver, which is told after it."""
-    session = link.session
     current = link.current
-
-    def close(delivery: Any) -> None:
-        if delivery.incoming_open and delivery.incoming is link:
-            session.close_incoming(delivery)
-
-    forwarder.turn.deferred.go_through(session.incoming.search(link), close)
+    _close_incoming(forwarder, link)
     if current is not None:
         link.current = None
         aborted(forwarder, current)
@@ -302,6 +296,16 @@ def _drop_waiting(forwarder: Any, routed: Any) -> list[Any]:
         delivery.discarded = True
         dropped.append(delivery)
     return dropped
+
+
+def _close_incoming(forwarder: Any, link: Any) -> None:
+    session = link.session
+
+    def close(delivery: Any) -> None:
+        if delivery.incoming_open and delivery.incoming is link:
+            session.close_incoming(delivery)
+
+    forwarder.turn.deferred.go_through(session.incoming.search(link), close)
 
 
 def _close_outgoing(forwarder: Any, link: Any) -> None:

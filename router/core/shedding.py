@@ -173,18 +173,19 @@ class _Search:
         """
         # octets by connection, which what is in `doomed` brings
         planned: dict[int, int] = {}
-        doomed: dict[int, Any] = {}
+        doomed: list[Any] = []
         for delivery in reversed(list(waiting)):
             yield
             connection = id(delivery.incoming.session.connection)
             before = planned.get(connection, 0)
             if self._is_too_much(delivery, before):
-                doomed[id(delivery)] = delivery
+                doomed.append(delivery)
                 planned[connection] = before + delivery.held_bytes
-        if doomed:
-            for delivery in reversed(waiting.take_out(lambda each: id(each) in doomed)):
-                self._give_up(delivery, *verdict)
-                yield from _loss()
+        # what has been taken since the look began is not given up
+        doomed = [delivery for delivery in doomed if waiting.remove(delivery)]
+        for delivery in doomed:
+            self._give_up(delivery, *verdict)
+            yield from _loss()
 
     def _give_up(self, delivery: Any, outcome: int, state: bytes) -> None:
         forwarder, address = self._forwarder, delivery.address

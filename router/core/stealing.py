@@ -165,10 +165,7 @@ def _open_parts(delivery: Any) -> list[Any]:
 
 def _take_back(forwarder: Any, deliveries: Iterable[Any]) -> None:
     """Take deliveries out of the queues that they wait in."""
-    marked = {id(delivery) for delivery in deliveries}
-    addresses = {id(delivery.address): delivery.address for delivery in deliveries}
-    for address in addresses.values():
-        queues = [address.waiting, *(c.waiting for c in address.consumers)]
-        for queue in {id(queue): queue for queue in queues if queue}.values():
-            queue.take_out(lambda delivery: id(delivery) in marked)
-        forwarder.note_credit(address, None)
+    for delivery in deliveries:
+        if delivery.waits_in is not None:
+            delivery.waits_in.remove(delivery)
+        forwarder.note_credit(delivery.address, None)
