@@ -87,7 +87,7 @@ class EncodedMap:
 
     def decode(self) -> dict[Any, Any]:
         """Return the map as a dict, which may take many times the memory."""
-        return dict(self._entries())
+        return dict(self.read_entries())
 
     def outline(self, most: int) -> tuple[list[tuple[Any, Any]], int]:
         """Return the first `most` keys whose values are not null, each with its value's descriptor
@@ -114,7 +114,16 @@ class EncodedMap:
             return None
         return decode_value(self.octets, at + 1)[0]
 
-    def _entries(self) -> Iterator[tuple[Any, Any]]:
+    def read_keys(self) -> Iterator[Any]:
+        """Decode the keys, one after the other."""
+        walk = self._walk()
+        while walk.at < len(self.octets):
+            yield decode_value(self.octets, walk.at)[0]
+            walk.step()
+            walk.step()
+
+    def read_entries(self) -> Iterator[tuple[Any, Any]]:
+        """Decode the keys and values, one after the other."""
         walk = self._walk()
         while walk.at < len(self.octets):
             key = decode_value(self.octets, walk.at)[0]
@@ -184,6 +193,20 @@ def decoded(value: AnyMap | None) -> dict[Any, Any]:
     if value is None:
         return {}
     return value.decode() if isinstance(value, EncodedMap) else value
+
+
+def keys_of(value: AnyMap | None) -> Iterator[Any]:
+    """Yield the keys of a field's map, of which no value is decoded; none for null."""
+    if value is None:
+        return iter(())
+    return value.read_keys() if isinstance(value, EncodedMap) else iter(value)
+
+
+def entries_of(value: AnyMap | None) -> Iterator[tuple[Any, Any]]:
+    """Yield the entries of a field's map, each decoded when its turn comes; none for null."""
+    if value is None:
+        return iter(())
+    return value.read_entries() if isinstance(value, EncodedMap) else iter(value.items())
 
 
 def decode_map(octets: bytes) -> EncodedMap:

@@ -72,6 +72,7 @@ cdef class Producer:
     cdef public int side
     cdef public int tree
     cdef public int stripe
+    cdef public object awaits
 
 @cython.final
 cdef class Consumer:

@@ -234,6 +234,9 @@ class Producer:
         self.tree = OWN_TREE
         # which of several lanes of a network it has for itself, once it sends what is large
         self.stripe = -1
+        # what it waits for until it gets credit: the link that had its name is being closed
+        # (`stealing`); None as a rule
+        self.awaits: Any = None
 
 
 class Consumer:

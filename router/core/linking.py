@@ -132,7 +132,7 @@ def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:
     if resumed is None or told.unsettled is None:
         join(forwarder, consumer)
     else:
-        consumer.resuming = resumption.compare(forwarder, resumed, link, told)
+        consumer.resuming = resumption.compare(forwarder, resumed, consumer, told)
         address.resuming[consumer] = None
     # Filters that are ignored are not echoed: a peer sees from the answer what it did not get
     # (section 2.6.3). Messages that come in settled go out settled, so `unsettled` cannot be

@@ -42,9 +42,11 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
     owner = link.owner
     if owner is None:
         return
+    terminus: Terminus | None = link.terminus
+    if terminus is not None:
+        terminus.finish_moving()
     forwarder.link_names.leave(link)
     link.owner = None
-    terminus: Terminus | None = link.terminus
     stays = terminus is not None and terminus.outlives(event)
     if isinstance(owner, Consumer):
         _consumer_lost(forwarder, owner, stays)

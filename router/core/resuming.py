@@ -7,15 +7,18 @@ and has to act (`resumption`); towards a sender it waits for what that resumes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
 from router.amqp.composite import decode_composite, encode_composite
-from router.amqp.constants import Condition
-from router.amqp.encoded import decoded
+from router.amqp.constants import Condition, FormatCode
+from router.amqp.encode import write_map
+from router.amqp.encoded import EncodedMap, keys_of
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core.suspended import Terminus
+from router.engine.deferred import THINGS_AT_ONCE
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import Link, OutgoingLink
@@ -27,8 +30,13 @@ NO_STATE = 0
 OUTCOMES: dict[int, Any] = {
     int(kind.CODE): kind() for kind in (Accepted, Rejected, Released, Modified)
 }
+ALL_OF_IT_OCTETS = encode_composite(ALL_OF_IT)
+NULL = bytes([FormatCode.NULL])
+VBIN8 = bytes([FormatCode.VBIN8])
 # What an attach has beside its unsettled map, as a rule.
 ATTACH_BYTES = 400
+# Our attach tells of so many deliveries at most: a map of more would take a turn too long to write.
+MOST_TOLD = 8192
 # What one delivery of a map takes, in frames that come once a message (`Connection.count_work`).
 WORK = 8
 EMPTY = b""
@@ -62,11 +70,8 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
         if not _is_reattached(found, link):
             found.park()
         else:
-            for delivery in found.live():
-                _move(forwarder, delivery, link)
-            found.link.unsettled = 0
-            link.session.incoming.links_changed()
-            link.session.outgoing.links_changed()
+            found.moving = _Moving(forwarder, found, link)
+            found.moving.begin()
     # it is gone through, told and compared
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
@@ -92,9 +97,51 @@ def _is_reattached(terminus: Terminus, link: Link) -> bool:
     return terminus.link.session is link.session and not terminus.is_parked and not is_resumed
 
 
+class _Moving:
+    """The live deliveries of a link that is reattached: they come to go by its new endpoint, of
+    very many the last ones in later turns.
+
+    Until its turn comes, a delivery is one of a link that is detached and may be reattached.
+    Whoever needs all of them before has them moved by `finish`.
+    """
+
+    def __init__(self, forwarder: Any, terminus: Terminus, link: Link) -> None:
+        self._forwarder = forwarder
+        self._terminus = terminus
+        self._former = terminus.link
+        self._link = link
+        self._moves = self._move_each()
+
+    def begin(self) -> None:
+        """Move the first ones; all of them count for the new endpoint from now on."""
+        self._link.unsettled += self._former.unsettled
+        self._former.unsettled = 0
+        self._forwarder.turn.deferred.work_off(self._moves, at_once=THINGS_AT_ONCE)
+
+    def finish(self) -> None:
+        """Move all that are left."""
+        for _ in self._moves:
+            pass
+
+    def _move_each(self) -> Iterator[None]:
+        former, link = self._former, self._link
+        session: Any = link.session
+        unsettled = session.outgoing if isinstance(link, OutgoingLink) else session.incoming
+        for delivery in unsettled.search(former):
+            if delivery is not None:
+                _move(self._forwarder, delivery, link)
+            yield None
+        # what has been settled meanwhile was still the former endpoint's
+        link.unsettled += former.unsettled
+        former.unsettled = 0
+        unsettled.links_changed()
+        self._terminus.moving = None
+        if link.owner is not None and not isinstance(link, OutgoingLink):
+            self._forwarder.note_sender(link)
+
+
 def _move(forwarder: Any, delivery: Any, link: Link) -> None:
     """A live delivery goes on by another link of its session, under the id that it has."""
-    link.unsettled += 1
     # whether it is stuck is looked at anew
     if isinstance(link, OutgoingLink):
         delivery.stuck &= ~STUCK_OUTGOING
@@ -117,28 +164,43 @@ def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
 class Told:
     """What our attach tells: None as the map of a link that is not resumed."""
 
-    unsettled: dict[bytes, Any] | None = None
+    unsettled: EncodedMap | None = None
     is_incomplete: bool = False
 
 
 def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
-    """What our attach tells of each delivery, as far as there is room in a frame."""
+    """Return what our attach tells of each delivery: of no more than there is room for in a frame,
+    nor than `MOST_TOLD`.
+    """
     if terminus is None or not terminus.is_parked:
         return Told()
+    is_source = isinstance(link, OutgoingLink)
     room = link.session.connection.remote_max_frame_size - ATTACH_BYTES
-    told: dict[bytes, Any] = {}
+    body = bytearray()
+    count = 0
+    is_incomplete = False
     for tag, delivery in terminus.unsettled.items():
-        if isinstance(link, OutgoingLink):
-            if delivery.settled:
-                continue
-            state = state_to_receiver(delivery)
-        else:
+        if not is_source:
             state = _state_to_sender(terminus, tag)
-        room -= len(tag) + 2 + (1 if state is None else len(encode_composite(state)))
-        if room < 0:
-            return Told(told, is_incomplete=True)
-        told[tag] = state
-    return Told(told)
+        elif delivery.settled:
+            continue
+        else:
+            state = state_to_receiver(delivery)
+        # nearly all have one of these
+        octets = NULL if state is None else ALL_OF_IT_OCTETS
+        if state is not None and state is not ALL_OF_IT:
+            octets = encode_composite(state)
+        if count == MOST_TOLD or len(body) + len(tag) + 2 + len(octets) > room:
+            is_incomplete = True
+            break
+        count += 1
+        body += VBIN8
+        body.append(len(tag))
+        body += tag
+        body += octets
+    told = bytearray()
+    write_map(told, 2 * count, body)
+    return Told(EncodedMap(bytes(told)), is_incomplete)
 
 
 def state_to_receiver(delivery: Any) -> Any:
@@ -163,18 +225,27 @@ def _state(code: int, octets: bytes | None) -> Any:
 def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
     """How many deliveries the sender has to resume: those that both remember.
 
-    What it does not tell of any more it has settled, unless it had no room to tell of it.
+    What it does not tell of any more it has settled, unless it had no room to tell of it. The
+    receivers of very many such deliveries are told in later turns.
     """
     remote = link.remote_attach
-    theirs = decoded(remote.unsettled) if terminus.unsettled else {}
-    forgotten = [tag for tag in terminus.unsettled if tag not in theirs]
-    if not remote.incomplete_unsettled:
-        for tag in forgotten:
-            delivery = terminus.unsettled.pop(tag)
-            terminus.outcomes.pop(tag, None)
-            settled_by_sender(forwarder, delivery)
-        return len(terminus.unsettled)
-    return len(terminus.unsettled) - len(forgotten)
+    unsettled = terminus.unsettled
+    theirs = set(keys_of(remote.unsettled)) if unsettled else set()
+    both = [tag for tag in theirs if tag in unsettled]
+    if len(both) == len(unsettled) or remote.incomplete_unsettled:
+        return len(both)
+    terminus.forget_all_but(both)
+
+    def settled() -> Iterator[Any]:
+        # freed one by one
+        while unsettled:
+            tag, delivery = unsettled.popitem()
+            yield None if tag in theirs else delivery
+
+    forwarder.turn.deferred.go_through(
+        settled(), lambda delivery: settled_by_sender(forwarder, delivery)
+    )
+    return len(both)
 
 
 def is_old(forwarder: Any, shell: Any, frame: Any) -> bool:

@@ -8,13 +8,14 @@ that it can resume behind its end, and there is nothing to be had before.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
 from router.amqp.composite import encode_composite
 from router.amqp.constants import Descriptor
-from router.amqp.encoded import decoded
+from router.amqp.encoded import entries_of
 from router.amqp.performatives import Received
 from router.amqp.revision import revise
 from router.core import passage, terms, verdicts
@@ -23,7 +24,6 @@ from router.core.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_r
 from router.core.suspended import Terminus
 from router.engine import flows, rare_transfers
 from router.engine.held_up import hold_up
-from router.engine.link import OutgoingLink
 
 EMPTY = b""
 ACCEPTED = int(Descriptor.ACCEPTED)
@@ -51,13 +51,72 @@ class Resumption:
     """What a receiver's link has to be sent before anything new is.
 
     While it lasts the consumer is not among those of its address. Where one of the two maps is
-    incomplete, it lasts until the link is detached.
+    incomplete, it lasts until the link is detached. Very many deliveries are compared, and steps
+    sent, over several turns; what has been compared is sent meanwhile.
     """
 
-    def __init__(self, terminus: Terminus, steps: list[Step], is_last: bool) -> None:
+    def __init__(self, forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> None:
         self.terminus = terminus
-        self.steps = deque(steps)
-        self.is_last = is_last
+        self.steps: deque[Step] = deque()
+        remote = consumer.link.remote_attach
+        self.is_last = not told.is_incomplete and not remote.incomplete_unsettled
+        self._forwarder = forwarder
+        self._consumer = consumer
+        self._link = consumer.link
+        # what the receiver says of each delivery
+        self._theirs: dict[bytes, Any] = {}
+        self._told = remote.unsettled
+        self._knows_all = not remote.incomplete_unsettled
+        self._is_compared = not terminus.unsettled
+        # steps are being sent, and whether that is so in the turn that has asked for it
+        self._is_sending = False
+        self._is_in_turn = False
+
+    def compare(self) -> None:
+        """See what is to be sent, of very many deliveries the last ones in later turns."""
+        if not self._is_compared:
+            self._forwarder.turn.deferred.go_through(self._tags(), self._compare, self._compared)
+
+    def _tags(self) -> Iterator[bytes | None]:
+        """Yield the tags of our deliveries, once what the receiver told has been read."""
+        for tag, state in entries_of(self._told):
+            self._theirs[tag] = state
+            yield None
+        self._told = None
+        yield from list(self.terminus.unsettled)
+
+    def _compare(self, tag: bytes) -> None:
+        unsettled = self.terminus.unsettled
+        delivery = unsettled.get(tag)
+        if delivery is None or self._is_over():
+            return
+        if delivery.settled:
+            # its sender has settled it, and so have we: the receiver sees that we have no such tag
+            del unsettled[tag]
+        elif tag in self._theirs:
+            step = _step_of_both(self._forwarder, delivery, self._theirs[tag])
+            if step.settled or step.aborted:
+                del unsettled[tag]
+            self.steps.append(step)
+        elif self._knows_all:
+            if delivery.outcome in OUTCOMES:
+                delivery.address.counters.count_outcome(delivery.outcome)
+                del unsettled[tag]  # case 10
+            elif delivery.kept is not None:
+                self.steps.append(Step(delivery, resends=True, resumes=False))  # case 1
+            else:
+                del unsettled[tag]  # case 5
+                _give_up(self._forwarder, delivery)
+
+    def _is_over(self) -> bool:
+        """Return whether the link has gone meanwhile: what is left is its terminus's again."""
+        return self._link.is_lost() or self.terminus.link is not self._link
+
+    def _compared(self) -> None:
+        self._is_compared = True
+        self._theirs = {}
+        # in the turn of its attach this comes too early to do anything
+        self._go_on_later()
 
     def go_on(self, forwarder: Any, consumer: Any) -> bool:
         """Send as much as there is room for; whether the consumer can have new deliveries now."""
@@ -76,43 +135,45 @@ class Resumption:
             else:
                 _sent(forwarder, current)
             link.current = None
-        while self.steps and session.can_send(link):
-            step = self.steps.popleft()
-            is_over = step.settled or step.aborted
-            if is_over or self.terminus.unsettled.pop(step.delivery.tag, None) is not None:
-                _send(forwarder, consumer, step.delivery, step)
-        is_done = not self.steps and link.current is None
+        if self.steps and not self._is_sending and session.can_send(link):
+            self._is_sending = self._is_in_turn = True
+            forwarder.turn.deferred.go_through(self._sendable(), self._send, self._paused)
+            self._is_in_turn = False
+        is_done = self._is_compared and not self.steps and link.current is None
         if is_done and not self.is_last and link.drain and link.credit:
             session.use_up_credit(link)
         flows.answer_drain(link)
         return is_done and self.is_last
 
+    def _sendable(self) -> Iterator[Step]:
+        """Yield the next steps, as long as there is room for them."""
+        link = self._link
+        while self.steps and not self._is_over() and link.session.can_send(link):
+            yield self.steps.popleft()
 
-def compare(forwarder: Any, terminus: Terminus, link: OutgoingLink, told: Told) -> Resumption:
-    """What is to be sent to the receiver at `link`, which is told our map."""
-    remote = link.remote_attach
-    theirs = decoded(remote.unsettled) if terminus.unsettled else {}
-    steps = []
-    for tag, delivery in list(terminus.unsettled.items()):
-        if delivery.settled:
-            # its sender has settled it, and so have we: the receiver sees that we have no such tag
-            del terminus.unsettled[tag]
-        elif tag in theirs:
-            step = _step_of_both(forwarder, delivery, theirs[tag])
-            if step.settled or step.aborted:
-                del terminus.unsettled[tag]
-            steps.append(step)
-        elif not remote.incomplete_unsettled:
-            if delivery.outcome in OUTCOMES:
-                delivery.address.counters.count_outcome(delivery.outcome)
-                del terminus.unsettled[tag]  # case 10
-            elif delivery.kept is not None:
-                steps.append(Step(delivery, resends=True, resumes=False))  # case 1
-            else:
-                del terminus.unsettled[tag]  # case 5
-                _give_up(forwarder, delivery)
-    is_complete = not told.is_incomplete and not remote.incomplete_unsettled
-    return Resumption(terminus, steps, is_complete)
+    def _send(self, step: Step) -> None:
+        is_over = step.settled or step.aborted
+        if is_over or self.terminus.unsettled.pop(step.delivery.tag, None) is not None:
+            _send(self._forwarder, self._consumer, step.delivery, step)
+
+    def _paused(self) -> None:
+        """All has been sent that there was room for."""
+        self._is_sending = False
+        if not self._is_in_turn:
+            self._go_on_later()
+
+    def _go_on_later(self) -> None:
+        """Go on in a later turn than that of what led to it, unless the link is over by now."""
+        consumer = self._consumer
+        if consumer.resuming is self and self._link.owner is consumer:
+            self._forwarder.credit_received(self._link)
+
+
+def compare(forwarder: Any, terminus: Terminus, consumer: Consumer, told: Told) -> Resumption:
+    """Return what is to be sent to a consumer, whose link is told our map."""
+    resumption = Resumption(forwarder, terminus, consumer, told)
+    resumption.compare()
+    return resumption
 
 
 def _step_of_both(forwarder: Any, delivery: Any, theirs: Any) -> Step:

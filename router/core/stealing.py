@@ -1,20 +1,22 @@
 """A link attached again is taken from where it was: `amqp:link:stolen` (section 2.6.1).
 
 The new attach has been answered when the old link is closed, and everything the old one leaves
-behind is resolved before anything is said or sent on the new one. After a link error nothing may
+behind is resolved before anything is sent on the new one. After a link error nothing may
 name its deliveries any more (section 2.6.5), so a stolen sender is told all outcomes before: what
 no receiver has got whole is taken back and released, what one has got is modified, delivery-failed.
+Of very many deliveries the last ones are resolved in later turns
+(docs/decisions/0094-links-taken-over-in-turns.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from router.amqp import constants
 from router.amqp.constants import Condition
-from router.core import routed_loss
-from router.core.address import Address, Consumer
+from router.core import credit, routed_loss
+from router.core.address import HERE, Address, Consumer, Producer
 from router.engine import attaching
 from router.engine.events import LinkStealingRefused, LinkStolen
 from router.engine.link import IncomingLink, Link
@@ -82,14 +84,16 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
 
 def take_away(forwarder: Any, link: Link, holder: Link) -> None:
     """Close the link whose name is that of `link` now, with all that it leaves behind."""
+    # nobody else takes it away
+    forwarder.link_names.leave(holder)
     forwarder.link_names.stolen += 1
     # beside the attach, which is counted by itself, a detach
     link.session.connection.count_work(WORK)
     forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
-    if isinstance(holder, IncomingLink) and not holder.is_routed:
-        _settle_all(forwarder, holder)
     stolen = AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
-    if holder.is_attached():
+    if isinstance(holder, IncomingLink) and not holder.is_routed:
+        _StolenSender(forwarder, holder, stolen).begin(link.owner)
+    elif holder.is_attached():
         attaching.detach(holder, True, stolen)
     else:
         # it awaits a container's answer
@@ -108,64 +112,120 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
         old.waiting.clear()
 
 
-def _settle_all(forwarder: Any, link: IncomingLink) -> None:
-    """Tell a sender the outcome of all that it has sent and not settled."""
-    current = link.current
-    half_sent = []
-    waiting = []
-    for delivery in link.session.incoming.of_link(link):
-        if delivery.address is None:
-            # What one was meant to resume is unknown, and so nothing is known of it. Of any other
-            # not even the head has come.
-            if not delivery.discarded:
-                forwarder.settle(delivery, RELEASED, b"")
-            continue
-        if delivery.settling == TOLD:
-            # by its receiver, or by us
-            continue
-        # no more copies are made of it: what has been made speaks for it
-        forwarder.spreads.give_up(delivery)
-        for part in _open_parts(delivery):
-            outgoing = part.outgoing
-            if outgoing is None:
-                waiting.append(part)
-            elif part.complete and outgoing.current is not part:
-                # a receiver has it whole; what it says of it from now on nobody will hear
-                forwarder.settle_lost(part)
-                forwarder.sender_lost(part)
+class _StolenSender:
+    """A sender whose link is stolen: it is told the outcome of all that it has sent and not
+    settled, of very many deliveries the last ones in later turns; then its link is closed.
+
+    What it sends meanwhile is ignored, as it is behind the detach. Whoever has its name now gets
+    no credit before, so that nothing which still waits can be sent once more.
+    """
+
+    def __init__(self, forwarder: Any, link: IncomingLink, error: AmqpError) -> None:
+        self._forwarder = forwarder
+        self._link = link
+        self._error = error
+        self._owner: Producer = link.owner
+        # what comes in of it no more
+        self._current = link.current
+        self._successor: Producer | None = None
+        self._capacity = 0
+
+    def begin(self, successor: Producer | None) -> None:
+        """Tell it of the first deliveries; `successor` has its name now, None where nobody sends by
+        it here.
+        """
+        forwarder, link = self._forwarder, self._link
+        link.close_error = self._error
+        link.session.recent_link = None
+        terminus, link.terminus = link.terminus, None
+        if terminus is not None:
+            terminus.finish_moving()
+            terminus.give_up(forwarder)
+        # whoever looks at its address gives it no credit, either
+        self._owner.capacity = 0
+        credit.stop(link)
+        if successor is not None and successor.side == HERE:
+            earlier = self._owner.awaits
+            (self if earlier is None else earlier).keep_waiting(successor)
+        if link.unsettled:
+            forwarder.turn.deferred.go_through(self._parts(), self._resolve, self._end)
+        else:
+            self._end()
+
+    def keep_waiting(self, successor: Producer) -> None:
+        """Let a sender have no credit until the link is closed."""
+        self._successor = successor
+        self._capacity, successor.capacity = successor.capacity, 0
+        successor.awaits = self
+
+    def _is_over(self) -> bool:
+        """Return whether the link has been detached or lost, and all that it had is resolved."""
+        return self._link.owner is not self._owner
+
+    def _parts(self) -> Iterator[Any]:
+        """Yield each open delivery, or those copies of it whose receivers have not settled."""
+        for delivery in self._link.session.incoming.search(self._link):
+            if delivery is None or self._is_over():
+                yield None
+            elif delivery.address is None:
+                # What one was meant to resume is unknown, and so nothing is known of it. Of any
+                # other not even the head has come.
+                if not delivery.discarded:
+                    self._forwarder.settle(delivery, RELEASED, b"")
+                yield None
+            elif delivery.settling == TOLD:
+                # by its receiver, or by us
+                yield None
             else:
-                half_sent.append(part)
-    _take_back(forwarder, waiting)
-    for part in [*waiting, *half_sent]:
+                # no more copies are made of it: what has been made speaks for it
+                self._forwarder.spreads.give_up(delivery)
+                for part in [delivery] if delivery.copies is None else delivery.copies:
+                    # a copy that its receiver has settled has no parent any more
+                    yield part if part is delivery or part.parent is delivery else None
+
+    def _resolve(self, part: Any) -> None:
+        """Resolve a delivery, or one of its copies, by where it is now."""
+        if self._is_over():
+            return
+        forwarder = self._forwarder
+        outgoing = part.outgoing
+        if outgoing is not None and part.complete and outgoing.current is not part:
+            # a receiver has it whole; what it says of it from now on nobody will hear
+            forwarder.settle_lost(part)
+            forwarder.sender_lost(part)
+            return
+        is_current = self._current is not None and self._current in (part, part.parent)
+        if outgoing is None:
+            self._take_back(part)
         # Whoever has got a part is told that it is aborted once there is room; it waits for that.
         forwarder.backlog.drop(part)
         # one that has not come in whole is aborted, and counted as such
-        is_counted = current is None or current not in (part, part.parent)
-        part.discarded = part.discarded or is_counted
+        part.discarded = part.discarded or not is_current or part.parent is not None
         if _was_whole(part):
             part.address.counters.count_outcome(forwarder.settle_lost(part))
-            continue
+            return
         forwarder.settle(part, RELEASED, b"")
-        if is_counted:
+        if not is_current:
             part.address.counters.count_outcome(RELEASED)
+
+    def _take_back(self, part: Any) -> None:
+        """Take a delivery, or a copy for one receiver, out of the queue that it waits in."""
+        if part.waits_in is not None and part.waits_in.remove(part):
+            self._forwarder.count_out(part)
+        self._forwarder.note_credit(part.address, None)
+
+    def _end(self) -> None:
+        """All is told: close the link."""
+        attaching.detach(self._link, True, self._error)
+        successor = self._successor
+        if successor is not None and successor.awaits is self:
+            successor.awaits = None
+            if successor.link.owner is successor:
+                successor.capacity = self._capacity
+                self._forwarder.note_credit(successor.address, successor)
 
 
 def _was_whole(delivery: Any) -> bool:
     """Whether a receiver that is sent a delivery once more, to resume it, may have had it whole."""
     consumer = None if delivery.outgoing is None else delivery.outgoing.owner
     return consumer is not None and consumer.resuming is not None
-
-
-def _open_parts(delivery: Any) -> list[Any]:
-    """The delivery, or those copies of it whose receivers have not settled."""
-    if delivery.copies is None:
-        return [delivery]
-    return [copy for copy in delivery.copies if copy.parent is not None]
-
-
-def _take_back(forwarder: Any, deliveries: Iterable[Any]) -> None:
-    """Take deliveries out of the queues that they wait in."""
-    for delivery in deliveries:
-        if delivery.waits_in is not None:
-            delivery.waits_in.remove(delivery)
-        forwarder.note_credit(delivery.address, None)

@@ -13,7 +13,7 @@ left. (docs/decisions/0035-suspended-links.md.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from router.amqp.constants import TerminusExpiryPolicy
 from router.core import nodes, terms
@@ -39,6 +39,13 @@ EMPTY = b""
 Policy = TerminusExpiryPolicy
 
 
+class Moving(Protocol):
+    """What moves the deliveries of a link that was reattached, over several turns."""
+
+    def finish(self) -> None:
+        """Move all that are left."""
+
+
 class Terminus:
     """A source or target of ours, with the policy and the timeout (seconds) that were granted.
 
@@ -60,6 +67,8 @@ class Terminus:
         self.granted: Any = None
         # its deliveries have no delivery-ids any more
         self.is_parked = False
+        # what moves them to the link that it is attached by, as long as not all have been moved
+        self.moving: Moving | None = None
         self._tags_made = 0
         # what its peer is charged for it as long as it has no link, in octets
         self.charged = 0
@@ -77,7 +86,13 @@ class Terminus:
 
     def live(self) -> list[Any]:
         """The deliveries of its link that still have a delivery-id, oldest first."""
+        self.finish_moving()
         return self._unsettled().of_link(self.link)
+
+    def finish_moving(self) -> None:
+        """Have all its deliveries be those of the link that it is attached by, or was last."""
+        if self.moving is not None:
+            self.moving.finish()
 
     def _unsettled(self) -> Unsettled:
         session = self.link.session
@@ -143,9 +158,18 @@ class Terminus:
         self.unsettled[tag] = delivery
 
     def settled(self, delivery: Any, code: int, octets: Any) -> None:
-        """A delivery's outcome is known, and nobody is there to hear of it."""
-        kept = bytes(octets) if len(octets) <= terms.MAX_KEPT_BYTES else EMPTY
-        self.outcomes[delivery.incoming_tag] = (code, kept)
+        """A delivery's outcome is known, and nobody is there to hear of it, unless its sender has
+        settled it and only its receivers have not been told so yet.
+        """
+        tag = delivery.incoming_tag
+        if self.unsettled.get(tag) is delivery:
+            kept = bytes(octets) if len(octets) <= terms.MAX_KEPT_BYTES else EMPTY
+            self.outcomes[tag] = (code, kept)
+
+    def forget_all_but(self, tags: list[bytes]) -> None:
+        """Remember no other deliveries of these any more, whatever happens to them."""
+        self.unsettled = {tag: self.unsettled[tag] for tag in tags}
+        self.outcomes = {tag: self.outcomes[tag] for tag in tags if tag in self.outcomes}
 
     def give_up(self, forwarder: Any) -> None:
         """Resolve what nobody will resume, as when a link is lost that may not be resumed; of very

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from router.amqp.constants import Condition, ReceiverSettleMode, SenderSettleMode
+from router.amqp.encoded import AnyMap
 from router.amqp.performatives import Attach, Detach, Error, Source, Target
 from router.amqp.transactions import Coordinator
 from router.amqp.types import Symbol
@@ -119,7 +120,7 @@ def accept(
     offered_capabilities: tuple[str, ...] = (),
     snd_settle_mode: SenderSettleMode | None = None,
     rcv_settle_mode: ReceiverSettleMode | None = None,
-    unsettled: dict[bytes, Any] | None = None,
+    unsettled: AnyMap | None = None,
     incomplete_unsettled: bool = False,
 ) -> None:
     """Answer a peer's attach, unless the peer has given the link up by now.
@@ -281,7 +282,7 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
             role = not link.remote_attach.role
             write(session, Attach(name=link.name, handle=link.handle, role=role))
         if not (link.is_routed and link.terminus.answers_detach(link)):
-            answer_detach(link, bool(remote.closed), None)
+            answer_detach(link, bool(remote.closed), wire_error(link.close_error))
         return
     session.errant.pop(_identity(link), None)
     crossed = bool(remote.closed) and not link.closes

@@ -33,6 +33,7 @@ cdef class Link:
     cdef public int held_level
     cdef public bint flow_due
     cdef public bint closes
+    cdef public object close_error
     cdef public long long number
     cdef public double dry_since
     cdef public unsigned long long deliveries

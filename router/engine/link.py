@@ -14,6 +14,7 @@ from router.amqp.reading_flow import FlowFrame
 from router.engine import serial
 from router.engine.account import LINKS
 from router.engine.states import LinkState
+from router.errors import AmqpError
 
 # States the data plane asks for once a frame; the tables know the rest.
 ATTACHED = int(LinkState.ATTACHED)
@@ -71,6 +72,9 @@ class Link:
         self.flow_due = False
         # whether the detach that we sent closes it
         self.closes = False
+        # what it is about to be closed with, once its sender has been told all outcomes: until then
+        # transfers on it are ignored, as they are behind the detach; None as a rule
+        self.close_error: AmqpError | None = None
         self.number = 0
         # since when there is no credit, where there is none
         self.dry_since = 0.0

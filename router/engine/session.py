@@ -137,11 +137,14 @@ class Session:
         self.handler.transfer_received(delivery, frame)
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
-        """The link a transfer names; None when it is being detached and the frame is ignored."""
+        """Return the link that a transfer names; None where it is being detached, or about to be,
+        and the frame is ignored.
+        """
         found = self.links.find(handle)
         if not isinstance(found, IncomingLink):
             raise violations.not_incoming(found, handle, self.handle_max)
-        return found if found.is_attached() else None
+        link = found
+        return link if link.state == ATTACHED and link.close_error is None else None
 
     def _begin_incoming(self, link: IncomingLink, frame: TransferFrame) -> Delivery | None:
         """The delivery that a first frame begins, or None when the link had to be detached."""

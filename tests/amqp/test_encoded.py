@@ -10,7 +10,14 @@ import pytest
 from router.amqp.constants import TerminusExpiryPolicy
 from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
-from router.amqp.encoded import FRAME_LIMITS, EncodedMap, decode_map, decoded
+from router.amqp.encoded import (
+    FRAME_LIMITS,
+    EncodedMap,
+    decode_map,
+    decoded,
+    entries_of,
+    keys_of,
+)
 from router.amqp.framing import decode_frame_body, encode_frame
 from router.amqp.performatives import (
     Accepted,
@@ -53,6 +60,17 @@ def test_what_is_kept_reads_like_the_map_that_it_is() -> None:
         properties["none"]
     assert decoded(properties) == decoded(PROPERTIES) == PROPERTIES
     assert decoded(None) == {}
+
+
+def test_a_map_is_read_one_entry_after_the_other() -> None:
+    unsettled = {b"%d" % number: Accepted() for number in range(3)}
+    for given in (unsettled, kept(Attach("a", 0, False, unsettled=unsettled)).unsettled):
+        keys, entries = keys_of(given), entries_of(given)
+        assert next(keys) == b"0"
+        assert next(entries) == (b"0", Accepted())
+        assert list(keys) == [b"1", b"2"]
+        assert list(entries) == [(b"1", Accepted()), (b"2", Accepted())]
+    assert list(keys_of(None)) == list(entries_of(None)) == []
 
 
 def test_nobody_takes_it_for_a_dict() -> None:
