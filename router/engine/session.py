@@ -428,12 +428,15 @@ class Session:
             return
         share = self.connection.window_share(self.window.held_frames > 0)
         self.window.widen(share, self.local_links)
-        if not self.links_due:
-            flows.write(self, None)
+        told = False
         for link in self.links_due:
             link.flow_due = False
             if link.is_attached():
                 flows.write(self, link)
+                told = True
+        if not told:
+            # nor where all of these are detached by now: the window is opened all the same
+            flows.write(self, None)
         self.links_due.clear()
         self.flow_due = False
 

@@ -19,7 +19,7 @@ from router.amqp.performatives import (
 )
 from router.engine.deferred import THINGS_AT_ONCE
 
-from support.audit import check_accounts, check_nothing_is_left
+from support.audit import check_accounts, check_nothing_is_left, check_views
 from support.in_memory import Client, ReceivingLink, Router, Sending, SendingLink
 
 STOLEN = "amqp:link:stolen"
@@ -313,3 +313,16 @@ def test_the_answer_comes_before_the_detach_on_the_same_session() -> None:
     kinds = [type(each) for each in client.heard if isinstance(each, (Attach, Detach))]
     assert kinds == [Attach, Detach]
     assert is_stolen(old)
+
+
+def test_the_window_that_is_open_again_is_told_although_its_link_goes() -> None:
+    router = Router()
+    router.client(window=100).receiver("q", 10)
+    old = router.client().sender("q", name="s")
+    # large frames first, then small ones: by then the window reaches further than what was told
+    old.send(b"x" * 400, more=True)
+    for _ in range(5):
+        old.go_on(b"", more=True)
+    router.client(container=old.client.container).sender("q", name="s")
+    assert is_stolen(old)
+    check_views(old.client)
