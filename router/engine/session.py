@@ -427,6 +427,7 @@ class Session:
         if not self.flow_due and not self.links_due:
             return
         share = self.connection.window_share(self.window.held_frames > 0)
+        before = self.window.size
         self.window.widen(share, self.local_links)
         told = False
         for link in self.links_due:
@@ -434,8 +435,8 @@ class Session:
             if link.is_attached():
                 flows.write(self, link)
                 told = True
-        if not told:
-            # nor where all of these are detached by now: the window is opened all the same
+        if not told and (self.flow_due or self.window.size != before):
+            # all of these may be detached by now, and their flows were to tell it
             flows.write(self, None)
         self.links_due.clear()
         self.flow_due = False
