@@ -234,6 +234,9 @@ class ControlEnd:
         if not self._control.is_full:
             forwarder.note_credit(None, link.owner)
 
+    def finish_moving(self) -> None:
+        """Do nothing: what came by an earlier link is never moved to this one."""
+
     def outlives(self, event: LinkDetached | None) -> bool:
         """It goes with its link."""
         self._error = None if event is None else event.error
