@@ -38,6 +38,7 @@ from router.engine.events import (
     SessionEnded,
 )
 from router.engine.link import IncomingLink, OutgoingLink
+from router.engine.states import LinkState
 from router.errors import AmqpError, Scope
 
 _EMPTY: Final = Source()
@@ -85,6 +86,11 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         if route is not None:
             route_links.forward(forwarder, link, route)
             return
+        if _is_put_off(forwarder, link, holder):
+            return
+        if holder is not None:
+            # it may have been closed for that
+            holder = forwarder.link_names.holder(link)
         if isinstance(link, OutgoingLink):
             _accept_receiver(forwarder, link, holder)
         else:
@@ -95,6 +101,23 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         attaching.refuse(link, error)
     else:
         stealing.take_over(forwarder, link, holder)
+
+
+def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:
+    """Return whether `link` is attached in a later turn: it resumes very many deliveries, and our
+    attach tells of those that have no delivery-ids any more.
+    """
+    found = resuming.in_parts(forwarder, link, holder)
+    if found is None:
+        return False
+
+    def attach() -> None:
+        # unless its peer has given it up, or its connection is lost
+        if link.state == LinkState.ATTACH_RCVD:
+            attach_received(forwarder, link.session.connection, link)
+
+    is_put_off: bool = found.once_parked(attach)
+    return is_put_off
 
 
 def _accept_receiver(forwarder: Any, link: OutgoingLink, holder: Any) -> None:

@@ -17,8 +17,9 @@ from router.amqp.constants import Condition, FormatCode
 from router.amqp.encode import write_map
 from router.amqp.encoded import EncodedMap, keys_of
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
+from router.core import stealing
 from router.core.suspended import Terminus
-from router.engine.deferred import THINGS_AT_ONCE
+from router.engine.deferred import THINGS_A_STEP, THINGS_AT_ONCE
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import Link, OutgoingLink
@@ -81,6 +82,29 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
     forwarder.observer.event_received(link.session.connection, news)
     found.link = link
     found.address = address
+    return found
+
+
+def in_parts(forwarder: Any, link: Link, holder: Link | None) -> Terminus | None:
+    """Return the terminus that `link` resumes, if it has so many deliveries with delivery-ids that
+    they are taken from their session over several turns, which has begun then.
+    """
+    found: Terminus | None = forwarder.suspended.find(link)
+    stolen = holder if found is None else None
+    if stolen is not None and link.remote_attach.unsettled is not None:
+        found = stolen.terminus
+    if found is None or _is_reattached(found, link):
+        return None
+    most = min(THINGS_AT_ONCE, forwarder.turn.deferred.left * THINGS_A_STEP)
+    if found.is_being_parked:
+        # perhaps somebody waits for that, who came before
+        return found
+    if found.link.unsettled <= most:
+        return None
+    if stolen is not None:
+        stealing.suspend(forwarder, link, stolen)
+    else:
+        found.park_in_turns(forwarder.turn.deferred)
     return found
 
 

@@ -82,15 +82,14 @@ def take_over(forwarder: Any, link: Link, holder: Link | None) -> None:
     take_away(forwarder, link, holder)
 
 
+def suspend(forwarder: Any, link: Link, holder: Link) -> None:
+    """Close the link whose name `link` has, and keep its terminus for that to resume."""
+    attaching.detach(holder, True, _stolen(forwarder, link, holder), keeps_terminus=True)
+
+
 def take_away(forwarder: Any, link: Link, holder: Link) -> None:
     """Close the link whose name is that of `link` now, with all that it leaves behind."""
-    # nobody else takes it away
-    forwarder.link_names.leave(holder)
-    forwarder.link_names.stolen += 1
-    # beside the attach, which is counted by itself, a detach
-    link.session.connection.count_work(WORK)
-    forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
-    stolen = AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
+    stolen = _stolen(forwarder, link, holder)
     if isinstance(holder, IncomingLink) and not holder.is_routed:
         _StolenSender(forwarder, holder, stolen).begin(link.owner)
     elif holder.is_attached():
@@ -99,6 +98,17 @@ def take_away(forwarder: Any, link: Link, holder: Link) -> None:
         # it awaits a container's answer
         routed_loss.give_up(forwarder, holder.terminus, routed_loss.Farewell(False, None))
         attaching.refuse(holder, stolen)
+
+
+def _stolen(forwarder: Any, link: Link, holder: Link) -> AmqpError:
+    """Count a theft; return what the link is closed with."""
+    # nobody else takes it away
+    forwarder.link_names.leave(holder)
+    forwarder.link_names.stolen += 1
+    # beside the attach, which is counted by itself, a detach
+    link.session.connection.count_work(WORK)
+    forwarder.observer.event_received(link.session.connection, LinkStolen(link, holder))
+    return AmqpError(Condition.STOLEN, "the link has been attached elsewhere", Scope.LINK)
 
 
 def _hand_over(old: Consumer, new: Consumer) -> None:

@@ -67,6 +67,9 @@ class Terminus:
         self.granted: Any = None
         # its deliveries have no delivery-ids any more
         self.is_parked = False
+        # how often they are being taken from their session, and what is to be done after that
+        self._parkings = 0
+        self._once_parked: list[Callable[[], None]] = []
         # what moves them to the link that it is attached by, as long as not all have been moved
         self.moving: Moving | None = None
         self._tags_made = 0
@@ -118,12 +121,37 @@ class Terminus:
         """
         self.is_parked = True
         link = self.link
+        self._parkings += 1
+
+        def parked() -> None:
+            self._parkings -= 1
+            if over is not None:
+                over()
+            if not self._parkings:
+                waiting, self._once_parked = self._once_parked, []
+                for act in waiting:
+                    act()
+
         if link.unsettled:
             link.session.connection.count_work(link.unsettled)
             found = self._unsettled().search(link)
-            deferred.go_through(found, lambda each: self._park(each, link), over)
-        elif over is not None:
-            over()
+            deferred.go_through(found, lambda each: self._park(each, link), parked)
+        else:
+            parked()
+
+    @property
+    def is_being_parked(self) -> bool:
+        """Return whether its deliveries are being taken from their session."""
+        return self._parkings > 0
+
+    def once_parked(self, act: Callable[[], None]) -> bool:
+        """Call `act` when all its deliveries have been taken from their session; return False where
+        they are not being taken from it, and do nothing.
+        """
+        if not self.is_being_parked:
+            return False
+        self._once_parked.append(act)
+        return True
 
     def _park(self, delivery: Any, link: Any) -> None:
         """Take a delivery from the session of `link`, unless it is settled or parked by now."""

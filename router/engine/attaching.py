@@ -237,14 +237,20 @@ def refuse(link: Any, error: AmqpError) -> None:
     connection.handler.event_received(connection, LinkRefused(link, error))
 
 
-def detach(link: Any, closed: bool, error: AmqpError | None = None) -> None:
-    """Detach or close a link, telling the handler first so that nothing is settled afterwards."""
+def detach(
+    link: Any, closed: bool, error: AmqpError | None = None, *, keeps_terminus: bool = False
+) -> None:
+    """Detach or close a link, telling the handler first so that nothing is settled afterwards.
+
+    What the peer is told is `closed`; the handler may be told that the terminus stays all the same.
+    """
     if link.state not in (LinkState.ATTACHED, LinkState.ATTACH_SENT):
         return
     connection = link.session.connection
     previous = link.state
     link.state = int(LinkState.DETACHED)
-    connection.handler.event_received(connection, LinkDetached(link, closed, wire_error(error)))
+    ends = closed and not keeps_terminus
+    connection.handler.event_received(connection, LinkDetached(link, ends, wire_error(error)))
     link.session.write_due()
     link.state = previous
     _detach(link, closed, error)

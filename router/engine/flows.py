@@ -47,6 +47,9 @@ def take_in(session: Any, frame: FlowFrame) -> None:
                 # an answer that is asked for is the other peer's to give
                 link.terminus.flow_received(session, link, frame)
             if not link.is_attached():
+                if isinstance(link, OutgoingLink) and not link.is_lost() and not is_routed:
+                    # its attach is answered in a later turn, and the credit counts from there
+                    link.told(frame)
                 link = None
     if isinstance(link, OutgoingLink):
         outgoing = link

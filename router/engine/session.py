@@ -137,9 +137,7 @@ class Session:
         self.handler.transfer_received(delivery, frame)
 
     def incoming_link(self, handle: int) -> IncomingLink | None:
-        """Return the link that a transfer names; None where it is being detached, or about to be,
-        and the frame is ignored.
-        """
+        """Return the link that a transfer names; None where that is (about to be) detached."""
         found = self.links.find(handle)
         if not isinstance(found, IncomingLink):
             raise violations.not_incoming(found, handle, self.handle_max)
@@ -391,9 +389,7 @@ class Session:
         self.note_link(link)
 
     def note_window(self) -> None:
-        """Held frames have left: tell the peer once half its window or more can be opened, or in a
-        while what there is.
-        """
+        """Open the window as held frames have left: by half or more, or in a while by less."""
         self.window.is_moving = True
         if self.window.can_open(self.local_links):
             self.note_spent()

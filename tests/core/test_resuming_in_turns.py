@@ -384,9 +384,131 @@ def test_a_reattached_sender_is_stolen_before_all_have_been_moved() -> None:
 def test_a_reattached_receiver_is_resumed_elsewhere_before_all_have_been_moved() -> None:
     router, receiver, sent = reattached_receiver()
     new = receiving(again(router, receiver.client), unsettled={})
+    router.catch_up()
     assert new.attach is not None
     assert len(decoded(new.attach.unsettled)) == VERY_MANY
-    router.catch_up()
     assert router.forwarder.suspended.resumed == 2
     assert not any(each.outcome == Accepted() for each in sent)
+    check_accounts(router)
+
+
+# Links that are attached elsewhere, or whose session goes on.
+
+
+def attached_receiver() -> tuple[Router, SendingLink, ReceivingLink]:
+    """A receiver with very many deliveries that it has not settled, and their sender."""
+    router = Router()
+    receiver = receiving(router.client(window=2 * VERY_MANY), credit=2 * VERY_MANY)
+    sender = router.client(link_capacity=2 * VERY_MANY).sender("q")
+    for _ in range(VERY_MANY):
+        sender.send(b"x")
+    assert len(receiver.unsettled) == VERY_MANY
+    return patient(router), sender, receiver
+
+
+def attached_sender() -> tuple[Router, ReceivingLink, SendingLink]:
+    """A sender with very many deliveries that are not settled, and who has got them."""
+    router = Router()
+    receiver = router.client(window=2 * VERY_MANY).receiver("q", 2 * VERY_MANY)
+    sender = sending(router.client(link_capacity=2 * VERY_MANY))
+    for _ in range(VERY_MANY):
+        sender.send(b"x")
+    return patient(router), receiver, sender
+
+
+def is_stolen(link: SendingLink | ReceivingLink) -> bool:
+    error = None if link.detached is None else link.detached.error
+    return error is not None and error.condition == "amqp:link:stolen"
+
+
+def told(link: SendingLink | ReceivingLink) -> int:
+    """How many deliveries our attach has told of; -1 as long as there is none."""
+    return -1 if link.attach is None else len(decoded(link.attach.unsettled))
+
+
+def test_a_receiver_that_is_attached_elsewhere_is_resumed_over_several_turns() -> None:
+    router, sender, old = attached_receiver()
+    new = receiving(again(router, old.client), unsettled={})
+    assert is_stolen(old)
+    assert told(new) == -1
+    # which comes before it is answered, and counts
+    new.grant(7)
+    router.catch_up()
+    assert told(new) >= 0
+    assert told(new) == VERY_MANY
+    # all of them are sent again, before anything new is
+    assert [each.payload for each in new.received] == [b"x"] * 7
+    new.grant(VERY_MANY)
+    router.catch_up()
+    assert len(new.received) == VERY_MANY
+    sender.send(b"next")
+    assert new.received[-1].payload == b"next"
+    check_accounts(router)
+
+
+def test_a_sender_that_is_attached_elsewhere_is_resumed_over_several_turns() -> None:
+    router, receiver, old = attached_sender()
+    new = sending(again(router, old.client), unsettled={})
+    assert is_stolen(old)
+    assert told(new) == -1
+    receiver.settle(Accepted())
+    router.catch_up()
+    assert told(new) >= 0
+    assert receiver.unsettled == {}
+    new.send(b"next")
+    assert receiver.received[-1].payload == b"next"
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("how", ["detach", "end", "lose"])
+def test_who_resumes_a_link_that_is_attached_goes_before_it_is_answered(how: str) -> None:
+    router, _sender, old = attached_receiver()
+    new = receiving(again(router, old.client), unsettled={})
+    if how == "detach":
+        new.detach()
+    elif how == "end":
+        new.client.end()
+    else:
+        new.client.lose()
+    router.catch_up()
+    assert len(router.forwarder.suspended) == 1
+    third = receiving(again(router, old.client), unsettled={})
+    assert told(third) == VERY_MANY
+    router.catch_up()
+    check_accounts(router)
+
+
+def test_two_links_resume_one_that_is_attached() -> None:
+    router, _sender, old = attached_receiver()
+    second = receiving(again(router, old.client), unsettled={})
+    third = receiving(again(router, old.client), unsettled={})
+    assert told(second) == -1
+    assert told(third) == -1
+    router.catch_up()
+    assert is_stolen(second)
+    assert told(third) >= 0
+    assert not is_stolen(third)
+    third.grant(1)
+    assert [each.payload for each in third.received] == [b"x"]
+    check_accounts(router)
+
+
+def test_a_link_whose_session_goes_on_is_resumed_elsewhere_over_several_turns() -> None:
+    router, _sender, old = attached_receiver()
+    old.detach(closed=False)
+    new = receiving(again(router, old.client), unsettled={})
+    assert told(new) == -1
+    router.catch_up()
+    assert told(new) == VERY_MANY
+    assert len(router.forwarder.suspended) == 0
+    check_accounts(router)
+
+
+def test_a_link_is_resumed_while_what_it_had_is_being_suspended() -> None:
+    router, _sender, old = attached_receiver()
+    old.client.lose()
+    new = receiving(again(router, old.client), unsettled={})
+    assert told(new) == -1
+    router.catch_up()
+    assert told(new) == VERY_MANY
     check_accounts(router)

@@ -707,9 +707,9 @@ def test_what_is_half_way_is_given_up_before_its_link_is_resumed() -> None:
         deferred.left = 0
         deferred.step()
     new = lasting_receiver(client, unsettled={each.tag: None for each in receiver.received})
+    work_off(router)
     assert new.attach is not None
     assert list(decoded(new.attach.unsettled)) == [receiver.received[0].tag]
-    work_off(router)
     sender.go_on(b"rest")
     assert half.outcome == FAILED
     assert not whole.is_over
