@@ -164,8 +164,8 @@ class Link:
         last = min(known - 1, first + width)
         if last < first or (state is None and not settled):
             return
-        if self.arrived < self.begun:
-            # what has not arrived is told it with its transfer: another test's matter
+        if self.arrived < self.begun or normal(self.heard)[-1] != normal(self.said)[-1]:
+            # what has not arrived as a whole is told it with its transfer: another test's matter
             return
         for number in range(first, last + 1):
             if number not in self.settled:
