@@ -92,5 +92,6 @@ cdef class Consumer:
     cdef public list beside
     cdef public object progress
     cdef public object resuming
+    cdef public bint is_later
 
 cpdef bint spreads_to(Consumer consumer, Producer producer) except -1

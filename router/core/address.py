@@ -274,6 +274,8 @@ class Consumer:
         self.progress: Any = None
         # what its link resumes (`resuming`); until that is done it gets nothing else
         self.resuming: Any = None
+        # the rest of what waits for it is sent in later turns (`dispensing`)
+        self.is_later = False
 
 
 def spreads_to(consumer: Consumer, producer: Producer) -> bool:

@@ -16,14 +16,18 @@ cdef bytes EMPTY
 cdef int ORDINARY
 cdef int ROUTED
 cdef double HELD_S
+cdef Py_ssize_t MOST_SENT
+cdef Py_ssize_t A_STEP
+cdef long long MESSAGE_WORK
 
 cdef class Dispenser(Settler):
     cdef public Backlog backlog
     cdef public dict drains
     cdef public int floor
     cdef public bint is_cut_short
+    cdef public Consumer going_on
 
-    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint, floor=int, sides_meant=set)
+    @cython.locals(link=OutgoingLink, session=Session, delivery=Delivery, address=Address, waiting=WaitingQueue, has_any=bint, floor=int, sides_meant=set, count=Py_ssize_t, most=Py_ssize_t)
     cpdef void serve(self, Consumer consumer) except *
     @cython.locals(address=Address, counters=Counters, age_s=cython.double, link=OutgoingLink, sender=IncomingLink)
     cdef int _waited(self, Consumer consumer, Delivery delivery) except -1

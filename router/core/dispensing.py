@@ -25,6 +25,11 @@ ROUTED = int(Settling.ROUTED)
 HELD_S = 0.001
 # a message's priority where none is said
 ORDINARY = 4
+# So many messages that wait are sent to a receiver in one turn, and so many in each step of later
+# turns. One takes as long as so many frames that come once a message.
+MOST_SENT = 512
+A_STEP = 32
+MESSAGE_WORK = 64
 
 
 class Dispenser(Settler):
@@ -39,9 +44,16 @@ class Dispenser(Settler):
         # kept from something so
         self.floor = 0
         self.is_cut_short = False
+        # the receiver that is sent more of what waited for it in an earlier turn
+        self.going_on: Consumer | None = None
 
     def serve(self, consumer: Consumer) -> None:
-        """Send a consumer what waits for it, as far as there is room."""
+        """Send a consumer what waits for it, as far as there is room.
+
+        Of very many messages the last ones are sent in later turns.
+        """
+        if consumer.is_later:
+            return
         # others may get something meanwhile, as dead letters' receivers do: it is not for these
         floor = self.floor
         self.floor = 0
@@ -66,7 +78,15 @@ class Dispenser(Settler):
         waiting = consumer.waiting
         has_any = True
         sides_meant: set[int] | None = None
+        count = 0
+        most = MOST_SENT if self.going_on is not consumer else A_STEP
         while waiting.count and session.can_send(link):
+            if count == most:
+                consumer.is_later = True
+                if self.going_on is not consumer:
+                    self.turn.deferred.add(_Later(self, consumer))
+                break
+            count += 1
             if floor and self._level(consumer) < floor:
                 # another link has something more urgent
                 self.is_cut_short = True
@@ -131,6 +151,8 @@ class Dispenser(Settler):
                 self.taken(delivery)
             elif whole is not None:
                 self.redelivery.keep(delivery, whole, 0, len(whole))
+        if count:
+            session.connection.count_work(MESSAGE_WORK * count)
         if link.held is not None and waiting.count:
             self.urge(link, self._level(consumer))
         if link.drain and link.current is None:
@@ -216,3 +238,23 @@ class Dispenser(Settler):
         if producer is not None and producer.address is None and delivery.parent is None:
             producer.waiting -= 1
             self.note_credit(None, producer)
+
+
+class _Later:
+    """A task of `Deferred`: sends a receiver the rest of what waits for it."""
+
+    def __init__(self, dispenser: Dispenser, consumer: Consumer) -> None:
+        self._dispenser = dispenser
+        self._consumer = consumer
+
+    def step(self) -> bool:
+        """Send a few messages; return whether there is room for others that wait."""
+        dispenser, consumer = self._dispenser, self._consumer
+        consumer.is_later = False
+        dispenser.going_on = consumer
+        try:
+            if consumer.link.owner is consumer:
+                dispenser.serve(consumer)
+        finally:
+            dispenser.going_on = None
+        return consumer.is_later

@@ -15,22 +15,36 @@ from router.core.address import Consumer
 from router.engine.held_up import HeldUp
 from router.engine.link import OutgoingLink
 
+# So many links go on in the turn in which room is made, and in each step of later turns.
+AT_ONCE = 256
+A_STEP = 16
+
 
 def room_made(forwarder: Any, connection: Any, session: Any) -> None:
-    """Let the links go on that wait for a session's window, or else for a connection's socket."""
-    outbox = connection.outbox
-    held: HeldUp | None = outbox.held if session is None else session.held
-    if held is None or held.count == 0:
+    """Let the links go on that wait for a session's window, or else for a connection's socket: of
+    very many the last ones in later turns.
+    """
+    held: HeldUp | None = connection.outbox.held if session is None else session.held
+    if held is None or held.count == 0 or held.is_later:
         return
+    if go_on(forwarder, connection, session, held, AT_ONCE):
+        held.is_later = True
+        forwarder.turn.deferred.add(_Later(forwarder, connection, session, held))
+
+
+def go_on(forwarder: Any, connection: Any, session: Any, held: HeldUp, most: int) -> bool:
+    """Let some links go on; return whether there is room for others that wait."""
+    outbox = connection.outbox
     count = 0
-    while held.count:
+    while held.count and count < most:
         if session is None:
             is_full = outbox.congested
         else:
             is_full = session.remote_incoming_window <= 0
         if is_full:
             held.is_full()
-            break
+            connection.count_work(count)
+            return False
         top = held.top
         link: Any = held.take()
         count += 1
@@ -38,6 +52,24 @@ def room_made(forwarder: Any, connection: Any, session: Any) -> None:
         if isinstance(consumer, Consumer):
             _serve(forwarder, held, link, consumer, top)
     connection.count_work(count)
+    return held.count > 0
+
+
+class _Later:
+    """A task of `Deferred`: lets the rest of the links go on that wait for the same room."""
+
+    def __init__(self, forwarder: Any, connection: Any, session: Any, held: HeldUp) -> None:
+        self._forwarder = forwarder
+        self._connection = connection
+        self._session = session
+        self._held = held
+
+    def step(self) -> bool:
+        """Let a few links go on; return whether there is room for others."""
+        self._held.is_later = go_on(
+            self._forwarder, self._connection, self._session, self._held, A_STEP
+        )
+        return self._held.is_later
 
 
 def _serve(forwarder: Any, held: HeldUp, link: OutgoingLink, consumer: Consumer, top: int) -> None:

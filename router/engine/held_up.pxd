@@ -9,6 +9,7 @@ cdef int PATIENCE
 cdef class HeldUp:
     cdef public Py_ssize_t count
     cdef public int top
+    cdef public bint is_later
     cdef list _levels
     cdef int _passed_over
     cdef int _let_in

@@ -28,6 +28,8 @@ class HeldUp:
         self.count = 0
         # how urgent the most urgent is; -1 where none is here
         self.top = -1
+        # the rest of them go on in later turns
+        self.is_later = False
         # in the order in which they came, by level; None where none ever was
         self._levels: list[Any] = [None] * LEVELS
         # how often in a row others have waited while the most urgent used up the room, and which of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from router.amqp.message import Message, Properties, encode_message
 from router.amqp.performatives import Accepted, Modified
 from router.core.draining import PATIENCE_S
 
@@ -77,3 +78,57 @@ def test_a_drain_waits_for_what_waits() -> None:
     client.open_window(5)
     assert receiver.received[1].payload == b"two"
     assert (receiver.drained, receiver.credit) == (3, 0)
+
+
+def crowded(router: Router, count: int) -> None:
+    """So many messages wait at an address."""
+    for _ in range(0, count, 100):
+        sender = router.client(link_capacity=100).sender(None)
+        for _ in range(100):
+            sender.send(encode_message(Message(properties=Properties(to="q"))))
+
+
+def test_what_waits_is_sent_over_several_turns() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    crowded(router, 900)
+    router.is_patient = True
+    receiver.grant(1000)
+    assert len(receiver.received) == 512
+    # it is not asked for more than that by asking again
+    receiver.grant(1000)
+    assert len(receiver.received) == 512
+    router.go_on()
+    assert len(receiver.received) == 544
+    router.catch_up()
+    assert len(receiver.received) == 900
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+def test_a_drain_waits_for_what_is_sent_later() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    crowded(router, 700)
+    router.is_patient = True
+    receiver.grant(800, drain=True)
+    assert (len(receiver.received), receiver.drained) == (512, 0)
+    router.catch_up()
+    assert len(receiver.received) == 700
+    router.wait(2 * PATIENCE_S)
+    assert receiver.drained == 100
+
+
+def test_what_is_left_goes_to_others_when_a_receiver_goes() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    other = router.client().receiver("q")
+    crowded(router, 700)
+    router.is_patient = True
+    receiver.grant(700)
+    assert len(receiver.received) == 512
+    receiver.client.lose()
+    other.grant(300)
+    assert len(other.received) == 188
+    router.catch_up()
+    assert len(other.received) == 188
+    assert router.forwarder.backlog.held_bytes == 0
