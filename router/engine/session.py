@@ -391,7 +391,10 @@ class Session:
     def note_window(self) -> None:
         """Open the window as held frames have left: by half or more, or in a while by less."""
         self.window.is_moving = True
-        if self.window.can_open(self.local_links):
+        if self.window_due:
+            return
+        if self.window.size <= 0 or self.window.can_open(self.local_links):
+            # one that is used up is looked at once a turn: it takes a look at all links
             self.note_spent()
         elif self.window.withheld_at < 0:
             flows.withhold(self)

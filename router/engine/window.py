@@ -126,15 +126,16 @@ class IncomingWindow:
         That is half of it, where held frames keep leaving; where they do not, what is left beside
         them is all there is, and twice as much as was told before is enough.
         """
-        if self.size <= 0 and is_awaited(links):
-            return True
         whole = self.whole()
         gain = whole - self.held_frames - self.size
-        if gain <= 0:
-            return False
-        if self.is_moving and self.held_frames:
-            return gain * 2 >= whole
-        return gain >= self.size
+        if gain > 0:
+            if self.is_moving and self.held_frames:
+                if gain * 2 >= whole:
+                    return True
+            elif gain >= self.size:
+                return True
+        # last, because a session may have very many links
+        return self.size <= 0 and is_awaited(links)
 
     def has_waited(self, now: float) -> bool:
         """Whether an opening that is delayed is due by now; to be asked some times a second."""

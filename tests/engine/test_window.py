@@ -8,6 +8,8 @@ from hypothesis import given, strategies as st
 from router.engine.outbox import Turn
 from router.engine.window import IncomingWindow, share_of
 
+from support.in_memory import Router
+
 KIB, MIB = 1 << 10, 1 << 20
 # What `window` says; a compiled module does not show its constants.
 MOST_BYTES = 4 * MIB
@@ -231,3 +233,44 @@ def test_a_share_is_between_the_least_and_the_most(
     share = share_of(limit_bytes, sessions, is_scarce)
     assert min(LEAST_BYTES, limit_bytes // 2) <= share <= MOST_BYTES
     assert share * sessions <= limit_bytes // 2 or share <= LEAST_BYTES or is_scarce
+
+
+class Looked:
+    """A link that counts how often it is looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def current(self) -> None:
+        self.looks += 1
+
+
+def test_no_link_is_looked_at_where_a_used_up_window_can_be_opened_anyway() -> None:
+    window = opened(10, 512)
+    for _ in range(10):
+        window.spend(100)
+    link = Looked()
+    assert window.can_open({0: link})
+    assert link.looks == 0
+    window.held_frames = 10
+    assert not window.can_open({0: link})
+    assert link.looks == 1
+
+
+def test_the_links_of_a_used_up_window_are_looked_at_once_a_turn() -> None:
+    router = Router()
+    router.client(window=0).receiver("q", 1000)
+    client = router.client(window_limit=10, link_capacity=100)
+    sender = client.sender("q")
+    while sender.can_send():
+        sender.send(b"x")
+    session = client.connection.local_sessions[0]
+    assert session.window.size == 0
+    looked = Looked()
+    session.local_links[99] = looked
+    for _ in range(100):
+        session.note_window()
+    assert looked.looks <= 1
+    del session.local_links[99]
+    router.end_turn()
