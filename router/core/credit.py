@@ -138,7 +138,8 @@ class Sharing:
         address = self.address
         if address.sided or address.ties is not None:
             # its credit is shared in another way by now, and has been since it was noted
-            address.sharing = None
+            if address.sharing is self:
+                address.sharing = None
             return False
         if self.phase == RECEIVERS:
             self._add_receivers()

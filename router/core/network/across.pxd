@@ -7,11 +7,16 @@ from router.engine.session cimport Session
 cdef int CLOSEST
 cdef int MULTICAST
 cdef int HERE
+cdef Py_ssize_t AT_ONCE
+cdef Py_ssize_t A_STEP
 
 @cython.final
 cdef class Backing:
     cdef public long long total
     cdef public dict by_side
+    cdef public long long nearest
+    @cython.locals(consumers=list, consumer=Consumer, at=Py_ssize_t, credit=cython.longlong)
+    cpdef int add(self, Address address, int without, Py_ssize_t start, Py_ssize_t end) except -1
     cpdef bint serves(self, int side) except -1
     @cython.locals(own=cython.longlong)
     cpdef Py_ssize_t room(self, int side) except? -1
@@ -25,7 +30,25 @@ cdef class Group:
     cdef public long long count
     cdef public long long granted
 
-@cython.locals(nearest=cython.longlong, credit=cython.longlong, consumer=Consumer, found=Backing)
+@cython.final
+cdef class Shares:
+    cdef public Address address
+    cdef public Backing nearest
+    cdef public Backing farther
+    cdef public dict groups
+    cdef public dict by_side
+    cdef public long long granted
+    cdef public long long left
+    cdef public dict held_up
+
+    @cython.locals(address=Address, producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, side=cython.int, group=Group, backing=Backing, waiting=dict)
+    cpdef int add_holdings(self, Py_ssize_t start, Py_ssize_t end) except -1
+    @cython.locals(address=Address, total=cython.longlong)
+    cpdef int divide(self) except -1
+    @cython.locals(producers=list, producer=Producer, at=Py_ssize_t, link=IncomingLink, group=Group, share=cython.longlong, room_left=cython.longlong, given=cython.longlong, session=Session)
+    cpdef int offer(self, Py_ssize_t start, Py_ssize_t end) except -1
+
+@cython.locals(found=Backing)
 cpdef Backing backing_at(Address address, int without)
 
 @cython.locals(found=Backing)
@@ -33,7 +56,7 @@ cpdef long long room(Address address, int side) except? -1
 
 cpdef void finish(object forwarder, Address address) except *
 
-@cython.locals(producers=list, producer=Producer, link=IncomingLink, side=cython.int, group=Group, nearest=Backing, farther=Backing, backing=Backing, granted=cython.longlong, total=cython.longlong, left=cython.longlong, share=cython.longlong, given=cython.longlong, session=Session, held_up=dict)
+@cython.locals(count=Py_ssize_t, shares=Shares)
 cpdef void replenish_across(Address address) except *
 
 @cython.locals(group=Group, share=cython.longlong)

@@ -4,11 +4,13 @@ Each sender is backed by the receivers that may have what it sends (`sides`), an
 no more than all receivers back, plus one message ahead each, as `credit` has it for one side. Two
 sides of senders are never without a common receiver but where these two are all there is, so it is
 enough that neither one side nor all sides hold too much. None of this runs for addresses that are
-not sided; it takes a look at each sender and receiver, however many sides there are.
+not sided; it takes a look at each sender and receiver, however many sides there are: of very many
+a few at a time, in later turns (`Sharing`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from router.core.address import Address, Producer
@@ -24,6 +26,9 @@ from router.core.credit import (
 CLOSEST = 0
 MULTICAST = 2
 HERE = 0
+# Up to so many links of an address are looked at in one turn; of more of them so many in each step.
+AT_ONCE = 2048
+A_STEP = 128
 
 
 class Backing:
@@ -35,6 +40,26 @@ class Backing:
     def __init__(self) -> None:
         self.total = 0
         self.by_side: dict[int, int] = {}
+        # with closest, how far away these are; -1 as long as there is nobody
+        self.nearest = -1
+
+    def add(self, address: Address, without: int, start: int, end: int) -> None:
+        """Add some receivers of an address, but those on the side `without`."""
+        consumers = address.consumers
+        for at in range(start, end):
+            consumer = consumers[at]
+            if consumer.side == without != HERE:
+                continue
+            if address.treatment == CLOSEST:
+                if self.nearest < 0 or consumer.cost < self.nearest:
+                    self.nearest = consumer.cost
+                    self.total = 0
+                    self.by_side = {}
+                elif consumer.cost > self.nearest:
+                    continue
+            credit = taken_by(consumer)
+            self.total += credit
+            self.by_side[consumer.side] = self.by_side.get(consumer.side, 0) + credit
 
     def serves(self, side: int) -> bool:
         """Whether there are receivers for what comes from a side."""
@@ -52,19 +77,7 @@ class Backing:
 def backing_at(address: Address, without: int) -> Backing:
     """The receivers of an address, but those on the side `without`; the nearest, with closest."""
     found = Backing()
-    nearest = -1
-    for consumer in address.consumers:
-        if consumer.side == without != HERE:
-            continue
-        if address.treatment == CLOSEST:
-            if nearest < 0 or consumer.cost < nearest:
-                nearest = consumer.cost
-                found = Backing()
-            elif consumer.cost > nearest:
-                continue
-        credit = taken_by(consumer)
-        found.total += credit
-        found.by_side[consumer.side] = found.by_side.get(consumer.side, 0) + credit
+    found.add(address, without, 0, len(address.consumers))
     return found
 
 
@@ -75,9 +88,18 @@ def room(address: Address, side: int) -> int:
 
 
 def finish(forwarder: Any, address: Address) -> None:
-    """At the end of a turn, see to an address that something has happened to."""
+    """At the end of a turn, see to an address that something has happened to, now or in later
+    turns.
+    """
     if address.treatment == MULTICAST:
         replenish(address)
+        return
+    if len(address.consumers) + len(address.producers) > AT_ONCE:
+        if isinstance(address.sharing, Sharing):
+            address.sharing.is_again_due = True
+        else:
+            address.sharing = Sharing(forwarder, address)
+            forwarder.turn.deferred.add(address.sharing)
         return
     if address.waiting.count:
         # others may have been nearer until now
@@ -91,52 +113,155 @@ def finish(forwarder: Any, address: Address) -> None:
 
 def replenish_across(address: Address) -> None:
     """Share what the receivers can take among the senders of an address."""
-    producers = address.producers
-    if not producers:
+    count = len(address.producers)
+    if count == 0:
         return
-    nearest = backing_at(address, HERE)
-    farther = nearest
-    groups: dict[int, Group] = {}
-    granted = 0
-    waiting = address.waiting.by_side()
-    for producer in producers:
-        link = producer.link
-        side = producer.side
-        granted += link.credit
-        group = groups.get(side)
-        if group is None:
-            backing = nearest
-            if not nearest.serves(side):
-                # with closest, it is the next ones for whom the nearest are on its own side
-                backing = farther = backing_at(address, side)
-            group = groups[side] = Group(side, backing, waiting.get(side, 0))
-        group.count += 1
-        group.granted += link.credit
-    total = nearest.total - address.waiting.count
-    if farther is not nearest:
-        total += farther.total
-    left = total - granted
-    shares = share_out(list(groups.values()), total, len(producers))
-    # what waits may wait for one lane while others have credit
-    held_up: dict[Any, int] | None = None
-    if address.lanes > 1 and address.waiting.count:
-        held_up = address.waiting.senders()
-    for producer in producers:
-        group = groups[producer.side]
-        if not group.is_served:
-            _take_back(producer)
-            continue
-        share: int = shares[producer.side]
-        given = offer(producer, share, group.room, min(left, group.room - group.granted))
-        if held_up is not None and given == 0 and group.has_credit:
+    shares = Shares(address)
+    shares.nearest.add(address, HERE, 0, len(address.consumers))
+    shares.add_holdings(0, count)
+    shares.divide()
+    shares.offer(0, count)
+
+
+class Shares:
+    """What the senders of an address are to hold: found out link by link."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.nearest = Backing()
+        self.farther = self.nearest
+        self.groups: dict[int, Group] = {}
+        self.by_side: dict[int, int] = {}
+        self.granted = 0
+        self.left = 0
+        # what waits may wait for one lane while others have credit
+        self.held_up: dict[Any, int] | None = None
+
+    def add_holdings(self, start: int, end: int) -> None:
+        """Add what some senders hold, once all receivers have been added."""
+        address = self.address
+        producers = address.producers
+        waiting = address.waiting.by_side()
+        for at in range(start, end):
+            producer = producers[at]
             link = producer.link
-            if link.credit == 0 and link not in held_up and not has_too_much_unsettled(link):
-                # one message ahead, which may be more urgent than all that waits
-                session = link.session
-                session.grant(link, 1, False)
-                given = 1
-        group.granted += given
-        left -= given
+            side = producer.side
+            self.granted += link.credit
+            group = self.groups.get(side)
+            if group is None:
+                backing = self.nearest
+                if not backing.serves(side):
+                    # with closest, it is the next ones for whom the nearest are on its own side
+                    backing = self.farther = backing_at(address, side)
+                group = self.groups[side] = Group(side, backing, waiting.get(side, 0))
+            group.count += 1
+            group.granted += link.credit
+
+    def divide(self) -> None:
+        """Find out how much a sender of each side may hold."""
+        address = self.address
+        total = self.nearest.total - address.waiting.count
+        if self.farther is not self.nearest:
+            total += self.farther.total
+        self.left = total - self.granted
+        self.by_side = share_out(list(self.groups.values()), total, len(address.producers))
+        if address.lanes > 1 and address.waiting.count:
+            self.held_up = address.waiting.senders()
+
+    def offer(self, start: int, end: int) -> None:
+        """Give some senders credit, or have them give it back."""
+        producers = self.address.producers
+        for at in range(start, end):
+            producer = producers[at]
+            group = self.groups.get(producer.side)
+            if group is None:
+                # the first of its side, which has come meanwhile
+                continue
+            if not group.is_served:
+                _take_back(producer)
+                continue
+            share: int = self.by_side[producer.side]
+            room_left = min(self.left, group.room - group.granted)
+            given = offer(producer, share, group.room, room_left)
+            if self.held_up is not None and given == 0 and group.has_credit:
+                link = producer.link
+                if (
+                    link.credit == 0
+                    and link not in self.held_up
+                    and not has_too_much_unsettled(link)
+                ):
+                    # one message ahead, which may be more urgent than all that waits
+                    session = link.session
+                    session.grant(link, 1, False)
+                    given = 1
+            group.granted += given
+            self.left -= given
+
+
+class Sharing:
+    """A task of `Deferred` that does what `finish` does, for very many links (`credit.Sharing`)."""
+
+    def __init__(self, forwarder: Any, address: Address) -> None:
+        self.is_again_due = False
+        self._forwarder = forwarder
+        self._address = address
+        self._steps = self._shared()
+
+    def step(self) -> bool:
+        """Look at the next few links; return whether any are left."""
+        address = self._address
+        is_ours = address.sided and address.ties is None and address.treatment != MULTICAST
+        if is_ours and next(self._steps, self) is not self:
+            return True
+        if is_ours and self.is_again_due:
+            self.is_again_due = False
+            self._steps = self._shared()
+            return True
+        if address.sharing is self:
+            address.sharing = None
+        if not is_ours:
+            # its credit is shared in another way by now
+            self._forwarder.note_credit(address, None)
+        return False
+
+    def _shared(self) -> Iterator[None]:
+        """Do it all; yield after each few links.
+
+        Links may come and go meanwhile, and then the address is due again.
+        """
+        forwarder, address = self._forwarder, self._address
+        consumers, producers = address.consumers, address.producers
+        if address.waiting.count:
+            # others may have been nearer until now
+            for at in range(0, len(consumers), A_STEP):
+                for consumer in consumers[at : at + A_STEP]:
+                    forwarder.serve(consumer)
+                yield
+        farther = forwarder.network.farther
+        if farther:
+            farther.offer(address)
+        if not producers:
+            return
+        shares = Shares(address)
+        at = 0
+        while at < len(consumers):
+            end = min(at + A_STEP, len(consumers))
+            shares.nearest.add(address, HERE, at, end)
+            at = end
+            yield
+        at = 0
+        while at < len(producers):
+            end = min(at + A_STEP, len(producers))
+            shares.add_holdings(at, end)
+            at = end
+            yield
+        shares.divide()
+        at = 0
+        while at < len(producers):
+            end = min(at + A_STEP, len(producers))
+            shares.offer(at, end)
+            at = end
+            yield
 
 
 class Group:

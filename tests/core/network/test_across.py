@@ -130,3 +130,39 @@ def test_shares_are_filled_from_the_smallest() -> None:
     for group in groups:
         group.count = 1
     assert share_out(groups, 100, 2) == {1: 4, 0: 96}
+
+
+def test_the_credit_of_very_many_links_is_shared_out_over_several_turns() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    address = router.table.in_use("q")
+    assert address is not None
+    address.consumers[0].side = FIRST_EDGE
+    address.sided = 1
+    client = router.client()
+    for _ in range(2100):
+        client.sender("q")
+    router.is_patient = True
+    receiver.grant(2100 * 10)
+    # of those who were told of no credit yet
+    assert sum(each.link.credit for each in address.producers) == 0
+    router.go_on()
+    router.go_on()
+    assert sum(each.link.credit for each in address.producers) == 0
+    # one comes before it is over
+    late = client.sender("q")
+    receiver.grant(2101 * 10)
+    router.catch_up()
+    assert late.credit > 0
+    held = [each.link.credit for each in address.producers]
+    assert min(held) >= 1
+    assert sum(held) <= 2101 * 10
+    assert address.sharing is None
+    # an address of one side has its credit shared in the ordinary way
+    router.is_patient = True
+    receiver.grant(2101 * 20)
+    address.consumers[0].side = HERE
+    address.sided = 0
+    router.catch_up()
+    assert address.sharing is None
+    assert sum(each.link.credit for each in address.producers) > 2101 * 10
