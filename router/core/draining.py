@@ -25,6 +25,9 @@ PATIENCE_S = 0.25
 MOST_FINISHED = 1000
 # So many senders are looked at in the time of a frame that comes once a message.
 SENDERS_A_FRAME = 4
+# Of an address with more links than these it takes several turns to find out what its senders may
+# send (`credit`).
+MOST_ASKED = 2048
 
 
 def answer(forwarder: Any, consumer: Consumer) -> None:
@@ -72,6 +75,10 @@ def _is_draining(consumer: Consumer) -> bool:
 def _ask(forwarder: Any, consumer: Consumer) -> bool:
     """Let the address's senders send what the drain makes room for; whether any may send more."""
     address = consumer.address
+    if address.ties is None and len(address.producers) + len(address.consumers) > MOST_ASKED:
+        # they have a moment in any case
+        forwarder.note_credit(address, None)
+        return len(address.producers) > 0
     senders = ties.producers(address)
     # a peer may drain with each of its flows
     consumer.link.session.connection.count_work(len(senders) // SENDERS_A_FRAME)

@@ -200,3 +200,22 @@ def test_others_have_their_turn_between_drains_that_many_senders_are_asked_for()
     ]
     client.give(*drains)
     assert client.connection.is_behind
+
+
+def test_very_many_senders_have_a_moment_and_are_asked_in_later_turns() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    client = router.client()
+    senders = [client.sender("q") for _ in range(2100)]
+    router.is_patient = True
+    receiver.grant(10, drain=True)
+    assert receiver.drained == 0
+    # nobody has been asked yet
+    assert sum(sender.credit for sender in senders) == 0
+    router.catch_up()
+    assert sum(sender.credit for sender in senders) > 0
+    senders[0].send(b"polled")
+    assert receiver.take() == b"polled"
+    router.wait(PATIENCE_S + 0.01)
+    assert (receiver.credit, receiver.drained) == (0, 9)
+    assert not router.forwarder.drains
