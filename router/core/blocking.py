@@ -36,6 +36,8 @@ LONGEST_LOOK = 100
 # So many receivers and senders of an address are looked at; of very many the first ones
 # stand for all.
 MOST_LOOKED_AT = 1000
+# What else is looked at of an address takes as long as so many of them.
+LOOKS_AN_ADDRESS = 16
 # How many of the routers that are waited for are named.
 MOST_NAMED = 3
 
@@ -128,6 +130,8 @@ class Survey:
     """The state of many links at one moment: use it within a turn, and then no more."""
 
     forwarder: Forwarder
+    # at how many receivers and senders it has looked; an address counts as some of them
+    looks: int = 0
     _states: dict[tuple[int, int, int], AddressState] = attrs.field(factory=dict, repr=False)
 
     def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
@@ -136,6 +140,8 @@ class Survey:
         state = self._states.get(where)
         if state is None:
             state = _look_at(address, side, tree)
+            ends = len(address.consumers) + len(address.producers)
+            self.looks += LOOKS_AN_ADDRESS + min(ends, MOST_LOOKED_AT)
             if Reason.NO_CONSUMER in (state.credit_reason, state.flow_reason):
                 missing = absent(self.forwarder.network, address.name)
                 state = attrs.evolve(state, absent=missing)

@@ -14,7 +14,7 @@ go on are those of the listeners and connectors (docs/decisions/0040-connections
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from router.engine.connection import Connection
@@ -23,6 +23,9 @@ from router.metrics.observed import Carried
 
 LASTING_S: Final = 60.0
 """How long a connection has to last before it gets a label."""
+
+# So many connections are looked at before the router may go on.
+LOOKED_AT_ONCE: Final = 1000
 
 LABELS: Final = ("connection", "endpoint", "container", "user")
 OTHERS: Final = (OTHER, "", "", "")
@@ -53,19 +56,29 @@ class ConnectionLabels:
         """Give the labels that are left to connections that have lasted; `now` is in seconds of
         the clock that the engine goes by.
         """
+        for _ in self.assign_in_steps(now):
+            pass
+
+    def assign_in_steps(self, now: float) -> Iterator[None]:
+        """The same in steps, between which the router may go on."""
         pumps, shown, late = self.observed.pumps, self.observed.shown, self.late
         late.intersection_update(pumps)
         if not self.limit:
             # nobody is shown, and nobody has found that out too late
             return
-        lasting = [
-            number
-            for number, pump in pumps.items()
-            if number not in shown
-            and number not in late
-            and pump.connection.remote_open is not None
-            and now - pump.connection.started_at >= LASTING_S
-        ]
+        lasting = []
+        for count, (number, pump) in enumerate(list(pumps.items()), 1):
+            if count % LOOKED_AT_ONCE == 0:
+                yield
+            if (
+                number not in shown
+                and number not in late
+                and pump.connection.remote_open is not None
+                and now - pump.connection.started_at >= LASTING_S
+            ):
+                lasting.append(number)
+        # none that has ended meanwhile
+        lasting = [number for number in lasting if number in pumps]
         free = max(0, self.limit - len(shown))
         chosen = heapq.nlargest(free, lasting, key=lambda number: _rank(pumps[number]))
         shown.update(chosen)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from collections.abc import Iterator
 from typing import Final
 
 from router.core.address import Address
@@ -23,6 +24,8 @@ OTHER: Final = "other"
 LONGEST_LABEL: Final = 128
 """In characters; longer addresses are cut, and end in a hash that keeps them apart."""
 
+# So many addresses are looked at before the router may go on: some two milliseconds' worth.
+LOOKED_AT_ONCE: Final = 1000
 _HASH_BYTES: Final = 8
 # Names under it are the router's own: nodes it made for one link, which nobody needs to tell apart.
 _DYNAMIC_PREFIX: Final = "_topo/"
@@ -40,19 +43,40 @@ class AddressLabels:
 
     def assign(self) -> None:
         """Give the labels that are left to the busiest addresses without one."""
+        for _ in self.assign_in_steps():
+            pass
+
+    def assign_in_steps(self) -> Iterator[None]:
+        """The same in steps, between which the router may go on."""
         kept = self.table.kept
         free = self.limit - len(kept)
         if free <= 0:
             return
-        without = (
-            address
-            for address in self.table.addresses()
-            if address.key not in kept
-            and not _is_passing(address)
-            and not is_own_node(self.table, address)
-        )
-        for address in heapq.nlargest(free, without, key=_deliveries):
-            kept[address.key] = Counters()
+        # a heap of the busiest so far; of those that are equally busy the first ones are chosen
+        busiest: list[tuple[int, int, Address]] = []
+        for count, address in enumerate(self.table.addresses(), 1):
+            if count % LOOKED_AT_ONCE == 0:
+                yield
+            if (
+                address.key in kept
+                or _is_passing(address)
+                or is_own_node(self.table, address)
+                or not self.table.is_in_use(address)
+            ):
+                continue
+            ranked = _deliveries(address), -count, address
+            if len(busiest) < free:
+                heapq.heappush(busiest, ranked)
+            else:
+                heapq.heappushpop(busiest, ranked)
+        for *_, address in sorted(busiest, key=_rank, reverse=True):
+            # one that has left meanwhile is counted among the others
+            if self.table.is_in_use(address):
+                kept[address.key] = Counters()
+
+
+def _rank(busy: tuple[int, int, Address]) -> tuple[int, int]:
+    return busy[:2]
 
 
 def is_own_node(table: AddressTable, address: Address) -> bool:

@@ -36,6 +36,8 @@ _MAPPED: Final = int(SessionState.MAPPED)
 ADDRESSES_AT_ONCE: Final = 1000
 CONNECTIONS_AT_ONCE: Final = 200
 LINKS_AT_ONCE: Final = 500
+# The receivers and senders of addresses that are looked at count, too.
+LOOKS_AT_ONCE: Final = 2000
 
 
 @attrs.define
@@ -182,8 +184,8 @@ def read_in_steps(
     Who leaves meanwhile is read all the same, and what it has left behind is not: nothing is
     counted twice, or not at all, and no counter ever falls.
     """
-    labels.assign()
-    connection_labels.assign(observed.turn.now)
+    yield from labels.assign_in_steps()
+    yield from connection_labels.assign_in_steps(observed.turn.now)
     table = observed.table
     survey = Survey(observed.forwarder)
     routed = [*table.routed, *table.transit.values()]
@@ -195,7 +197,8 @@ def read_in_steps(
         labelled[key].counters.add(counters)
     connections = _Connections(observed, connection_labels.late)
     dynamic = own = named = 0
-    for count, address in enumerate(table.addresses(), 1):
+    looks = 0
+    for address in table.addresses():
         found = labelled.get(address.key, other)
         found.add(address)
         if found is not other:
@@ -208,8 +211,10 @@ def read_in_steps(
             other.consumers -= len(address.consumers)
         else:
             named += 1
-        if count % ADDRESSES_AT_ONCE == 0:
+        looks += 1
+        if looks >= ADDRESSES_AT_ONCE or survey.looks >= LOOKS_AT_ONCE:
             yield
+            looks = 0
             survey = Survey(observed.forwarder)
     for count, address in enumerate(routed, 1):
         through.add(other.counters, address)
@@ -317,7 +322,7 @@ class _Connections:
             for link in list(session.local_links.values()):
                 self._read_link(link, own)
                 self._links += 1
-                if self._links == LINKS_AT_ONCE:
+                if self._links >= LINKS_AT_ONCE or self._survey.looks >= LOOKS_AT_ONCE:
                     yield
                     self._begin_step()
 

@@ -242,3 +242,19 @@ def exhausted(walk: Generator[None, None, Reading]) -> Reading | None:
         except StopIteration as over:
             found: Reading | None = over.value
             return found
+
+
+def test_very_many_connections_are_looked_at_in_several_steps() -> None:
+    connections = Connections(limit=1)
+    for _ in range(2500):
+        connections.connect()
+    now = connections.exchange.turn.now + LASTING_S
+    steps = connections.labels.assign_in_steps(now)
+    next(steps)
+    assert connections.exchange.shown == set()
+    # one that ends meanwhile gets no label
+    del connections.exchange.pumps[1]
+    assert len(list(steps)) == 1
+    assert len(connections.exchange.shown) == 1
+    assert connections.exchange.shown.isdisjoint({1})
+    assert len(connections.labels.late) == 2498

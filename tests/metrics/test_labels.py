@@ -40,6 +40,19 @@ def test_the_busiest_get_what_there_is() -> None:
     assert set(table.kept) == {"busy", "brisk"}
 
 
+def test_very_many_addresses_are_looked_at_in_several_steps() -> None:
+    table = new_table()
+    for number in range(2500):
+        deliver(table, f"q{number}", number)
+    steps = AddressLabels(table, 2).assign_in_steps()
+    next(steps)
+    assert table.kept == {}
+    # one that goes meanwhile gets no label, however busy it was
+    forget(table, "q2499")
+    assert len(list(steps)) == 1
+    assert set(table.kept) == {"q2497", "q2498"}
+
+
 def test_a_label_stays_however_busy_others_become() -> None:
     table = new_table()
     labels = AddressLabels(table, 1)

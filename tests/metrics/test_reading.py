@@ -15,6 +15,7 @@ from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import Attach, Detach, Open, Source
 from router.config.model import AddressSettings, ConnectorSettings
 from router.config.redirects import RedirectSettings
+from router.metrics import reading
 from router.metrics.connection_labels import ConnectionLabels
 from router.metrics.labels import AddressLabels
 from router.metrics.reading import LINKS_AT_ONCE, read_in_steps
@@ -302,3 +303,17 @@ async def test_few_links_of_a_connection_are_read_in_each_step() -> None:
         exchange = running.node.exchange
         labels, none = AddressLabels(exchange.table, 1), ConnectionLabels(exchange, 0)
         assert len(list(read_in_steps(exchange, labels, none, 0.0))) == 2
+
+
+async def test_few_receivers_of_addresses_are_looked_at_in_each_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "LOOKS_AT_ONCE", 100)
+    async with running_node() as running, dialled(("127.0.0.1", running.amqp_port)) as peer:
+        await peer.begin()
+        for number in range(200):
+            await peer.attach_receiver(f"q{number % 10}", handle=number)
+        exchange = running.node.exchange
+        labels, none = AddressLabels(exchange.table, 10), ConnectionLabels(exchange, 0)
+        # 20 receivers of each, and an address counts as 16 of them: three addresses in each step
+        assert len(list(read_in_steps(exchange, labels, none, 0.0))) == 3
