@@ -28,7 +28,7 @@ cdef class Forwarder(Spreader):
     cdef public list network_due
     cdef public object exchanges
     cdef public dict sizes_due
-    cdef public list dying_nodes
+    cdef public dict dying_nodes
     cdef public dict node_accounts
     cdef public list idle_sessions
     cdef public object on_control

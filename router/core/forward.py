@@ -28,7 +28,7 @@ from router.core import (
     tied_credit,
     verdicts,
 )
-from router.core.address import Address, Producer
+from router.core.address import Address, Consumer, Producer
 from router.core.backlog import Backlog
 from router.core.credit import replenish, replenish_anonymous
 from router.core.exchanges import Exchanges
@@ -89,8 +89,8 @@ class Forwarder(Spreader):
         self.exchanges = Exchanges(table, self)
         # addresses that have lost a receiver which may have taken larger messages than the others
         self.sizes_due: dict[Address, None] = {}
-        # dynamic nodes that go with their last message
-        self.dying_nodes: list[Address] = []
+        # dynamic nodes that go with their last message, each with a receiver that had one
+        self.dying_nodes: dict[Address, Consumer | None] = {}
         # whose peer is charged for a dynamic node
         self.node_accounts: dict[Address, Any] = {}
         # sessions of the router's own that are to be ended at the end of the turn

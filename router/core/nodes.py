@@ -9,6 +9,7 @@ Who still uses it then is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 from router.amqp.constants import Condition
@@ -20,7 +21,7 @@ from router.amqp.performatives import (
 )
 from router.amqp.types import Symbol
 from router.core import node_names
-from router.core.address import BALANCED, MULTICAST, Address
+from router.core.address import BALANCED, MULTICAST, Address, Consumer
 from router.core.sources import COPY, MOVE
 from router.engine import attaching
 from router.engine.account import NODE_BYTES, NODES
@@ -103,8 +104,8 @@ def _node_left(forwarder: Any, address: Address, link: Link | None) -> None:
         return
     if _is_over(address):
         _delete(forwarder, address)
-    elif isinstance(address.lifetime, DeleteOnNoMessages) and address not in forwarder.dying_nodes:
-        forwarder.dying_nodes.append(address)
+    elif isinstance(address.lifetime, DeleteOnNoMessages):
+        forwarder.dying_nodes.setdefault(address, None)
 
 
 def end_empty(forwarder: Any) -> None:
@@ -113,15 +114,18 @@ def end_empty(forwarder: Any) -> None:
     Some are looked at each time, one after the other: clocks see to it that turns do not end.
     """
     dying = forwarder.dying_nodes
-    forwarder.dying_nodes = dying[MOST_LOOKED_AT:]
-    for address in dying[:MOST_LOOKED_AT]:
+    for address in list(islice(dying, MOST_LOOKED_AT)):
+        holder: Consumer | None = dying.pop(address)
         if not address.is_dynamic:
             continue
-        if _is_over(address):
+        if holder is not None and holder.link.owner is holder and holder.link.unsettled:
+            # there is no need to look at all the others
+            dying[address] = holder
+        elif _is_over(address):
             _delete(forwarder, address)
             forwarder.table.leave(address)
         else:
-            forwarder.dying_nodes.append(address)
+            dying[address] = _holder(address)
 
 
 def _is_over(address: Address) -> bool:
@@ -136,8 +140,15 @@ def _is_over(address: Address) -> bool:
 
 def _holds_messages(address: Address) -> bool:
     """Whether a message is at the node: one that waits, or that a receiver has not settled."""
-    consumers = [*address.consumers, *address.resuming]
-    return address.waiting.count > 0 or any(each.link.unsettled for each in consumers)
+    return address.waiting.count > 0 or _holder(address) is not None
+
+
+def _holder(address: Address) -> Consumer | None:
+    """Return a receiver that has not settled a message of a node, if there is one."""
+    for consumer in chain(address.consumers, address.resuming):
+        if consumer.link.unsettled:
+            return consumer
+    return None
 
 
 def _delete(forwarder: Any, address: Address) -> None:

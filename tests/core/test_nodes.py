@@ -234,7 +234,7 @@ def test_a_node_may_stay_as_long_as_it_holds_messages() -> None:
     assert is_deleted(sender)
     assert is_deleted(other)
     assert len(router.table) == 0
-    assert router.forwarder.dying_nodes == []
+    assert router.forwarder.dying_nodes == {}
 
 
 def test_few_of_many_nodes_are_looked_at_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_a_dying_node_whose_users_go_first_is_forgotten() -> None:
     receiver.detach()
     other.client.lose()
     assert is_deleted(sender)
-    assert router.forwarder.dying_nodes == []
+    assert router.forwarder.dying_nodes == {}
     assert len(router.table) == 0
 
 
@@ -303,4 +303,26 @@ def test_a_node_with_very_many_links_is_deleted_over_several_turns() -> None:
     assert 0 < sum(map(is_deleted, senders)) < 300
     router.catch_up()
     assert all(map(is_deleted, senders))
-    assert router.table.in_use(name) is None
+    assert len(router.table) == 0
+
+
+def test_it_is_known_who_holds_a_message_of_a_node_that_is_to_go() -> None:
+    router = Router()
+    creator, name = made(router.client(), DeleteOnNoMessages())
+    creator.grant(0)
+    sender = router.client().sender(name)
+    receivers = [router.client().receiver(name, 1) for _ in range(3)]
+    for _ in range(2):
+        sender.send(b"x")
+    holding = [each for each in receivers if each.received]
+    creator.detach()
+    (address,) = router.table.addresses()
+    for receiver in holding:
+        # whoever is known to hold one is looked at first, and another once it holds none
+        holder = router.forwarder.dying_nodes[address]
+        assert holder is not None
+        assert holder.link.unsettled
+        assert not is_deleted(sender)
+        receiver.settle()
+    assert is_deleted(sender)
+    assert router.forwarder.dying_nodes == {}

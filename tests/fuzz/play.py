@@ -507,7 +507,7 @@ class Play:
         self.router.wait(60)
         assert len(forwarder.suspended) == 0
         assert forwarder.suspended.next_expiry == 0
-        assert forwarder.dying_nodes == []
+        assert forwarder.dying_nodes == {}
         assert len(forwarder.link_names) == 0
         assert forwarder.redelivery.kept_bytes == 0
         assert forwarder.backlog.held_bytes == 0
