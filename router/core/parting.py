@@ -32,6 +32,8 @@ from router.engine.unsettled import Unsettled
 
 RELEASED = int(constants.Descriptor.RELEASED)
 MODIFIED = int(constants.Descriptor.MODIFIED)
+# So many deliveries that wait are given up in the turn in which the last receiver goes.
+GIVEN_UP_AT_ONCE = 512
 
 
 def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
@@ -185,17 +187,44 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     if not address.consumers:
         fallbacks.left(forwarder, address)
     if address.treatment == MULTICAST or not address.consumers:
-        while consumer.waiting:
-            delivery = consumer.waiting.popleft()
-            forwarder.count_out(delivery)
-            forwarder.backlog.drop(delivery)
-            delivery.discarded = True
-            address.counters.count_outcome(outcome)
-            forwarder.settle(delivery, outcome, state)
+        give_up_all(forwarder, consumer, consumer.waiting, outcome, state)
     else:
         if address.sided:
             sides.receiver_lost(forwarder, address)
         sizes.receiver_lost(forwarder, address)
+
+
+def give_up_all(
+    forwarder: Any, consumer: Consumer, waiting: WaitingQueue, outcome: int, state: bytes
+) -> None:
+    """Settle what waits in a queue that nobody takes from any more, of very much the last in later
+    turns; what somebody may take by then is left to whoever that is.
+    """
+    address = consumer.address
+
+    def give_up(delivery: Any) -> None:
+        forwarder.count_out(delivery)
+        if delivery.discarded:
+            # its sender has aborted it, and it was not found
+            return
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        address.current_counters().count_outcome(outcome)
+        forwarder.settle(delivery, outcome, state)
+
+    def taken() -> Iterator[Any]:
+        while waiting.count and (waiting is not address.waiting or not address.consumers):
+            yield waiting.popleft()
+
+    def over() -> None:
+        if is_later:
+            # the address was kept in use by what waited
+            nodes.left(forwarder, address, None)
+
+    is_later = False
+    if waiting.count:
+        forwarder.turn.deferred.go_through(taken(), give_up, over, GIVEN_UP_AT_ONCE)
+        is_later = True
 
 
 def leave(forwarder: Any, consumer: Consumer) -> None:

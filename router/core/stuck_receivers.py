@@ -19,9 +19,11 @@ from enum import StrEnum
 import attrs
 
 from router.amqp.constants import Condition, Descriptor
+from router.core import parting
 from router.core.address import HERE, MULTICAST, Address, Consumer
 from router.core.blocking import MEANINGS, Reason, of_receiver
 from router.core.forward import Forwarder
+from router.core.waiting import WaitingQueue
 from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
@@ -243,13 +245,8 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     link, address = consumer.link, consumer.address
     connection = link.session.connection
     copies = consumer.waiting.count + link.unsettled
-    while consumer.waiting.count:
-        copy = consumer.waiting.popleft()
-        forwarder.count_out(copy)
-        forwarder.backlog.drop(copy)
-        copy.discarded = True
-        address.counters.count_outcome(MODIFIED)
-        forwarder.settle(copy, MODIFIED, b"")
+    waiting, consumer.waiting = consumer.waiting, WaitingQueue()
+    parting.give_up_all(forwarder, consumer, waiting, MODIFIED, b"")
     address.counters.receivers_dropped += 1
     address.last_dropped = Dropped(
         forwarder.turn.now, connection.number, container_of(link), link.name, stuck_s, text

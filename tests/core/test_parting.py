@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from router.amqp.performatives import Modified
+from router.amqp.message import Message, Properties, encode_message
+from router.amqp.performatives import Modified, Released
 from router.core import parting
 from router.engine.link import OutgoingLink
 
-from support.in_memory import Router
+from support.in_memory import Router, SendingLink
 
 
 def test_before_a_shutdown_what_receivers_have_is_resolved() -> None:
@@ -30,3 +31,62 @@ def test_before_a_shutdown_what_receivers_have_is_resolved() -> None:
         for link in session.local_links.values()
         if isinstance(link, OutgoingLink)
     ]
+
+
+def waiting_messages(router: Router, count: int) -> list[SendingLink]:
+    """So many messages wait at `q`; their senders."""
+    senders = []
+    for _ in range(0, count, 100):
+        sender = router.client(link_capacity=100).sender(None)
+        for _ in range(100):
+            sender.send(encode_message(Message(properties=Properties(to="q"))))
+        senders.append(sender)
+    return senders
+
+
+def released(senders: list[SendingLink]) -> int:
+    found = [each.outcome for sender in senders for each in sender.client.sent.values()]
+    return found.count(Released())
+
+
+def test_what_waits_for_nobody_any_more_is_released_over_several_turns() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    senders = waiting_messages(router, 800)
+    router.is_patient = True
+    receiver.client.lose()
+    assert released(senders) == 512
+    assert router.table.in_use("q") is not None
+    router.catch_up()
+    assert released(senders) == 800
+    assert router.table.in_use("q") is None
+    assert router.table.total().released == 800
+    # they may send on
+    assert all(sender.can_send() for sender in senders)
+
+
+def test_what_still_waits_is_for_whoever_comes_meanwhile() -> None:
+    router = Router()
+    receiver = router.client().receiver("q")
+    senders = waiting_messages(router, 800)
+    router.is_patient = True
+    receiver.client.lose()
+    other = router.client().receiver("q", 100)
+    router.catch_up()
+    assert len(other.received) == 100
+    assert released(senders) == 512
+    other.grant(200)
+    assert len(other.received) == 288
+
+
+def test_copies_for_a_receiver_that_has_gone_are_released_over_several_turns() -> None:
+    router = Router([(False, "q", "multicast")])
+    receiver = router.client().receiver("q")
+    senders = waiting_messages(router, 800)
+    router.is_patient = True
+    receiver.client.lose()
+    assert released(senders) == 512
+    router.catch_up()
+    assert released(senders) == 800
+    assert router.table.in_use("q") is None
+    assert router.table.total().released == 800
