@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from router.amqp.performatives import Error
 from router.engine.events import LinkDetached
-from router.engine.link import Link
+from router.engine.link import IncomingLink, Link
 from router.engine.outbox import Outbox, Turn, nowhere
 from router.engine.states import LinkState
 
@@ -121,6 +121,7 @@ class LostSessions:
         # not all of them at once when the last is lost: what they are made of takes time to free
         session: Session = link.session
         session.local_links.pop(link.handle, None)
+        session.errant.pop((link.name, isinstance(link, IncomingLink)), None)
         if link.remote_handle >= 0 and session.links.find(link.remote_handle) is link:
             session.links.remove(link.remote_handle)
 

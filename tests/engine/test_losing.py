@@ -17,9 +17,11 @@ from router.amqp.performatives import (
     Released,
     Source,
 )
+from router.engine import attaching
 from router.engine.deferred import STEPS_A_ROUND, THINGS_A_STEP, THINGS_AT_ONCE
 from router.engine.events import ConnectionClosed, LinkDetached, SessionEnded
 from router.engine.losing import AT_ONCE, HANDLES_A_STEP
+from router.errors import AmqpError, Scope
 
 from support.in_memory import Client, Router
 
@@ -316,3 +318,25 @@ def test_nothing_is_sent_by_a_connection_whose_deliveries_are_still_being_resolv
     router.end_turn()
     work_off(router)
     assert receiver.client.connection.local_sessions[0].outgoing.count == 0
+
+
+def test_links_that_were_detached_for_an_error_are_forgotten_one_by_one() -> None:
+    router = Router()
+    client = router.client()
+    for number in range(200):
+        client.receiver(f"q{number}")
+    # it does not answer
+    client.read(reads=False)
+    session = client.connection.local_sessions[0]
+    error = AmqpError("amqp:internal-error", "an error", Scope.LINK)
+    for link in list(session.local_links.values()):
+        attaching.detach(link, True, error)
+    router.finish_turn()
+    assert len(session.errant) == 200
+    router.is_patient = True
+    client.connection.close()
+    # all at once they would take long to free
+    assert 0 < len(session.errant) < 200
+    router.end_turn()
+    router.catch_up()
+    assert not session.errant
