@@ -96,7 +96,7 @@ cdef class Session:
     cpdef int grant(self, IncomingLink link, unsigned int credit, bint drain) except -1
     cpdef int note_link(self, Link link) except -1
     cpdef int use_up_credit(self, OutgoingLink link) except -1
-    cpdef int note_window(self) except -1
+    cpdef void note_window(self) except *
     cpdef int note_spent(self) except -1
     cpdef int note_flow(self) except -1
     cdef int _note(self) except -1
