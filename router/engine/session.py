@@ -29,8 +29,7 @@ ATTACHED = int(LinkState.ATTACHED)
 # in `due_code`, beside the state's own: what is told is not settled
 UNSETTLED = 0x100
 EMPTY = b""
-# the bits of a delivery's `stuck`
-INCOMING = STUCK_INCOMING
+INCOMING = STUCK_INCOMING  # bits of a delivery's `stuck`
 OUTGOING = STUCK_OUTGOING
 
 
@@ -391,10 +390,8 @@ class Session:
     def note_window(self) -> None:
         """Open the window as held frames have left: by half or more, or in a while by less."""
         self.window.is_moving = True
-        if self.window_due:
-            return
-        if self.window.size <= 0 or self.window.can_open(self.local_links):
-            # one that is used up is looked at once a turn: it takes a look at all links
+        # one that is used up is looked at once a turn: it takes a look at all links
+        if self.window.size <= 0 or self.window_due or self.window.can_open(self.local_links):
             self.note_spent()
         elif self.window.withheld_at < 0:
             flows.withhold(self)
