@@ -49,7 +49,8 @@ def take_in(session: Any, frame: FlowFrame) -> None:
             if not link.is_attached():
                 if isinstance(link, OutgoingLink) and not link.is_lost() and not is_routed:
                     # its attach is answered in a later turn, and the credit counts from there
-                    link.told(frame)
+                    outgoing = link
+                    outgoing.told(frame)
                 link = None
     if isinstance(link, OutgoingLink):
         outgoing = link
