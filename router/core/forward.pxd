@@ -29,7 +29,7 @@ cdef class Forwarder(Spreader):
     cdef public object exchanges
     cdef public dict sizes_due
     cdef public dict dying_nodes
-    cdef public dict node_accounts
+    cdef public object node_accounts
     cdef public list idle_sessions
     cdef public object on_control
     cdef public object observer

@@ -44,10 +44,12 @@ from router.core.network.reach import Reach
 from router.core.redelivery import Redelivery
 from router.core.routed_links import Routed
 from router.core.sources import SourceRules
+from router.core.split_table import SplitTable
 from router.core.spreading import Spreader
 from router.core.spreads import Spreads
 from router.core.suspended import Suspended
 from router.core.table import AddressTable, address_name
+from router.engine.account import Account
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
@@ -91,8 +93,8 @@ class Forwarder(Spreader):
         self.sizes_due: dict[Address, None] = {}
         # dynamic nodes that go with their last message, each with a receiver that had one
         self.dying_nodes: dict[Address, Consumer | None] = {}
-        # whose peer is charged for a dynamic node
-        self.node_accounts: dict[Address, Any] = {}
+        # who is charged for each dynamic node, by its key
+        self.node_accounts: SplitTable[str, Account] = SplitTable()
         # sessions of the router's own that are to be ended at the end of the turn
         self.idle_sessions: list[Session] = []
         # takes the control links of other routers

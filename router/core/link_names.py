@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 
 from router.core.route_peers import Origin
+from router.core.split_table import SplitTable
 from router.engine.link import Link, OutgoingLink
 
 # Who may steal a link: another connection of the same user, of any, of none (the new attach is
@@ -47,8 +48,8 @@ class LinkNames:
 
     def __init__(self, stealing: str = SAME_USER) -> None:
         self.stealing = stealing
-        self._links: dict[tuple[str, str, bool], Link] = {}
-        self._forwarded: dict[Holding, Link] = {}
+        self._links: SplitTable[tuple[str, str, bool], Link] = SplitTable()
+        self._forwarded: SplitTable[Holding, Link] = SplitTable()
         # links that were stolen, and attaches that were refused because they would have
         self.stolen = 0
         self.refused = 0
@@ -98,7 +99,7 @@ class LinkNames:
         """`link` is lost; its name may have another by now."""
         key = key_of(link)
         if self._links.get(key) is link:
-            del self._links[key]
+            self._links.pop(key)
 
     # Links that are forwarded to containers here.
 
@@ -127,7 +128,7 @@ class LinkNames:
     def leave_forwarded(self, holding: Holding | None, link: Link) -> None:
         """`link` is not forwarded any more; its name may be another's by now."""
         if holding is not None and self._forwarded.get(holding) is link:
-            del self._forwarded[holding]
+            self._forwarded.pop(holding)
 
 
 def key_of(link: Link) -> tuple[str, str, bool]:

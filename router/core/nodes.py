@@ -54,7 +54,7 @@ def make(forwarder: Any, link: Link, asked: Any) -> tuple[str, Address]:
         treatment=MULTICAST if _is_topic(asked) else BALANCED,
     )
     address.creator = link
-    forwarder.node_accounts[address] = connection.account
+    forwarder.node_accounts[address.key] = connection.account
     connection.account.charge(NODES, NODE_BYTES)
     policy = (asked.dynamic_node_properties or {}).get(LIFETIME_POLICY)
     address.lifetime = policy if isinstance(policy, _LASTING) else DeleteOnClose()
@@ -155,7 +155,7 @@ def _delete(forwarder: Any, address: Address) -> None:
     """Delete a node; who uses it still is told, and senders of what was not settled: of very many
     links the last ones in later turns.
     """
-    account = forwarder.node_accounts.pop(address, None)
+    account = forwarder.node_accounts.pop(address.key)
     if account is not None:
         account.release(NODES, NODE_BYTES)
     address.is_dynamic = False

@@ -69,6 +69,12 @@ def test_a_run_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_other_sizes_are_measured_again(tmp_path: Path) -> None:
     out = tmp_path / "costs.json"
-    costs.write(out, {"detach": many(1.0, 2.0)})
+    costs.write(out, {"query: n links": many(1.0, 2.0)})
     assert costs.measured_before(out, [100, 1000]) == {}
-    assert list(costs.measured_before(out, [1000, 10_000])) == ["detach"]
+    assert list(costs.measured_before(out, [1000, 10_000])) == ["query: n links"]
+
+
+def test_where_there_cannot_be_so_many_there_are_as_many_as_can_be() -> None:
+    limited = OPERATIONS["credit given: n receivers of one address"]
+    assert costs.sizes_of(limited, costs.SIZES) == [100, 1_000, 10_000, 65_536]
+    assert costs.sizes_of(OPERATIONS["query: n links"], costs.SIZES) == list(costs.SIZES)

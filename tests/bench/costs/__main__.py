@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import attrs
 
 from bench import machine, report
-from bench.costs.operations import OPERATIONS, Operation
+from bench.costs.operations import OPERATIONS
+from bench.costs.world import AtMost, Operation
 from bench.layout import machine_line
 from router.build import data_plane
 
@@ -110,12 +111,19 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+def sizes_of(operation: Operation, sizes: Sequence[int]) -> list[int]:
+    """Return what n is measured for: where there cannot be so many, as many as there can be."""
+    most = operation.most if isinstance(operation, AtMost) else math.inf
+    return [int(min(n, most)) for n in sizes]
+
+
 def measured_before(path: Path, sizes: Sequence[int]) -> dict[str, list[Cost]]:
     """Read the operations that a file has for all these sizes."""
     kept = {}
     for name, costs in json.loads(path.read_text(encoding="utf-8")).items():
         found = [Cost(**cost) for cost in costs]
-        if [cost.n for cost in found] == list(sizes):
+        operation = OPERATIONS.get(name)
+        if operation and [cost.n for cost in found] == sizes_of(operation, sizes):
             kept[name] = found
     return kept
 
@@ -144,7 +152,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for name, operation in chosen.items():
         if name not in found:
             costs = []
-            for n in sizes:
+            for n in sizes_of(operation, sizes):
                 print(f"{name}: n = {n:,}", end="\r", file=sys.stderr, flush=True)
                 costs.append(measure(operation, n))
             found[name] = costs

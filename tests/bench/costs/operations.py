@@ -25,15 +25,17 @@ from bench.costs import (
     waiting,
 )
 from bench.costs.world import (
-    MOST_UNSETTLED,
     SESSION_LINKS,
+    Operation,
     Peer,
     World,
     attaches,
     detaches,
     flow,
+    in_one_session,
     measured,
     transfers,
+    unsettled_by_one,
 )
 from router import changes
 from router.amqp.framing import encode_frame
@@ -45,6 +47,7 @@ from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.reload import find_differences
 from router.config.revisions import share
+from router.config.router_settings import RouterSettings
 from router.core.rules import AddressRule
 from router.logs.journal import Journal
 from router.management.operations import _NODE_ANSWERS
@@ -55,8 +58,9 @@ from router.net.exchange import SLICE_S
 from router.settings import take_up
 
 Addressing = Callable[[int], str | None]
-Operation = Callable[[int], list[float]]
 
+# A router allows a connection and a session of it less than this.
+CONNECTION_BYTES: Final = 65_536
 # The rows of a query that are told in one turn (router.management.finding).
 ROWS_A_TURN: Final = 32
 
@@ -184,10 +188,9 @@ def expire_suspended(count: int) -> list[float]:
 
 
 def sent(world: World, count: int, receivers: int = 1, **fields: Any) -> tuple[Peer, Peer]:
-    """Send so many messages, or as many as a sender may have unsettled, which `receivers` share and
-    do not settle: the receivers' peer, and the sender's.
+    """Send so many messages, which `receivers` share and do not settle: the receivers' peer, and
+    the sender's.
     """
-    count = min(count, MOST_UNSETTLED)
     credit = max(1, -(-count // receivers))
     receiver, frames = attached(world, receivers, one, True, credit=credit, **fields)
     receiver.say(frames)
@@ -221,7 +224,6 @@ def detach_unsettled(whose: int) -> Operation:
 def detach_each_unsettled(count: int) -> list[float]:
     """Detach so many receivers, each of which has an unsettled message, the last one first."""
     world = World()
-    count = min(count, SESSION_LINKS)
     receiver, _ = sent(world, count, receivers=count)
     return measured(world, lambda: receiver.say(reversed(list(detaches(count)))))
 
@@ -262,7 +264,6 @@ def redeliver_among(count: int) -> list[float]:
 def give_credit(count: int) -> list[float]:
     """Give credit to so many receivers of one address, one after the other."""
     world = World()
-    count = min(count, SESSION_LINKS)
     peer, frames = attached(world, count, one, True)
     peer.say(frames)
     flows = [flow(handle, 1) for handle in range(count)]
@@ -271,7 +272,7 @@ def give_credit(count: int) -> list[float]:
 
 def look_at_clocks(count: int) -> list[float]:
     """Look at the clocks of so many connections."""
-    world = World()
+    world = World(Configuration(router=RouterSettings(state_limit_bytes=count * CONNECTION_BYTES)))
     for _ in range(count):
         world.peer()
     return measured(world, lambda: world.wait(0.25))
@@ -457,19 +458,21 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **dict(_named("detach", detach)),
     **dict(_named("connection lost", lose)),
     **dict(_named("session ended", end)),
-    "connection lost: n messages its receiver has not settled": lose_unsettled(0),
-    "connection lost: n messages of its sender that are not settled": lose_unsettled(1),
-    "detach: n messages its receiver has not settled": detach_unsettled(0),
-    "detach: n messages of its sender that are not settled": detach_unsettled(1),
-    "detach: n receivers, each with an unsettled message": detach_each_unsettled,
+    "connection lost: n messages its receiver has not settled": unsettled_by_one(lose_unsettled(0)),
+    "connection lost: n messages of its sender that are not settled": unsettled_by_one(
+        lose_unsettled(1)
+    ),
+    "detach: n messages its receiver has not settled": unsettled_by_one(detach_unsettled(0)),
+    "detach: n messages of its sender that are not settled": unsettled_by_one(detach_unsettled(1)),
+    "detach: n receivers, each with an unsettled message": in_one_session(detach_each_unsettled),
     "link stolen: n receivers": steal,
     "link suspended: n receivers": suspend,
     "suspended link expired: n receivers": expire_suspended,
-    "message settled: n by one disposition": settle,
-    "message redelivered: n": redeliver,
+    "message settled: n by one disposition": unsettled_by_one(settle),
+    "message redelivered: n": unsettled_by_one(redeliver),
     "message redelivered: 1,000 among n receivers": redeliver_among,
     **waiting.OPERATIONS,
-    "credit given: n receivers of one address": give_credit,
+    "credit given: n receivers of one address": in_one_session(give_credit),
     "clocks looked at: n connections": look_at_clocks,
     "policy applied: n addresses in use": change_rules,
     **dict(_configured()),

@@ -14,6 +14,7 @@ from bench.costs.world import (
     World,
     attaches,
     flow,
+    in_one_session,
     measured,
     transfers,
 )
@@ -76,7 +77,6 @@ def close_connector(count: int) -> list[float]:
 
 def overdraw(count: int) -> list[float]:
     """Detach so many senders of a connection, which together have too much unsettled."""
-    count = min(count, SESSION_LINKS)
     world = World()
     many(world, 1, one, receives=True, credit=count)
     sender = many(world, count, one, receives=False)
@@ -109,7 +109,6 @@ def drain(count: int) -> list[float]:
 
 def leave_window(count: int) -> list[float]:
     """Have a thousand messages leave that fill a session's window, with so many links in it."""
-    count = min(count, SESSION_LINKS)
     world = World()
     receiver = many(world, 1, one, receives=True)
     hold(world, 1_000, one)
@@ -131,7 +130,6 @@ def take_waiting(count: int) -> list[float]:
 
 def open_window(count: int) -> list[float]:
     """Open the window of a session, for which so many links wait."""
-    count = min(count, SESSION_LINKS)
     world = World()
     receiver = many(world, count, each, receives=True)
     closed = Flow(next_incoming_id=0, incoming_window=0, next_outgoing_id=0, outgoing_window=WINDOW)
@@ -202,11 +200,11 @@ OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "dynamic node deleted: n senders to it": delete_node(receives=False),
     "dynamic node deleted: n receivers from it": delete_node(receives=True),
     "connector deleted: n receivers of its connection": close_connector,
-    "senders detached: n that have too much unsettled": overdraw,
+    "senders detached: n that have too much unsettled": in_one_session(overdraw),
     "drain: one receiver with n senders": drain,
-    "window left: 1,000 messages, with n links": leave_window,
+    "window left: 1,000 messages, with n links": in_one_session(leave_window),
     "credit given: one receiver that n messages wait for": take_waiting,
-    "session window opened: n links wait for it": open_window,
+    "session window opened: n links wait for it": in_one_session(open_window),
     "attach: 100 senders of an address of two sides, beside n senders": attach_across(
         receives=False
     ),

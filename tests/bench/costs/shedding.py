@@ -11,6 +11,7 @@ from bench.costs.world import (
     WINDOW,
     World,
     attaches,
+    in_one_session,
     measured,
     transfers,
 )
@@ -101,7 +102,6 @@ def copies(count: int) -> list[float]:
 
 def half_sent(count: int) -> list[float]:
     """Give up most of so many messages that are half sent."""
-    count = min(count, SESSION_LINKS)
     world = World()
     receiver = world.peer()
     receiver.say(attaches(count, each, receives=True, credit=1))
@@ -128,5 +128,5 @@ OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "memory limit lowered: n messages wait at n addresses": wait_at(each, are_many=True),
     "memory limit lowered: some messages wait, with n addresses in use": among_addresses,
     "memory limit lowered: n copies wait": copies,
-    "memory limit lowered: n messages are half sent": half_sent,
+    "memory limit lowered: n messages are half sent": in_one_session(half_sent),
 }

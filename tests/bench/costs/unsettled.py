@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bench.costs.containers import Container, with_link_routes
-from bench.costs.world import MOST_UNSETTLED, Peer, World, attaches, flow, measured, transfers
+from bench.costs.world import (
+    Peer,
+    World,
+    attaches,
+    flow,
+    measured,
+    transfers,
+    unsettled_by_one,
+)
 from router.amqp.framing import encode_frame
 from router.amqp.performatives import Detach
 
@@ -38,7 +46,6 @@ def send(count: int) -> list[float]:
 
 def routed(count: int) -> tuple[World, Peer, Container]:
     """A client with a routed link to a container, which has not settled so many messages."""
-    count = min(count, MOST_UNSETTLED)
     world = with_link_routes(1)
     container = Container(world)
     container.talk()
@@ -68,7 +75,6 @@ def lose_client(count: int) -> list[float]:
 
 def kept(count: int, *, receives: bool) -> tuple[World, Peer]:
     """A client whose receiver or sender has so many messages unsettled, and is kept for a while."""
-    count = min(count, MOST_UNSETTLED)
     world = World()
     terminus: dict[str, Any] = {"terminus": {"timeout": KEPT_S}}
     ours, others = (terminus, {}) if receives else ({}, terminus)
@@ -120,12 +126,22 @@ def reattach(*, receives: bool) -> Callable[[int], list[float]]:
 
 OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "message sent: n that nobody settles": send,
-    "link stolen: n messages its receiver has not settled": steal(receives=True),
-    "link stolen: n messages of its sender that are not settled": steal(receives=False),
-    "link resumed: n messages its receiver has not settled": resume(receives=True),
-    "link resumed: n messages of its sender that are not settled": resume(receives=False),
-    "link reattached: n messages its receiver has not settled": reattach(receives=True),
-    "link reattached: n messages of its sender that are not settled": reattach(receives=False),
-    "link route: its container lost, with n unsettled messages": lose_container,
-    "link route: its client lost, with n unsettled messages": lose_client,
+    "link stolen: n messages its receiver has not settled": unsettled_by_one(steal(receives=True)),
+    "link stolen: n messages of its sender that are not settled": unsettled_by_one(
+        steal(receives=False)
+    ),
+    "link resumed: n messages its receiver has not settled": unsettled_by_one(
+        resume(receives=True)
+    ),
+    "link resumed: n messages of its sender that are not settled": unsettled_by_one(
+        resume(receives=False)
+    ),
+    "link reattached: n messages its receiver has not settled": unsettled_by_one(
+        reattach(receives=True)
+    ),
+    "link reattached: n messages of its sender that are not settled": unsettled_by_one(
+        reattach(receives=False)
+    ),
+    "link route: its container lost, with n unsettled messages": unsettled_by_one(lose_container),
+    "link route: its client lost, with n unsettled messages": unsettled_by_one(lose_client),
 }

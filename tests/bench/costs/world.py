@@ -10,6 +10,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import attrs
+
 from router.amqp.framing import AMQP_HEADER, encode_frame
 from router.amqp.performatives import Attach, Begin, Detach, Flow, Open, Source, Target, Transfer
 from router.cli.run import COLLECT_AGAIN_AFTER, COLLECT_EVERY, NEVER
@@ -26,6 +28,7 @@ SESSION_LINKS = 65_536
 MOST_UNSETTLED = 65_536
 WINDOW = 2**31 - 1
 FRAMES_AT_ONCE = 32
+Operation = Callable[[int], list[float]]
 # So many sockets are lost in one round of the event loop: to notice as many takes the loop itself
 # longer than any turn may be.
 LOST_A_ROUND = 1_000
@@ -36,6 +39,29 @@ ROUTERS_SIDE = {
     "window_limit": 1 << 20,
     "held_limit_bytes": 1 << 30,
 }
+
+
+@attrs.frozen
+class AtMost:
+    """An operation on things of which a router or the protocol allows no more than `most`."""
+
+    most: int
+    operation: Operation
+
+    def __call__(self, count: int) -> list[float]:
+        """Run it for `count` of them, which is `most` at the most."""
+        assert count <= self.most
+        return self.operation(count)
+
+
+def in_one_session(operation: Operation) -> AtMost:
+    """An operation on links of one session."""
+    return AtMost(SESSION_LINKS, operation)
+
+
+def unsettled_by_one(operation: Operation) -> AtMost:
+    """An operation on unsettled messages of one sender."""
+    return AtMost(MOST_UNSETTLED, operation)
 
 
 class World:
