@@ -33,8 +33,14 @@ class Origin:
 
     @property
     def forwarded_name(self) -> str:
-        """What the container is told as the link's name, so that links of two clients are two."""
-        return f"{self.name}@{self.container_id}"
+        """Return the name that the container is told, which is another one for another client.
+
+        What follows the last `@` stands for the client, and so has no `@` of its own. A client that
+        does not say its container-id is known by its connection, as `%` and the connection's key.
+        """
+        if self.container_id:
+            return f"{self.name}@{_escaped(self.container_id)}"
+        return f"{self.name}@%{_escaped(str(getattr(self.key, 'number', self.key)))}"
 
 
 def origin_of(link: Any) -> Origin:
@@ -61,13 +67,17 @@ def is_same(connection: Any, origin: Origin) -> bool:
     return bool(origin.container_id == connection.remote_open.container_id)
 
 
+def _escaped(container_id: str) -> str:
+    return container_id.replace("%", "%25").replace("@", "%40")
+
+
 def comes_round(me: str, origin: Origin, connection: Any) -> bool:
     """Whether a link that a container attaches has been forwarded by the router `me` before, by its
     name: whoever forwards one puts the container-id behind it that it has it from.
     """
     if not origin.is_container and connection is not origin.key:
         return False
-    return me in origin.name.split("@")[1:]
+    return _escaped(me) in origin.name.split("@")[1:]
 
 
 def coordinator_names(link: Any) -> Iterator[str]:

@@ -45,6 +45,35 @@ def test_who_has_attached_a_link() -> None:
         assert origin.forwarded_name == f"l@{container}"
 
 
+@pytest.mark.spec("2.6.1-1")
+def test_links_of_two_clients_have_two_names() -> None:
+    who = [
+        ("l", "x@y", "a#1"),
+        ("l@x", "y", "a#2"),
+        ("l@x%40", "y", "a#3"),
+        ("l", "x%40y", "a#4"),
+        ("l", "%5", "a#5"),
+        ("l", "", "5"),
+        ("l", "", "a#5"),
+        ("l", "", "b#5"),
+    ]
+    names = {
+        Origin(key, name, container, False, "anonymous").forwarded_name
+        for name, container, key in who
+    }
+    assert len(names) == len(who)
+
+
+def test_a_client_without_a_container_id_is_known_by_its_connection() -> None:
+    router = Router()
+    clients = [router.client(container=""), router.client(container="")]
+    names = [
+        origin_of(IncomingLink(each.connection.local_sessions[0], "l", 0)).forwarded_name
+        for each in clients
+    ]
+    assert names == [f"l@%{each.connection.number}" for each in clients]
+
+
 @pytest.mark.parametrize(
     ("name", "role", "comes"),
     [
