@@ -80,6 +80,13 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         holder = stealing.holder_of(forwarder, link)
         route = forwarder.link_routes.route_of(link)
         if holder is not None and (route is not None or holder.is_routed):
+            if route is None and not _has_terminus(link):
+                raise AmqpError(
+                    Condition.INVALID_FIELD,
+                    "a link that is forwarded to a container cannot be recovered by its name: it"
+                    " needs a source or target",
+                    Scope.LINK,
+                )
             # what is at a container goes on there, and so the old link has to be over before
             stealing.take_away(forwarder, link, holder)
             holder = None
@@ -101,6 +108,14 @@ def attach_received(forwarder: Any, connection: Any, link: Any) -> None:
         attaching.refuse(link, error)
     else:
         stealing.take_over(forwarder, link, holder)
+
+
+def _has_terminus(link: Any) -> bool:
+    """Return whether an attach says which source or target it means."""
+    remote = link.remote_attach
+    if isinstance(link, OutgoingLink):
+        return remote.source not in (None, _EMPTY)
+    return remote.target is not None
 
 
 def _is_put_off(forwarder: Any, link: Any, holder: Any) -> bool:

@@ -90,6 +90,7 @@ def in_line(request: pytest.FixtureRequest) -> Iterator[None]:
 # Attaching.
 
 
+@pytest.mark.spec("2.6.1-1")
 @pytest.mark.parametrize(
     "attach",
     [
@@ -541,6 +542,7 @@ def test_what_waits_keeps_its_order_whatever_its_priority() -> None:
 # Names.
 
 
+@pytest.mark.spec("2.6.1-2")
 def test_a_link_attached_elsewhere_is_taken_from_where_it_was() -> None:
     pair = sending()
     other = Peer(pair.router, "client")
@@ -553,6 +555,23 @@ def test_a_link_attached_elsewhere_is_taken_from_where_it_was() -> None:
     assert types in ([Detach, Begin], [Begin, Detach])
     detached = next(each for each in heard if isinstance(each, Detach))
     assert detached == Detach(0, closed=False)
+
+
+@pytest.mark.spec("2.6.3-8")
+@pytest.mark.parametrize(
+    "attach",
+    [sender(target=None), receiver(source=None), receiver(source=Source())],
+    ids=["no target", "no source", "an empty source"],
+)
+def test_a_link_is_not_taken_by_an_attach_that_says_not_where_it_leads(attach: Any) -> None:
+    pair = receiving() if attach.role else sending()
+    other = Peer(pair.router, "client")
+    other >> [On(0, like_begin()), attach]
+    _, answer, refusal = (each.performative for each in other.frames())
+    assert (answer.source is None) or (answer.target is None)
+    assert str(refusal.error.condition) == "amqp:invalid-field"
+    assert pair.to_client() == []
+    assert pair.to_container() == []
 
 
 def like_begin() -> Any:
