@@ -359,6 +359,8 @@ class TransferFrame:
         if count > 6:
             self.rcv_settle_mode = cursor.take_ubyte(-1)
             self.is_unusual = self.rcv_settle_mode >= 0
+            if self.rcv_settle_mode > 1:
+                raise malformed("rcv-settle-mode must be 0 (first) or 1 (second)")
         if count > 7:
             self.state_at = cursor.at
             if cursor.take_null():

@@ -36,6 +36,8 @@ class DispositionFrame:
             raise malformed("a disposition without its role or first")
         if count > 6:
             raise malformed("a disposition has 6 fields")
+        if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
+            raise malformed("a disposition without its role")
         self.from_receiver = cursor.take_boolean(False)
         if cursor.at >= cursor.end or cursor.octets[cursor.at] == 0x40:
             raise malformed("a disposition without its first")

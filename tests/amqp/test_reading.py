@@ -433,6 +433,7 @@ def test_a_damaged_frame_is_read_or_refused(kind: Any, data: st.DataObject) -> N
     read(KINDS[kind], octets, PAST)
 
 
+@pytest.mark.spec("1.3.4-1", "1.3.5-1")
 @pytest.mark.parametrize(
     ("kind", "items", "count"),
     [
@@ -443,10 +444,12 @@ def test_a_damaged_frame_is_read_or_refused(kind: Any, data: st.DataObject) -> N
         (Transfer, "4343", 1),
         (Transfer, "43a000", 2),
         (Transfer, "43434040404044", 7),
+        (Transfer, "434340404040" + "5002", 7),
         (Disposition, "", 0),
         (Disposition, "41", 1),
         (Disposition, "5601", 2),
         (Disposition, "4140", 2),
+        (Disposition, "4043", 2),
         (Disposition, "4143" + "40" * 5, 7),
         (Disposition, "414343", 2),
     ],
