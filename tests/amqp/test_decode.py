@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from router.amqp.constants import Condition
 from router.amqp.decode import Limits, decode_value, decode_values, skip_value
 from router.amqp.encode import encode_value
 from router.amqp.types import Array, Map, Symbol, UInt, ULong
@@ -58,6 +59,10 @@ def test_what_is_no_value_is_refused(text: str, why: str) -> None:
         decode_value(octets(text))
     assert caught.value.scope is Scope.CONNECTION
     assert caught.value.description
+    # so many values as these arrays announce would be more than is kept
+    is_too_much = why in ("an array of 4 Gi nulls", "an array of 4 Gi empty lists")
+    expected = Condition.RESOURCE_LIMIT_EXCEEDED if is_too_much else Condition.DECODE_ERROR
+    assert caught.value.condition == expected
 
 
 @pytest.mark.parametrize(("at", "end"), [(-1, None), (0, 2), (2, None), (1, 0)])

@@ -91,6 +91,7 @@ def test_a_map_within_can_stay_as_it_is_too() -> None:
         properties.get_map("product")
 
 
+@pytest.mark.spec("1.6.23-3")
 def test_it_is_written_as_it_came() -> None:
     frame = Attach("link", 0, False, properties=PROPERTIES, source=Source(filter=PROPERTIES))
     assert encode_frame(0, kept(frame)) == encode_frame(0, frame)

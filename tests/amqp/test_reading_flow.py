@@ -50,6 +50,7 @@ def test_nothing_is_left_of_the_flow_before() -> None:
         assert not getattr(frame, name), name
 
 
+@pytest.mark.spec("1.3.4-1")
 @pytest.mark.parametrize(
     ("items", "count"),
     [

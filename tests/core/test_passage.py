@@ -137,6 +137,7 @@ def test_what_comes_in_and_what_leaves(
 PIECES = st.lists(st.integers(0, 600), max_size=6)
 
 
+@pytest.mark.spec("1.6.23-3")
 @given(
     st.sampled_from(sorted(STRIP)),
     st.sampled_from(sorted(STRIP)),

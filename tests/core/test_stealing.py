@@ -822,6 +822,7 @@ def test_an_attach_that_cannot_be_answered_leaves_the_node_where_it_is() -> None
 # Who may.
 
 
+@pytest.mark.spec("2.6.1-2", "2.5-1")
 @pytest.mark.parametrize(
     ("stealing", "users", "expected"),
     [

@@ -296,6 +296,7 @@ def test_who_answers_no_detach_loses_the_session_and_then_the_connection() -> No
     assert talk.turn.ledger.total == 0
 
 
+@pytest.mark.spec("0.2-5")
 def test_a_session_that_is_too_much_is_ended() -> None:
     router, client = limited(0)
     client.give(On(1, Begin(next_outgoing_id=0, incoming_window=1, outgoing_window=1)))
@@ -305,6 +306,7 @@ def test_a_session_that_is_too_much_is_ended() -> None:
     assert not client.connection.finished
 
 
+@pytest.mark.spec("0.2-5")
 def test_an_open_that_is_too_much_is_answered_by_a_close() -> None:
     router = Router()
     router.turn.ledger.connection_limit_bytes = CONNECTION_BYTES + 1000

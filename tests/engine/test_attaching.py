@@ -94,7 +94,7 @@ def test_a_handle_beyond_the_highest_closes() -> None:
     talk << failed(Close, "amqp:connection:framing-error") << OVER
 
 
-@pytest.mark.spec("2.4.1-4", "2.7.2-3")
+@pytest.mark.spec("2.7.2-3")
 def test_more_links_than_the_peer_takes_end_the_session() -> None:
     talk = begun(begin={"handle_max": 1}) >> [attach_sender(n) for n in range(2)]
     talk.skip() >> attach_sender(2) << failed(End, "amqp:resource-limit-exceeded") << NOTHING

@@ -72,7 +72,7 @@ def broken_begin(channel: int) -> bytes:
     return bytes.fromhex(f"00000012 0200 {channel:04x} 005311 c00504 40404343")
 
 
-@pytest.mark.spec("B2.3.4-3")
+@pytest.mark.spec("B2.3.4-3", "0.2-5")
 def test_a_begin_whose_fields_cannot_be_is_answered_and_ended() -> None:
     talk = opened() >> broken_begin(3)
     talk << On(0, like(Begin, remote_channel=3)) << On(0, failed(End, "amqp:invalid-field"))
@@ -161,8 +161,10 @@ def test_links_say_what_they_were_lost_with() -> None:
 @pytest.mark.spec("2.5.4-2", "2.5.5-1", "2.7.8-1")
 def test_what_was_under_way_when_a_session_ended_is_ignored(error: AmqpError | None) -> None:
     talk = linked()
-    beginning.end(session_of(talk), error)
-    beginning.end(session_of(talk), error)
+    session = session_of(talk)
+    beginning.end(session, error)
+    beginning.end(session, error)
+    session.note_flow()
     talk << End(None if error is None else TOLD)
     talk >> message(0) >> attach_sender(3) >> Detach(0) >> Detach(77) << NOTHING
     talk >> begin() << failed(Close, "amqp:not-allowed") << OVER

@@ -48,6 +48,7 @@ def test_a_range_that_runs_backwards_ends_the_session() -> None:
 def test_settling_twice_is_ignored() -> None:
     talk = sent()
     talk >> [Disposition(True, 0, 5, True, Accepted())] * 2 << NOTHING
+    talk >> Disposition(True, 0, 5, False, Released()) << NOTHING
     assert len(talk.recorder.told("outcome")) == 6
 
 

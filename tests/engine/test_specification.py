@@ -50,7 +50,7 @@ def client(**settings: Any) -> Talk:
     return talk
 
 
-@pytest.mark.spec("2.4.3-7")
+@pytest.mark.spec("2.4.3-7", "2.4.1-2")
 def test_a_close_that_is_pipelined_goes_on_channel_0() -> None:
     talk = client()
     talk.connection.close()

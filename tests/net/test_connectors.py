@@ -136,7 +136,7 @@ async def test_a_host_that_there_is_not_is_tried_again(waits: Waits, host: str) 
 @pytest.mark.spec("2.2-5")
 async def test_a_peer_that_speaks_tls_only_is_left(waits: Waits) -> None:
     async def script(peer: Peer, _: int) -> None:
-        await peer.octets(8)
+        assert await peer.octets(8) == SASL_HEADER
         # an alert
         await peer.say(bytes.fromhex("15030100020246"))
         assert await peer.rest() == b""

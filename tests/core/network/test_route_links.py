@@ -377,6 +377,7 @@ def test_a_link_attached_at_another_router_is_taken_from_where_it_was(
     assert not any(outlet.rests(mesh["a"].turn.now) for outlet in route.far.values())
 
 
+@pytest.mark.spec("2.6.1-2")
 @pytest.mark.parametrize(
     ("stealing", "users", "second", "lost"),
     [
@@ -403,6 +404,7 @@ def test_who_may_take_a_link_over(
     assert sum(way.links for way in broker.ways) == (2 if stealing == "off" else 1)
 
 
+@pytest.mark.spec("2.6.1-1")
 def test_other_links_of_that_name_are_other_links() -> None:
     mesh = Mesh.line("a", "b", "c")
     broker = broker_at(mesh, "c")
@@ -418,6 +420,8 @@ def test_other_links_of_that_name_are_other_links() -> None:
     assert last.attach(attrs.evolve(receiver(), name="l"), broker).is_there
     assert [client.conditions() for client in clients] == [[]] * len(clients)
     assert len(broker.links) == 5
+    names = {(link.attach.name, link.attach.role) for link in broker.links}
+    assert len(names) == 5
 
 
 # Transactions.
