@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from router.amqp.constants import TerminusExpiryPolicy
+from router.amqp.constants import Condition, TerminusExpiryPolicy
 from router.amqp.decode import decode_value
 from router.amqp.encode import encode_value
 from router.amqp.encoded import (
@@ -121,6 +121,15 @@ def test_keys_that_are_strings_become_symbols() -> None:
     octets = octets.replace(b"\xa3\x01b", b"\xa3\x01a")
     with pytest.raises(AmqpError, match="twice"):
         decode_frame_body(octets, 8, None, FRAME_LIMITS, EncodedMap)
+
+
+@pytest.mark.spec("2.7.3-8")
+def test_a_null_is_no_delivery_tag() -> None:
+    fields: list[Any] = ["link", UInt(0), True, *[None] * 4, {None: None}]
+    body = encode_value(Described(ULong(0x12), fields))
+    with pytest.raises(AmqpError) as caught:
+        decode_frame_body(body, 0, None, FRAME_LIMITS, EncodedMap)
+    assert caught.value.condition == Condition.DECODE_ERROR
 
 
 @pytest.mark.parametrize(

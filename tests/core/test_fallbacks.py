@@ -142,6 +142,7 @@ def test_a_message_that_is_half_come_changes_sides() -> None:
     assert sending.outcome == Accepted()
 
 
+@pytest.mark.spec("2.6.14-2", "2.7.5-20")
 def test_an_aborted_message_is_taken_from_where_it_waits() -> None:
     router = Router([RULE])
     rest = stalled_fallback(router)

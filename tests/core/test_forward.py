@@ -62,7 +62,7 @@ def test_a_message_may_be_settled_before_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize("aborts", [True, False])
-@pytest.mark.spec("2.6.14-2")
+@pytest.mark.spec("2.6.14-2", "2.7.5-20")
 def test_a_message_that_is_given_up_half_way_is_aborted_downstream(aborts: bool) -> None:
     router, sender, receiver = pair()
     sender.send(b"half", more=True)
@@ -280,6 +280,7 @@ def test_a_settled_multicast_keeps_a_part_of_the_window_free() -> None:
     assert [len(each.received) for each in receivers] == [1 + kept, 1 + kept]
 
 
+@pytest.mark.spec("2.6.14-2")
 def test_a_multicast_that_is_aborted_is_so_for_all() -> None:
     router, sender, receivers = several("multicast", [5, 5])
     receivers[1].client.open_window(1)

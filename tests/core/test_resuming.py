@@ -128,7 +128,7 @@ def test_what_its_sender_has_forgotten_is_settled() -> None:
     assert receiver.received[1].payload == b"next"
 
 
-@pytest.mark.spec("2.6.13-1")
+@pytest.mark.spec("2.6.13-1", "2.7.5-17")
 def test_what_the_router_does_not_remember_is_ignored() -> None:
     router = Router()
     client, receiver = suspended(router)
@@ -364,7 +364,7 @@ def test_fields_of_an_outcome_that_would_take_much_room_are_not_kept(
     assert told(resume(router, sender.client)) == {TAG: Rejected()}
 
 
-@pytest.mark.spec("2.6.13-3")
+@pytest.mark.spec("2.7.3-6")
 def test_what_is_told_of_a_delivery_is_the_last_that_was_said_of_it() -> None:
     router = Router()
     receiver = router.client().receiver("q", 5)

@@ -563,6 +563,7 @@ def test_an_answer_too_large_for_its_peer_leaves_what_was_suspended() -> None:
     assert sending.outcome == FAILED
 
 
+@pytest.mark.spec("2.6.5-2")
 def test_a_detach_with_an_error_ends_the_delivery_ids() -> None:
     router = Router()
     receiver = lasting_receiver(router.client())

@@ -126,7 +126,7 @@ def test_a_detach_is_answered_in_kind(closed: bool) -> None:
 
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("error", [None, PROBLEM])
-@pytest.mark.spec("2.6.4-1", "2.6.5-1", "2.7.7-1", "2.7.7-2")
+@pytest.mark.spec("2.6.4-1", "2.6.5-1", "2.7.7-1", "2.7.7-2", "2.6.5-2")
 def test_our_own_detach(closed: bool, error: AmqpError | None) -> None:
     talk = linked()
     link = talk.recorder.links["sender-0"]

@@ -30,12 +30,25 @@ HALF = 2**31
     ("delivery_count", "link_credit", "expected"),
     [(0, 10, 10), (None, 10, 10), (0, 0, 0), (0, TOP, TOP), (5, 10, 15), (TOP, 10, 9), (TOP, 0, 0)],
 )
-@pytest.mark.spec("2.6.7-2", "2.6.7-3")
+@pytest.mark.spec("2.6.7-2")
 def test_credit_counts_from_the_receiver_s_delivery_count(
     delivery_count: int | None, link_credit: int, expected: int
 ) -> None:
     talk = linked() >> credit(link_credit, delivery_count) << NOTHING
     assert outgoing(talk).credit == expected
+
+
+@pytest.mark.parametrize("first", [0, 5, TOP - 1])
+@pytest.mark.spec("2.6.7-3")
+def test_credit_without_a_delivery_count_counts_from_the_first_one(first: int) -> None:
+    talk = linked()
+    link = outgoing(talk)
+    link.initial_count = link.delivery_count = first
+    talk >> credit(4, first)
+    for _ in range(3):
+        send(talk)
+    talk.skip() >> credit(4, None)
+    assert link.credit == 1
 
 
 @pytest.mark.parametrize("at", [0, 1000, TOP - 1, TOP])

@@ -14,6 +14,7 @@ from router.amqp.performatives import (
     Begin,
     Close,
     Detach,
+    Error,
     Flow,
     Open,
     SaslInit,
@@ -29,6 +30,7 @@ from router.engine.delivery import Delivery
 
 from support.transcripts import (
     NOTHING,
+    OVER,
     On,
     Talk,
     attach_receiver,
@@ -114,6 +116,8 @@ def test_any_locales_are_answered_in_english(locales: tuple[str, ...]) -> None:
     talk = Talk() >> AMQP_HEADER >> Open("c", outgoing_locales=locales, incoming_locales=locales)
     talk << AMQP_HEADER << like(Open, outgoing_locales=(), incoming_locales=()) << NOTHING
     assert talk.connection.is_open()
+    told = Error(Symbol("amqp:not-allowed"), "no session is mapped to channel 0")
+    talk >> Detach(0) << Close(told) << OVER
 
 
 @pytest.mark.spec("2.7.4-2")
