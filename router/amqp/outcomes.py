@@ -87,6 +87,22 @@ class Modified(Composite):
     message_annotations: dict[Any, Any] | None = None
 
 
+# The largest state that is kept whole. One frame can tell a state of thousands of deliveries, each
+# of which would keep it.
+MAX_KEPT_BYTES = 512
+EMPTY_LIST = b"\x45"
+_OUTCOMES = range(Descriptor.ACCEPTED, Descriptor.MODIFIED + 1)
+
+
+def kept_state(state: bytes, code: int) -> bytes | None:
+    """Return what is kept of a delivery state: of a large outcome that it is one, without its
+    fields, and nothing of another large state.
+    """
+    if len(state) <= MAX_KEPT_BYTES:
+        return state
+    return bytes((0x00, 0x53, code)) + EMPTY_LIST if code in _OUTCOMES else None
+
+
 def check_state(octets: bytes) -> None:
     """See that octets which are to be passed on as they came are one delivery state.
 

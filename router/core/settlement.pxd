@@ -13,6 +13,7 @@ from router.engine.session cimport Session
 cdef int TOLD
 cdef int ROUTED
 cdef bytes EMPTY
+cdef bytes NULL
 cdef Py_ssize_t COPIES_AT_ONCE
 
 cdef class Settler(Handler):

@@ -11,6 +11,7 @@ from typing import Any
 
 from router.amqp import codes
 from router.amqp.constants import Condition
+from router.amqp.outcomes import MAX_KEPT_BYTES, kept_state
 from router.amqp.reading_disposition import DispositionFrame
 from router.core import settling_copies, terms, verdicts
 from router.core.address import HERE, Address, Producer
@@ -26,6 +27,7 @@ TOLD = int(Settling.TOLD)
 ROUTED = int(Settling.ROUTED)
 FIRST = int(Settling.FIRST)
 EMPTY = b""
+NULL = b"\x40"
 # So many receivers are told in one turn what the sender of a message said (`settling_copies`).
 COPIES_AT_ONCE = 512
 
@@ -162,7 +164,7 @@ class Settler(Handler):
         delivery.outcome = code
         # for the maps of links that are resumed
         delivery.outcome_octets = None
-        if 0 < count <= terms.MAX_KEPT_BYTES:
+        if 0 < count <= MAX_KEPT_BYTES:
             octets = memoryview(frame.octets)[frame.state_at : frame.state_end]
             delivery.outcome_octets = bytes(octets)
         if is_outcome or frame.settled:
@@ -176,7 +178,7 @@ class Settler(Handler):
 
         The sender settles for all receivers at once, and cannot before each has told its outcome.
         """
-        if count and count > terms.MAX_KEPT_BYTES and copy.parent.open_copies > 1:
+        if count and count > MAX_KEPT_BYTES and copy.parent.open_copies > 1:
             # it waits for the others
             count = 0
         state = EMPTY
@@ -301,7 +303,9 @@ class Settler(Handler):
                 if code != codes.NO_STATE:
                     # to be told when it is sent
                     state = memoryview(frame.octets)[frame.state_at : frame.state_end]
-                    copy.state = bytes(state)
+                    copy.state = kept_state(bytes(state), code)
+                    if copy.state is None and copy.settling == ROUTED:
+                        copy.state = NULL
                 continue
             if frame.settled and copy.kept is not None:
                 self.redelivery.drop(copy)

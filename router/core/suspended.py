@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from router.amqp.constants import TerminusExpiryPolicy
+from router.amqp.outcomes import MAX_KEPT_BYTES
 from router.core import nodes, terms
 from router.core.link_names import LinkNames, key_of, user_of
 from router.engine.account import SUSPENDED, SUSPENDED_BYTES, link_bytes
@@ -191,7 +192,7 @@ class Terminus:
         """
         tag = delivery.incoming_tag
         if self.unsettled.get(tag) is delivery:
-            kept = bytes(octets) if len(octets) <= terms.MAX_KEPT_BYTES else EMPTY
+            kept = bytes(octets) if len(octets) <= MAX_KEPT_BYTES else EMPTY
             self.outcomes[tag] = (code, kept)
 
     def forget_all_but(self, tags: list[bytes]) -> None:

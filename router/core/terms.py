@@ -26,10 +26,6 @@ ALL = frozenset(_CODES.values())
 NO_STATE = 0
 RECEIVED = int(Descriptor.RECEIVED)
 EMPTY = b""
-# An outcome that is kept, until a link is resumed or a multicast's other receivers have spoken, is
-# kept without fields that are longer than this: one disposition can tell it of thousands of
-# deliveries, each of which would keep them.
-MAX_KEPT_BYTES = 512
 
 
 @attrs.frozen

@@ -188,6 +188,7 @@ def end_received(connection: Any, channel: int, remote: End) -> None:
     connection.recent_session = connection.failing = None
     connection.sessions.remove(channel)
     if connection.local_sessions.pop(session.channel, None) is not None:
+        connection.session_dropped(session)
         connection.channels.free(session.channel)
 
 
@@ -220,6 +221,8 @@ def lose_sessions(
         is_ended = True
         connection.recent_session = connection.failing = None
         connection.sessions.clear()
+        for session in connection.local_sessions.values():
+            connection.session_dropped(session)
         connection.local_sessions.clear()
         connection.sessions_due.clear()
         end()

@@ -21,7 +21,6 @@ from router.amqp.reading_flow import FlowFrame
 from router.engine import attaching, beginning, flows, opening, sasl
 from router.engine.account import Account
 from router.engine.handler import Handler
-from router.engine.link import IncomingLink
 from router.engine.numbers import Numbers
 from router.engine.outbox import Outbox, Turn
 from router.engine.session import Session
@@ -417,12 +416,10 @@ class Connection:
         """Close the connection, with or without an error; nothing more is said afterwards."""
         opening.close(self, error)
 
-    def link_dropped(self, link: Any) -> None:
-        """A link is over; what it has carried is not forgotten."""
-        if isinstance(link, IncomingLink):
-            self.past_received += link.deliveries
-        else:
-            self.past_sent += link.deliveries
+    def session_dropped(self, session: Session) -> None:
+        """Remember what a session that is over has carried."""
+        self.past_received += session.received_deliveries
+        self.past_sent += session.sent_deliveries
 
     def window_share(self, holds: bool) -> int:
         """How many octets a session's peer may have under way, if some of its frames are held."""

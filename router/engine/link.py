@@ -123,10 +123,7 @@ class Link:
 
     def drop(self) -> None:
         """Break reference cycles after the link is gone."""
-        if self.deliveries:
-            # once: it may be dropped again while its peer's detach is awaited
-            self.session.connection.link_dropped(self)
-            self.deliveries = 0
+        self.deliveries = 0
         if self.held is not None:
             self.held.remove(self)
         self.owner = None

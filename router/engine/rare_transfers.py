@@ -13,7 +13,7 @@ import attrs
 
 from router.amqp.constants import Descriptor
 from router.amqp.framing import encode_frame
-from router.amqp.outcomes import check_state
+from router.amqp.outcomes import MAX_KEPT_BYTES, check_state, kept_state
 from router.amqp.performatives import Transfer
 from router.amqp.reading import Cursor, TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
@@ -41,10 +41,10 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
     """
     link = delivery.incoming
     if link.is_routed:
-        _keep_manner(delivery, frame)
-        return True
+        return _keep_manner(delivery, frame)
     if frame.state_end:
-        delivery.state = _state_of(frame)
+        state = _state_of(frame)
+        delivery.state = None if state is None else kept_state(state, _code_of(state))
         if transactions.is_transactional(delivery.state) and transactions.refuse(link):
             return False
     if frame.settled:
@@ -59,17 +59,26 @@ def begin(delivery: Delivery, frame: TransferFrame) -> bool:
     return True
 
 
-def _keep_manner(delivery: Delivery, frame: TransferFrame) -> None:
-    """Keep all that the first transfer of a delivery between two peers says, for the other one."""
+def _keep_manner(delivery: Delivery, frame: TransferFrame) -> bool:
+    """Keep all that the first transfer of a delivery between two peers says, for the other one.
+
+    False when the link had to be detached.
+    """
     delivery.state = NULL
     if frame.state_end:
         state = bytes(memoryview(frame.octets)[frame.state_at : frame.state_end])
         check_state(state)
+        if len(state) > MAX_KEPT_BYTES:
+            # one that is cut would not be what the peer has said
+            link = delivery.incoming
+            link.session.connection.fail_link(link, violations.state_too_large(len(state)))
+            return False
         delivery.state = state
     if frame.rcv_settle_mode >= 0:
         delivery.manner = SETTLED_SECOND if frame.rcv_settle_mode == SECOND else SETTLED_FIRST
     if frame.resume:
         delivery.manner |= RESUMED
+    return True
 
 
 def ignore(session: Any, frame: TransferFrame) -> None:

@@ -40,6 +40,8 @@ cdef class Session:
     cdef public Unsettled outgoing
     cdef public unsigned int next_delivery_id
     cdef public long long expected_delivery_id
+    cdef public long long received_deliveries
+    cdef public long long sent_deliveries
     cdef public Slots links
     cdef public IncomingLink recent_link
     cdef public unsigned int dry_handle

@@ -63,6 +63,9 @@ class Session:
         self.outgoing = Unsettled()
         self.next_delivery_id = 0
         self.expected_delivery_id = -1
+        # by all of its links, those that are over among them
+        self.received_deliveries = 0
+        self.sent_deliveries = 0
         # links by the peer's handle (what frames name) and by ours
         self.links = Slots()
         # whose transfer came last: the next one is its own, as a rule
@@ -160,6 +163,7 @@ class Session:
             self.dry_handle = link.handle
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
+        self.received_deliveries += 1
         delivery = Delivery.__new__(Delivery)
         delivery.incoming = link
         delivery.incoming_id = number
@@ -210,6 +214,7 @@ class Session:
             link.dry_since = self.outbox.turn.now
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
+        self.sent_deliveries += 1
         if link.terminus is not None:
             if delivery.tag is None:
                 delivery.tag = link.terminus.new_tag()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import attrs
 
 from router.engine.connection import Connection
-from router.engine.link import IncomingLink
 
 
 @attrs.define(eq=False)
@@ -26,7 +25,9 @@ class Traffic:
 
 
 def traffic_of(connection: Connection) -> Traffic:
-    """What one connection has carried so far, by links that are over and those that are there."""
+    """Return what one connection has carried so far, by sessions that are over and those that are
+    there.
+    """
     traffic = Traffic(
         connection.received_bytes,
         connection.sent_bytes,
@@ -34,9 +35,6 @@ def traffic_of(connection: Connection) -> Traffic:
         connection.past_sent,
     )
     for session in connection.local_sessions.values():
-        for link in session.local_links.values():
-            if isinstance(link, IncomingLink):
-                traffic.received_deliveries += link.deliveries
-            else:
-                traffic.sent_deliveries += link.deliveries
+        traffic.received_deliveries += session.received_deliveries
+        traffic.sent_deliveries += session.sent_deliveries
     return traffic

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from router.amqp.constants import Condition
+from router.amqp.outcomes import MAX_KEPT_BYTES
 from router.amqp.reading import TransferFrame
 from router.engine.delivery import Delivery
 from router.engine.states import LinkState
@@ -110,6 +111,15 @@ def errant(name: str) -> AmqpError:
     """The peer goes on with a link that was detached for an error, as if nothing were."""
     return AmqpError(
         Condition.ERRANT_LINK, f"link {name!r} was detached for an error", Scope.SESSION
+    )
+
+
+def state_too_large(size: int) -> AmqpError:
+    """A transfer tells a state that is larger than what is kept of a delivery."""
+    return AmqpError(
+        Condition.RESOURCE_LIMIT_EXCEEDED,
+        f"the state of a delivery has {size} octets; {MAX_KEPT_BYTES} are allowed",
+        Scope.LINK,
     )
 
 

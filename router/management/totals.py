@@ -126,14 +126,12 @@ def _leave_out(total: Counters, own: Any) -> None:
 
     As in Dispatch, a request is a delivery that came in, and its answer one that went out.
     """
-    total.ingress -= own.past_received
-    total.egress -= own.past_sent
+    traffic = traffic_of(own)
+    total.ingress -= traffic.received_deliveries
+    total.egress -= traffic.sent_deliveries
     for session in own.local_sessions.values():
         for link in session.local_links.values():
             if isinstance(link, IncomingLink):
-                total.ingress -= link.deliveries
                 for outcome in ("accepted", "rejected", "released", "modified"):
                     told = getattr(total, f"told_{outcome}") - getattr(link, outcome)
                     setattr(total, f"told_{outcome}", told)
-            else:
-                total.egress -= link.deliveries

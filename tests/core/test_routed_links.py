@@ -32,7 +32,7 @@ from router.amqp.performatives import (
     TransactionalState,
     Transfer,
 )
-from router.amqp.types import Described, Symbol, UInt
+from router.amqp.types import Described, Symbol, UInt, ULong
 
 from support.routed import EDGES, Pair, Peer, flow, receiver, routers_between, sender
 from support.transcripts import NOTHING, On, like
@@ -586,6 +586,15 @@ def test_a_link_that_awaits_its_container_can_be_stolen() -> None:
     answered, stolen = pair.to_client()
     assert answered.target is None
     assert str(stolen.error.condition) == "amqp:link:stolen"
+
+
+def test_a_state_too_large_to_be_kept_costs_the_link() -> None:
+    pair = sending()
+    large = Described(ULong(0x99), "x" * 600)
+    pair.client >> On(0, attrs.evolve(TRANSFER, state=large), b"x")
+    (detach,) = pair.to_client()
+    assert str(detach.error.condition) == "amqp:resource-limit-exceeded"
+    assert "512 are allowed" in detach.error.description
 
 
 # Coordinators.

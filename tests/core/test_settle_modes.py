@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from router.amqp.constants import ReceiverSettleMode, SenderSettleMode
+from router.amqp.outcomes import MAX_KEPT_BYTES
 from router.amqp.performatives import (
     Accepted,
     Disposition,
+    Error,
     Modified,
     Received,
     Rejected,
@@ -21,7 +23,7 @@ from router.amqp.performatives import (
     Source,
     TransactionalState,
 )
-from router.amqp.types import Described, Symbol
+from router.amqp.types import Described, Symbol, ULong
 
 from support.in_memory import ReceivingLink, Router, SendingLink
 from support.outcomes import OUTCOMES
@@ -620,6 +622,33 @@ def test_what_a_sender_says_of_what_waits_goes_with_its_transfer() -> None:
     receiver.settle()
     sender.settle(sending)
     assert nothing_is_open(router)
+
+
+LARGE = "x" * 600
+
+
+@pytest.mark.parametrize(
+    ("state", "kept"),
+    [
+        (Described(ULong(0x99), LARGE), None),
+        (Rejected(error=Error(Symbol("amqp:internal-error"), LARGE)), Rejected()),
+        (Modified(True, message_annotations={Symbol("a"): LARGE}), Modified()),
+    ],
+)
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_of_a_large_state_of_what_waits_little_is_kept(
+    state: Any, kept: Any, is_told_first: bool
+) -> None:
+    _, sender, receiver = two()
+    receiver.grant(0)
+    sending = sender.send(b"x", state=state if is_told_first else None)
+    if not is_told_first:
+        sender.client.say(Disposition(False, sending.number, state=state))
+    waiting = sender.client.connection.local_sessions[0].incoming.find(sending.number)
+    assert waiting is not None
+    assert len(waiting.state or b"") <= MAX_KEPT_BYTES
+    receiver.grant(1)
+    assert receiver.received[0].state == kept
 
 
 @pytest.mark.spec("2.7.5-16")

@@ -54,6 +54,9 @@ from router.amqp.types import (
     Array,
     Byte,
     Char,
+    Decimal32,
+    Decimal64,
+    Decimal128,
     Described,
     Float,
     Int,
@@ -186,12 +189,7 @@ class Hoarder:
         elif roll < 0.6:
             self.give(self._frame(0, self._flow()))
         elif roll < 0.65:
-            first = random.randrange(50)
-            state = Disposition(
-                random.random() < 0.5, first, first + random.randrange(50),
-                settled=random.random() < 0.5, state=self._state(),
-            )  # fmt: skip
-            self.give(self._frame(0, state))
+            self.give(self._frame(0, self._disposition()))
         else:
             self._send()
 
@@ -244,6 +242,19 @@ class Hoarder:
             properties=self._map(Symbol),
         )  # fmt: skip
 
+    def _disposition(self) -> Disposition:
+        random = self.random
+        is_receiver = random.random() < 0.5
+        first, count = random.randrange(50), random.randrange(50)
+        session = self.connection.sessions.find(0)
+        if not is_receiver and session is not None and random.random() < 0.5:
+            # of all that waits of what it has sent
+            first, count = max(0, session.expected_delivery_id - 1000), 1000
+            state = Described(ULong(2**40), b"z" * random.randrange(60_000))
+            return Disposition(is_receiver, first, first + count, state=state)
+        settled = random.random() < 0.5
+        return Disposition(is_receiver, first, first + count, settled, self._state())
+
     def _links(self, kind: type[Link]) -> list[Any]:
         session = self.connection.sessions.find(0)
         if session is None:
@@ -259,7 +270,8 @@ class Hoarder:
             fields = {
                 "handle": link.remote_handle,
                 "delivery_count": link.delivery_count,
-                "link_credit": self.random.choice([1, 10, 1000, 2**20]),
+                "link_credit": self.random.choice([0, 1, 10, 1000, 2**20]),
+                "drain": self.random.random() < 0.1,
             }
         return Flow(
             next_incoming_id=0, incoming_window=2**31 - 1, next_outgoing_id=0,
@@ -279,6 +291,8 @@ class Hoarder:
         transfer = Transfer(
             link.remote_handle, number, self.random.randbytes(self.random.randrange(1, 33)), 0,
             settled=self.random.random() < 0.2, more=self.random.random() < 0.1,
+            state=self._state() if self.random.random() < 0.3 else None,
+            resume=self.random.random() < 0.02, aborted=self.random.random() < 0.02,
         )  # fmt: skip
         self.give(self._frame(0, transfer, body))
 
@@ -302,6 +316,7 @@ class Hoarder:
             Modified(message_annotations=self._map(Symbol)), Rejected(error=self._error()),
             Received(1, 5), TransactionalState(txn_id=b"t"),
             Described(ULong(2**40), self._value(2)),
+            Described(ULong(2**40), b"z" * int(10 ** self.random.uniform(0, 4.7))),
         )  # fmt: skip
         return self.random.choice(states)
 
@@ -322,15 +337,15 @@ class Hoarder:
 
     def _value(self, depth: int) -> Any:
         random = self.random
-        kinds = 24 if depth else 20
+        kinds = 27 if depth else 23
         match random.randrange(kinds):
-            case 20:
-                return [self._value(depth - 1) for _ in range(random.randrange(30))]
-            case 21:
-                return {Symbol(f"k{n}"): self._value(depth - 1) for n in range(random.randrange(9))}
-            case 22:
-                return Described(Symbol("x:y"), self._value(depth - 1))
             case 23:
+                return [self._value(depth - 1) for _ in range(random.randrange(30))]
+            case 24:
+                return {Symbol(f"k{n}"): self._value(depth - 1) for n in range(random.randrange(9))}
+            case 25:
+                return Described(Symbol("x:y"), self._value(depth - 1))
+            case 26:
                 return Map((([1], self._value(depth - 1)),))
             case number:
                 return (
@@ -338,6 +353,7 @@ class Hoarder:
                     ULong(4), Long(-4), Float(0.5), 0.25, Char("x"), Timestamp(5), uuid.UUID(int=6),
                     b"z" * random.randrange(300), self._text(), Symbol("q" * random.randrange(250)),
                     Array([UInt(n) for n in range(random.randrange(50))], UInt),
+                    Decimal32(b"abcd"), Decimal64(b"abcdefgh"), Decimal128(b"abcdefghijklmnop"),
                 )[number]  # fmt: skip
 
 

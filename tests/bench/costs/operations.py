@@ -47,7 +47,6 @@ from router.config.model import AddressSettings, Configuration
 from router.config.redirects import RedirectSettings
 from router.config.reload import find_differences
 from router.config.revisions import share
-from router.config.router_settings import RouterSettings
 from router.core.rules import AddressRule
 from router.logs.journal import Journal
 from router.management.operations import _NODE_ANSWERS
@@ -59,8 +58,6 @@ from router.settings import take_up
 
 Addressing = Callable[[int], str | None]
 
-# A router allows a connection and a session of it less than this.
-CONNECTION_BYTES: Final = 65_536
 # The rows of a query that are told in one turn (router.management.finding).
 ROWS_A_TURN: Final = 32
 
@@ -272,7 +269,7 @@ def give_credit(count: int) -> list[float]:
 
 def look_at_clocks(count: int) -> list[float]:
     """Look at the clocks of so many connections."""
-    world = World(Configuration(router=RouterSettings(state_limit_bytes=count * CONNECTION_BYTES)))
+    world = World()
     for _ in range(count):
         world.peer()
     return measured(world, lambda: world.wait(0.25))
