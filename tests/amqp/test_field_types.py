@@ -89,7 +89,7 @@ def test_values_are_read(kind: FieldType, value: Any, found: Any) -> None:
         (t.SOURCE, Described(Symbol("x:y"), []), "amqp:not-implemented"),
     ],
 )
-@pytest.mark.spec("1.3.5-1", "2.8.13-1", "3.5.3-8")
+@pytest.mark.spec("1.3.5-1", "2.8.13-1", "3.5.3-8", "4.5.4-1")
 def test_values_outside_of_the_type_are_refused(
     kind: FieldType, value: Any, condition: str
 ) -> None:

@@ -67,9 +67,13 @@ def test_states_of_others_are_passed_on() -> None:
         "005327 c00201 41 41",
         # a performative
         "005318 45",
+        # a transactional state without its transaction
+        "005334 45",
+        "005334 c00100",
+        "005334 c00201 40",
     ],
 )
-@pytest.mark.spec("2.8.14-1")
+@pytest.mark.spec("2.8.14-1", "4.5.6-1")
 def test_what_is_no_state_is_not_passed_on(text: str) -> None:
     with pytest.raises(AmqpError):
         check_state(bytes.fromhex(text))

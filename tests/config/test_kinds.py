@@ -154,6 +154,7 @@ def test_what_is_allowed_is_read(kind: str, value: object, read: object) -> None
     assert type(found) is type(read)
 
 
+@pytest.mark.spec("5.3.3.1-1")
 @pytest.mark.parametrize(("kind", "value"), REFUSED)
 def test_what_is_not_allowed_is_refused(kind: str, value: object) -> None:
     with pytest.raises(Refused):

@@ -64,7 +64,7 @@ def status(router: ControlledRouter) -> str:
 
 
 @pytest.mark.parametrize(("address", "node"), [(None, "q"), ("theirs", "theirs")])
-@pytest.mark.spec("2.8.18-1", "2.8.18-2")
+@pytest.mark.spec("2.8.18-2")
 def test_a_redirect_is_followed(address: str | None, node: str) -> None:
     router, container, port = redirecting(address=address)
     [(connection, there, _)] = port.asked

@@ -44,6 +44,12 @@ def test_a_receiver_is_told_how_many_messages_wait_for_its_credit() -> None:
         receiver.grant(credit, echo=True)
         told.append((last_flow(receiver.client).available, len(receiver.received)))
     assert told == [(3, 1), (2, 2), (0, 4)]
+    # what is left of its credit is for what comes later
+    receiver.grant(2)
+    assert len(receiver.received) == 4
+    for sender in senders[:2]:
+        sender.send(b"x")
+    assert len(receiver.received) == 6
 
 
 @pytest.mark.spec("2.7.4-9")

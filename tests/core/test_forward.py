@@ -49,12 +49,13 @@ def test_a_message_streams_through_before_it_is_whole() -> None:
     assert sending.outcome == Accepted()
 
 
-def test_a_message_may_be_settled_before_it_is_whole() -> None:
+@pytest.mark.parametrize("outcome", [Accepted(), Rejected()])
+def test_a_message_may_be_settled_before_it_is_whole(outcome: Any) -> None:
     _, sender, receiver = pair()
     sending = sender.send(b"one", more=True)
-    receiver.client.dispose([0], Rejected())
+    receiver.client.dispose([0], outcome)
     receiver.unsettled.clear()
-    assert sending.outcome == Rejected()
+    assert sending.outcome == outcome
     sender.go_on(b"two")
     assert receiver.take() == b"onetwo"
     sender.send(b"next")

@@ -167,6 +167,19 @@ def test_a_sender_may_ask_for_a_dynamic_node() -> None:
     assert len(router.table) == 0
 
 
+@pytest.mark.spec("3.5.3-3", "3.5.4-3")
+def test_a_dynamic_address_names_the_container_and_the_link_that_asked_for_it() -> None:
+    client = Router().client(container="shop")
+    receiver = client.receiver(None, name="replies", source=Source(dynamic=True))
+    sender = client.sender(None, name="requests", target=Target(dynamic=True))
+    assert receiver.attach is not None
+    assert sender.attach is not None
+    for granted, name in ((receiver.attach.source, "replies"), (sender.attach.target, "requests")):
+        assert isinstance(granted, Source | Target)
+        assert granted.address is not None
+        assert granted.address.endswith(f".shop.{name}")
+
+
 def test_clients_that_take_each_other_s_nodes_down_do_not_recurse() -> None:
     router = Router()
     receivers = [dynamic(router) for _ in range(20)]

@@ -66,6 +66,7 @@ def test_the_answer_tells_what_the_node_is_like(asked: Any, granted: Any) -> Non
     assert receiver.attach.source is not None
     told = receiver.attach.source.dynamic_node_properties
     assert told == {LIFETIME_POLICY: granted, DIST_MODES: "move"}
+    assert type(told[DIST_MODES]) is Symbol
     properties = {LIFETIME_POLICY: asked}
     target = Target(dynamic=True, dynamic_node_properties=properties if asked else None)
     sender = router.client().sender(None, target=target)
@@ -96,7 +97,7 @@ def topic_of_sender(client: Client, **asked: Any) -> tuple[SendingLink, str]:
         ({"dynamic_node_properties": {DIST_MODES: Symbol("copy")}}, ()),
     ],
 )
-@pytest.mark.spec("3.5.3-5")
+@pytest.mark.spec("3.5.3-5", "3.5.9-2")
 def test_each_receiver_of_a_topic_gets_a_copy(asked: Any, granted: Any) -> None:
     router = Router()
     client = router.client()
@@ -105,6 +106,7 @@ def test_each_receiver_of_a_topic_gets_a_copy(asked: Any, granted: Any) -> None:
     assert isinstance(sender.attach.target, Target)
     properties = sender.attach.target.dynamic_node_properties
     assert properties == {LIFETIME_POLICY: DeleteOnClose(), DIST_MODES: "copy"}
+    assert type(properties[DIST_MODES]) is Symbol
     assert sender.attach.target.capabilities == granted
     receivers = [client.receiver(address, 5) for _ in range(2)]
     sendings = [sender.send(b"own"), client.sender(address).send(b"other's")]

@@ -45,6 +45,16 @@ def test_what_waits_is_sent_by_priority_and_in_order_within_one(default: str) ->
     assert bodies(receiver)[1:] == [b"%d" % n for n in order]
 
 
+@pytest.mark.spec("3.2.1-4")
+def test_each_of_the_ten_priorities_is_one_of_its_own() -> None:
+    _, sender, receiver = closed()
+    for priority in (*range(10), 10, 255):
+        sender.send(urgent(priority, b"%d" % priority))
+    receiver.client.open_window(100)
+    order = [9, 10, 255, *range(8, -1, -1)]
+    assert bodies(receiver)[1:] == [b"%d" % priority for priority in order]
+
+
 def test_all_that_is_sent_to_an_address_may_have_one_priority() -> None:
     rule = (True, "q", "balanced", True, None, 0, 0, False, None, 5)
     router = Router([rule])

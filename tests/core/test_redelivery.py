@@ -44,6 +44,7 @@ def test_what_one_gives_back_another_gets(default: str, settled: bool, state: An
     router, sender, (one, other) = several(default, [5, 5])
     sending = sender.send(message())
     giver, taker = (one, other) if one.received else (other, one)
+    assert taker.received == []
     giver.settle(state, settled=settled)
     assert giver.unsettled == {}
     assert sending.states == []

@@ -249,6 +249,7 @@ def receiving(credit: int = 10, **fields: Any) -> Pair:
 TRANSFER = Transfer(0, 0, b"a tag", 7, settled=False)
 
 
+@pytest.mark.spec("4.5.6-1")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -319,6 +320,7 @@ STATES = [
 ]
 
 
+@pytest.mark.spec("4.5.6-1")
 @pytest.mark.parametrize("state", STATES, ids=str)
 @pytest.mark.parametrize("settled", [False, True], ids=["unsettled", "settled"])
 @pytest.mark.parametrize("mode", [ReceiverSettleMode.FIRST, ReceiverSettleMode.SECOND])
@@ -606,9 +608,12 @@ def test_a_coordinator_is_the_containers() -> None:
     coordinator = Coordinator(capabilities=(Symbol("amqp:local-transactions"),))
     asked = pair.ask(sender(target=coordinator))
     assert asked.target == coordinator
-    pair.answer(asked)
+    able = Coordinator(
+        capabilities=(Symbol("amqp:local-transactions"), Symbol("amqp:multi-txns-per-ssn"))
+    )
+    pair.answer(asked, target=able)
     (heard,) = pair.to_client()
-    assert heard.target == coordinator
+    assert heard.target == able
     pair.from_container(flow(credit=1))
     pair.client << like(Flow, link_credit=1)
 

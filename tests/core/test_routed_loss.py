@@ -155,7 +155,6 @@ def test_a_client_that_is_lost_before_its_detach_is_answered() -> None:
     assert conditions(pair.to_container()) == [End]
 
 
-@pytest.mark.spec("2.8.18-1")
 def test_a_redirect_of_an_attached_link_is_passed_on() -> None:
     info = {Symbol("network-host"): "elsewhere.example"}
     pair = sending()
@@ -521,6 +520,20 @@ def test_a_lost_client_is_a_detach_for_the_container(how: str, lasting: bool) ->
     assert conditions(pair.to_container_till_end()) == [(not lasting, LOST), End]
     assert is_tidy(pair)
     assert not pair.container.connection.local_sessions
+
+
+@pytest.mark.spec("4.1-1")
+@pytest.mark.parametrize("how", ["socket", "end", "close", "detach"])
+def test_a_lost_client_s_link_to_a_coordinator_ends_at_the_container(how: str) -> None:
+    pair = sending(target=Coordinator())
+    if how == "socket":
+        pair.client.connection.end_of_input()
+    else:
+        pair.client >> {"end": End(), "close": Close(), "detach": Detach(0, closed=True)}[how]
+    error = None if how == "detach" else LOST
+    heard = pair.to_container()
+    assert conditions(heard)[0] == (True, error)
+    assert is_tidy(pair)
 
 
 def test_a_client_that_comes_back_resumes() -> None:

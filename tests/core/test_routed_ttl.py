@@ -52,7 +52,7 @@ def held(payload: bytes, seconds: float, transfer: Transfer | None = None, **fie
     ("seconds", "ttl", "left"),
     [(0, 5000, 5000), (0.0005, 5000, 5000), (2, 5000, 3000), (4.998, 5000, 2), (2, None, None)],
 )
-@pytest.mark.spec("3.2.1-6")
+@pytest.mark.spec("3.2.1-6", "G2.1-1")
 def test_what_is_left_of_the_ttl_goes_on(seconds: float, ttl: int | None, left: int | None) -> None:
     (heard,) = held(message(ttl), seconds).container.frames()
     assert ttl_of(heard.payload) == left
@@ -93,7 +93,7 @@ def test_what_is_of_another_format_goes_on_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("settled", [False, True])
-@pytest.mark.spec("3.2.1-5", "B2.2.5-1")
+@pytest.mark.spec("3.2.1-5", "B2.2.5-1", "G2.1-1")
 def test_what_has_expired_here_is_rejected_and_not_sent(settled: bool) -> None:
     pair = held(message(1000), 1, Transfer(0, 0, b"0", 0, settled=settled))
     # it has taken its credit all the same

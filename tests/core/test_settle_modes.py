@@ -322,7 +322,7 @@ def test_a_receiver_that_does_not_wait_for_its_settlement_does_no_harm(state: An
 # One that contradicts itself.
 
 
-@pytest.mark.spec("B2.3.5-1")
+@pytest.mark.spec("B2.3.5-1", "3.4-1")
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_second_outcome_that_contradicts_the_first_costs_the_link(settled: bool) -> None:
     router, sender, receiver = two()
@@ -339,6 +339,7 @@ def test_a_second_outcome_that_contradicts_the_first_costs_the_link(settled: boo
     assert counted(router, Rejected()) == 0
 
 
+@pytest.mark.spec("3.4-1")
 @pytest.mark.parametrize("settled", [True, False])
 def test_nobody_hears_of_an_outcome_that_is_settled_already(settled: bool) -> None:
     """With a sender that settles second to nobody, the first outcome is the last word at once."""
@@ -564,6 +565,7 @@ def is_refused(link: SendingLink | ReceivingLink) -> bool:
     return True
 
 
+@pytest.mark.spec("B3-4")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("default", ["balanced", "multicast"])
 def test_nobody_gets_what_is_sent_in_a_transaction(default: str, settled: bool) -> None:
@@ -578,6 +580,7 @@ def test_nobody_gets_what_is_sent_in_a_transaction(default: str, settled: bool) 
     assert nothing_is_open(router)
 
 
+@pytest.mark.spec("B3-4")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("default", ["balanced", "multicast"])
 def test_no_sender_hears_an_outcome_that_is_in_a_transaction(default: str, settled: bool) -> None:

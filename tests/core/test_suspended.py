@@ -191,6 +191,24 @@ def test_the_time_counts_from_what_the_policy_says(policy: Policy, starts: str) 
     client.over = True
 
 
+def test_the_time_begins_again_when_a_link_that_came_back_goes_once_more() -> None:
+    router = Router()
+    receiver = lasting_receiver(router.client())
+    sending = router.client().sender("q").send(b"x")
+    receiver.client.lose()
+    router.wait(20)
+    back = lasting_receiver(
+        again(router, receiver.client), unsettled={receiver.received[0].tag: None}
+    )
+    router.wait(100)
+    assert not sending.states
+    back.client.lose()
+    router.wait(29)
+    assert not sending.states
+    router.wait(1)
+    assert sending.outcome == FAILED
+
+
 @pytest.mark.parametrize(("policy", "how"), [(Policy.CONNECTION_CLOSE, "close")])
 def test_a_terminus_without_a_timeout_goes_with_what_its_policy_says(
     policy: Policy, how: str

@@ -196,6 +196,7 @@ def test_what_is_lost_has_the_default(default: str, outcome: Any) -> None:
     assert sending.outcome == outcome
 
 
+@pytest.mark.spec("3.5.3-9", "3.4-1")
 def test_an_outcome_that_was_told_is_not_changed_to_the_default() -> None:
     _, receiver = agreed(default_outcome=Released())
     router = receiver.client.router
@@ -210,6 +211,7 @@ def test_an_outcome_that_was_told_is_not_changed_to_the_default() -> None:
     assert (total.accepted, total.released) == (2, 0)
 
 
+@pytest.mark.spec("3.5.3-9")
 def test_what_was_sent_in_part_has_not_the_default() -> None:
     sender, receiver = agreed(default_outcome=Accepted())
     sending = sender.send(b"x", more=True)

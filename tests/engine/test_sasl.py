@@ -52,6 +52,12 @@ def test_a_client_is_let_in() -> None:
     assert talk.connection.user == "joe"
 
 
+@pytest.mark.parametrize("order", [(PLAIN, ANONYMOUS), (ANONYMOUS, PLAIN)])
+def test_mechanisms_are_offered_in_the_order_of_their_setting(order: tuple[Symbol, ...]) -> None:
+    talk = server(sasl_mechanisms=tuple(map(str, order))) >> SASL_HEADER << SASL_HEADER
+    talk << SaslMechanisms(order) << NOTHING
+
+
 @pytest.mark.spec("5.3.3.5-2")
 def test_a_client_is_not_let_in() -> None:
     talk = server() >> SASL_HEADER >> SaslInit(ANONYMOUS)

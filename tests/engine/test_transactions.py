@@ -39,6 +39,7 @@ def refused(talk: Talk) -> None:
 # Posting (section 4.4.1).
 
 
+@pytest.mark.spec("0.2-7")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("more", [True, False])
 @pytest.mark.parametrize("state", STATES)
@@ -61,6 +62,7 @@ def test_a_later_frame_may_not_bring_a_transaction_either(aborted: bool) -> None
 # Retirement (section 4.4.2).
 
 
+@pytest.mark.spec("0.2-7")
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("state", STATES)
 def test_an_outcome_in_a_transaction_is_not_taken(state: Any, settled: bool) -> None:
@@ -90,7 +92,7 @@ def test_a_transaction_of_what_is_not_there_concerns_nobody() -> None:
 # Acquisition (section 4.4.3).
 
 
-@pytest.mark.spec("4.4.3-1")
+@pytest.mark.spec("4.4.3-1", "0.2-7")
 @pytest.mark.parametrize("more", [{}, {Symbol("x"): [1, {}]}])
 def test_credit_in_a_transaction_is_not_taken(more: dict[Any, Any]) -> None:
     talk = linked() >> credit(10, properties={**more, TXN_ID: b"t"})

@@ -314,6 +314,8 @@ def test_urls_and_slashes_name_the_same_address(
 ) -> None:
     receiver = proton.connect(router.url()).receiver(f"amqp://host:1234/{address}", 10)
     connection = proton.connect(router.url())
+    anonymous = connection.sender(None)
     for text in (address, f"/{address}", f"amqps://other/{address}", f"{address}/"):
         assert connection.sender(text).outcome(Message(text)).outcome == "accepted"
-    assert len(receiver.get(4)) == 4
+        assert anonymous.outcome(Message(text, address=text)).outcome == "accepted"
+    assert len(receiver.get(8)) == 8

@@ -244,7 +244,6 @@ connection = "out"
 """
 
 
-@pytest.mark.spec("2.8.18-1")
 def test_an_auto_link_goes_where_a_container_sends_it_and_comes_back(
     routers: StartRouter, proton: ProtonPeers
 ) -> None:

@@ -240,6 +240,10 @@ async def test_over_the_wire(tmp_path: Path) -> None:
                     assert (await running.pump_of(peer)).connection.user == "ada"
                 else:
                     assert await peer.rest() == b""
+                    # what still comes is read to its end
+                    await peer.say(bytes(500_000))
+                    await peer.stream.aclose()
+        await running.until_empty()
 
 
 def _init(response: bytes) -> On:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from router.amqp.performatives import Open
+from router.amqp.performatives import Begin, Detach, Error, Open
 from router.amqp.redirects import Redirect
+from router.amqp.types import Symbol
+from router.config.auto_links import AutoLinkSettings
 from router.config.model import ConnectorSettings
 from router.config.secret import Secret
 from router.net.connectors import FIRST_DELAY_S, STEADY_S
@@ -317,3 +320,25 @@ async def test_what_redirects_links_moves_no_connection(waits: Waits) -> None:
             await send_away(front, None)
             assert there.is_untouched()
     assert of(logs, "redirect not followed") == of(logs, "following a redirect") == []
+
+
+@pytest.mark.spec("2.8.18-1")
+async def test_a_link_s_redirect_names_the_container_that_it_leads_to(waits: Waits) -> None:
+    with places(2) as (front, there):
+        configuration = attrs.evolve(
+            connecting(front.port, host=HERE, allow_redirect=True, role="route-container"),
+            auto_links=(AutoLinkSettings(address="q", direction="out", connection="out"),),
+        )
+        async with running_node(configuration), front.visited() as peer:
+            await meet(peer)
+            await peer.hear(Begin)
+            await peer.say(
+                Begin(remote_channel=0, next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+            )
+            await peer.attached(target=None)
+            to = there.at(HERE, "container-2").info()
+            error = Error(Symbol("amqp:link:redirect"), "not here", to)
+            await peer.say(Detach(0, closed=True, error=error))
+            async with there.visited() as other:
+                init, opened = await meet(other)
+                assert init.hostname == opened.hostname == "container-2"
