@@ -28,6 +28,7 @@ def status(router: ControlledRouter, name: str = "out q") -> str:
     return str(router.auto_links.status_of(name))
 
 
+@pytest.mark.spec("G1.2-4")
 def test_it_is_attached_as_soon_as_both_are_there() -> None:
     router = ControlledRouter()
     router.configure(plan("q"))

@@ -43,7 +43,7 @@ def test_senders_share() -> None:
     assert held(senders) == [10] * 4
 
 
-@pytest.mark.spec("B2.3.9-2")
+@pytest.mark.spec("B2.3.9-2", "G1.4-5")
 def test_each_sender_gets_one_ahead_but_only_while_there_is_any() -> None:
     router = Router()
     senders = [router.client().sender("q") for _ in range(4)]

@@ -49,6 +49,7 @@ def test_a_message_streams_through_before_it_is_whole() -> None:
     assert sending.outcome == Accepted()
 
 
+@pytest.mark.spec("3.4.2-1")
 @pytest.mark.parametrize("outcome", [Accepted(), Rejected()])
 def test_a_message_may_be_settled_before_it_is_whole(outcome: Any) -> None:
     _, sender, receiver = pair()

@@ -129,6 +129,7 @@ def test_a_receiver_may_ask_for_a_topic_and_browse_it() -> None:
     assert receiver.attach.source.capabilities == (TEMPORARY_TOPIC,)
 
 
+@pytest.mark.spec("3.5.7-1")
 @pytest.mark.parametrize(
     "asked",
     [
@@ -269,6 +270,7 @@ def test_a_node_without_messages_goes_with_its_link() -> None:
     assert len(router.table) == 0
 
 
+@pytest.mark.spec("3.5.9-3")
 @pytest.mark.parametrize("policy", [*EITHER_LINKS, DeleteOnNoMessages()])
 def test_a_node_is_there_as_long_as_its_own_link(policy: Any) -> None:
     router = Router()

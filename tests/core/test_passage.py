@@ -110,7 +110,7 @@ def send_in_pieces(sender: SendingLink, pieces: list[bytes]) -> Any:
     return sending
 
 
-@pytest.mark.spec("3.2.3-1", "3.2.3-2", "3.2.10-2", "3.2-1")
+@pytest.mark.spec("3.2.3-1", "3.2.3-2", "3.2.10-2", "3.2-1", "3.2.10-4")
 @pytest.mark.parametrize("receiver", STRIP)
 @pytest.mark.parametrize("sender", STRIP)
 @pytest.mark.parametrize("come", [[], COME], ids=["none", "some"])

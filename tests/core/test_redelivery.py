@@ -36,7 +36,7 @@ def kept_bytes(router: Router) -> int:
     return int(router.forwarder.redelivery.kept_bytes)
 
 
-@pytest.mark.spec("3.4.5-3", "G1.3-3", "G1.4-3")
+@pytest.mark.spec("3.4.5-3", "G1.3-3", "G1.4-3", "3.3-1", "G1.4-7", "3.3-2", "3.3-3")
 @pytest.mark.parametrize("default", ["balanced", "closest"])
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("state", GIVEN_BACK)
@@ -70,7 +70,7 @@ def test_the_last_outcome_is_the_sender_s() -> None:
     assert kept_bytes(router) == 0
 
 
-@pytest.mark.spec("3.2.1-7", "3.4.4-1", "3.4.5-1", "3.4.5-2", "G2.1-2")
+@pytest.mark.spec("3.2.1-7", "3.4.4-1", "3.4.5-1", "3.4.5-2", "G2.1-2", "0.2-17")
 def test_the_message_is_changed_as_its_receivers_say() -> None:
     _, sender, receivers = several("closest", [5, 5, 5])
     sender.send(message(Header(durable=True, first_acquirer=True), message_annotations={K: 1}))
@@ -99,6 +99,7 @@ def test_messages_of_other_formats_are_only_given_on_as_they_are() -> None:
     assert sent[1].outcome == Accepted()
 
 
+@pytest.mark.spec("3.3-3", "G1.4-7")
 @pytest.mark.parametrize("state", [Accepted(), Rejected()])
 def test_what_is_taken_is_not_given_on(state: Any) -> None:
     router, sender, (one, other) = several("closest", [5, 5])

@@ -168,7 +168,7 @@ def test_a_receiver_that_needs_nothing_more_is_sent_nothing_more() -> None:
 
 
 @pytest.mark.parametrize("state", [Received(0, 100), None])
-@pytest.mark.spec("2.6.13-3")
+@pytest.mark.spec("2.6.13-3", "3.4.6-13")
 def test_what_cannot_be_completed_is_aborted(state: Any) -> None:
     router = Router()
     client, sending = suspended(router, LARGE)
@@ -181,6 +181,7 @@ def test_what_cannot_be_completed_is_aborted(state: Any) -> None:
 # Cases 10 to 14: the router has an outcome.
 
 
+@pytest.mark.spec("3.4.6-14")
 @pytest.mark.parametrize("payload", [SMALL, LARGE])
 def test_an_outcome_that_the_receiver_has_forgotten_is_forgotten(payload: bytes) -> None:
     router = Router()

@@ -67,6 +67,7 @@ def test_a_receiver_with_filters_is_refused_and_told_which(asked: Any, named: st
     assert error.description == f"unsupported source filter: {named}"
 
 
+@pytest.mark.spec("3.5.8-3")
 @pytest.mark.parametrize("asked", [None, {}, {Symbol("com.microsoft:session-filter"): None}])
 def test_a_filter_set_that_filters_nothing_is_no_reason_to_refuse(asked: Any) -> None:
     assert granted(receiver(filter=asked)).filter is None
@@ -83,7 +84,7 @@ def test_a_refusal_has_an_end_however_many_filters_there_are() -> None:
     assert len(description) < MOST_TEXT
 
 
-@pytest.mark.spec("2.6.3-7")
+@pytest.mark.spec("2.6.3-7", "3.5.3-12")
 def test_filters_may_be_ignored_which_the_answer_shows() -> None:
     router = Router()
     router.forwarder.sources.refuses_filters = False
@@ -102,7 +103,7 @@ def test_the_mode_of_a_queue_is_move(treatment: str, asked: str | None) -> None:
     assert source.distribution_mode == "move"
 
 
-@pytest.mark.spec("3.5.2-3", "3.5.3-6", "B2.3.11-1")
+@pytest.mark.spec("3.5.2-3", "3.5.3-6", "B2.3.11-1", "3.5.7-1")
 @pytest.mark.parametrize("asked", [None, "move", "copy"])
 def test_the_mode_of_a_multicast_is_copy(asked: str | None) -> None:
     router = Router(default="multicast")

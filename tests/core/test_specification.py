@@ -27,7 +27,7 @@ from support.transcripts import Talk, attach_receiver, attach_sender, begin
 NODE_PROPERTIES = {Symbol("x"): 1}
 
 
-@pytest.mark.spec("2.6.3-7", "3.5.5-1")
+@pytest.mark.spec("2.6.3-7", "3.5.5-1", "3.5.3-12")
 def test_what_a_receiver_cannot_have_is_for_it_to_judge() -> None:
     asked = Source(
         address="q",

@@ -191,6 +191,7 @@ def test_the_time_counts_from_what_the_policy_says(policy: Policy, starts: str) 
     client.over = True
 
 
+@pytest.mark.spec("3.5.6-2")
 def test_the_time_begins_again_when_a_link_that_came_back_goes_once_more() -> None:
     router = Router()
     receiver = lasting_receiver(router.client())

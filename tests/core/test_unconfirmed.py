@@ -34,7 +34,7 @@ def durable(text: str = "x") -> bytes:
     return message(text, "q", header=DURABLE)
 
 
-@pytest.mark.spec("3.2.1-3")
+@pytest.mark.spec("3.2.1-3", "3.2.1-8")
 @pytest.mark.parametrize("to", ["q", None])
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("default", ["balanced", "closest", "multicast"])

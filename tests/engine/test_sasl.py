@@ -52,6 +52,7 @@ def test_a_client_is_let_in() -> None:
     assert talk.connection.user == "joe"
 
 
+@pytest.mark.spec("5.3.3.1-3")
 @pytest.mark.parametrize("order", [(PLAIN, ANONYMOUS), (ANONYMOUS, PLAIN)])
 def test_mechanisms_are_offered_in_the_order_of_their_setting(order: tuple[Symbol, ...]) -> None:
     talk = server(sasl_mechanisms=tuple(map(str, order))) >> SASL_HEADER << SASL_HEADER
