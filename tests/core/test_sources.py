@@ -103,7 +103,7 @@ def test_the_mode_of_a_queue_is_move(treatment: str, asked: str | None) -> None:
     assert source.distribution_mode == "move"
 
 
-@pytest.mark.spec("3.5.2-3", "3.5.3-6", "B2.3.11-1", "3.5.7-1")
+@pytest.mark.spec("3.5.2-3", "3.5.3-6", "3.5.7-1")
 @pytest.mark.parametrize("asked", [None, "move", "copy"])
 def test_the_mode_of_a_multicast_is_copy(asked: str | None) -> None:
     router = Router(default="multicast")
