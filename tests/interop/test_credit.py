@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from proton import Message
 
-from support.go_peers import drained_by_go
+from support.go_peers import said_by_go
 from support.proton_peers import ProtonConnection, ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess
@@ -196,7 +196,7 @@ def test_a_slow_receiver_slows_its_senders_and_nobody_else(
 
 @pytest.mark.spec("2.6.7-9")
 def test_go_amqp_drains_with_credit_and_without(router: RouterProcess, address: str) -> None:
-    assert drained_by_go(router.url(), address) == [
+    assert said_by_go(router.url(), address) == [
         "drained: without credit",
         "drained: without credit again",
         "drained: credit that nobody uses",

@@ -10,6 +10,7 @@ from proton import Message, Terminus
 from proton.reactor import Copy, DurableSubscription, Filter, LinkOption, Selector
 
 from support.configuring import LENIENT
+from support.go_peers import said_by_go
 from support.proton_peers import ProtonPeers
 from support.rhea_peers import RheaPeer
 from support.routers import RouterProcess, StartRouter
@@ -37,6 +38,13 @@ def test_proton_hears_what_it_cannot_have(
     assert str(receiver.condition.description).startswith(named)
     sender = proton.connect(router.url()).sender(address)
     assert not sender.link.credit
+
+
+def test_go_amqp_hears_that_its_selector_is_not_applied(
+    router: RouterProcess, address: str
+) -> None:
+    heard = said_by_go(router.url(), address, "colour = 'red'")
+    assert heard == [f"refused: {NOT_IMPLEMENTED}"]
 
 
 def test_proton_may_say_that_it_filters_nothing(

@@ -15,8 +15,9 @@ PROGRAM = Path(__file__).resolve().parents[2] / ".peers" / "go-amqp"
 LIMIT_S = 60
 
 
-def drained_by_go(url: str, address: str) -> list[str]:
-    """Return the lines that the program prints, which ends well where all its drains are answered.
+def said_by_go(url: str, address: str, *selector: str) -> list[str]:
+    """Return the lines that the program prints: of drains that were answered, or with a selector of
+    what became of that.
 
     Without the program skips, or fails where `TRIOUTE_REQUIRE_INTEROP=1`.
     """
@@ -26,7 +27,11 @@ def drained_by_go(url: str, address: str) -> list[str]:
             pytest.fail(f"{reason}, and {REQUIRED}=1 asks for it")
         pytest.skip(reason)
     ended = subprocess.run(
-        [PROGRAM, url, address], capture_output=True, text=True, timeout=LIMIT_S, check=False
+        [PROGRAM, url, address, *selector],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.splitlines()

@@ -1,11 +1,13 @@
-// Peer drains a receiver with go-amqp: peer URL ADDRESS.
+// Peer drains a receiver with go-amqp, or asks for a selector: peer URL ADDRESS [SELECTOR].
 //
-// It drains without credit, with credit that nobody uses, and after its credit has been used up, and
+// With a selector it attaches a receiver with that as its filter, and prints the error condition
+// that it is told, or "attached". Without one it drains without credit, with credit that nobody uses, and after its credit has been used up, and
 // prints a line after each. Where a drain gets no answer it says so, and ends with status 1.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -16,17 +18,21 @@ import (
 const patience = 20 * time.Second
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: peer URL ADDRESS")
+	if len(os.Args) != 3 && len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: peer URL ADDRESS [SELECTOR]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	selector := ""
+	if len(os.Args) == 4 {
+		selector = os.Args[3]
+	}
+	if err := run(os.Args[1], os.Args[2], selector); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(url, address string) error {
+func run(url, address, selector string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	connection, err := amqp.Dial(ctx, url, nil)
@@ -37,6 +43,9 @@ func run(url, address string) error {
 	session, err := connection.NewSession(ctx, nil)
 	if err != nil {
 		return err
+	}
+	if selector != "" {
+		return selectMessages(ctx, session, address, selector)
 	}
 	receiver, err := session.NewReceiver(ctx, address, &amqp.ReceiverOptions{Credit: -1})
 	if err != nil {
@@ -58,6 +67,27 @@ func run(url, address string) error {
 		return err
 	}
 	return drain(ctx, receiver, "credit that is used up")
+}
+
+// selectMessages attaches with a filter. The library hears of a refusal when it receives, at the latest.
+func selectMessages(ctx context.Context, session *amqp.Session, address, selector string) error {
+	filters := []amqp.LinkFilter{amqp.NewSelectorFilter(selector)}
+	receiver, err := session.NewReceiver(ctx, address, &amqp.ReceiverOptions{Filters: filters})
+	if err == nil {
+		brief, cancel := context.WithTimeout(ctx, patience/2)
+		defer cancel()
+		_, err = receiver.Receive(brief, nil)
+	}
+	var refused *amqp.LinkError
+	if errors.As(err, &refused) && refused.RemoteErr != nil {
+		fmt.Println("refused:", refused.RemoteErr.Condition)
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		fmt.Println("attached")
+		return nil
+	}
+	return err
 }
 
 func drain(ctx context.Context, receiver *amqp.Receiver, what string) error {
