@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+
+from router.simulation.host import Host
 
 from support.in_memory import Router
 
@@ -16,4 +19,27 @@ def most_in_a_turn(router: Router, count: Callable[[], int], act: Callable[[], o
     router.turn_ended = lambda: counts.append(count())
     act()
     router.finish_turn()
+    return longest(counts)
+
+
+@contextmanager
+def turns_of(host: Host, count: Callable[[], int]) -> Iterator[list[int]]:
+    """What `count` is before the first turn of a router in a network, and after each that is taken
+    within.
+    """
+    counts, finish = [count()], host.exchange.finish_turn
+
+    def finish_turn() -> None:
+        finish()
+        counts.append(count())
+
+    host.exchange.finish_turn = finish_turn  # type: ignore[method-assign]
+    try:
+        yield counts
+    finally:
+        host.exchange.finish_turn = finish  # type: ignore[method-assign]
+
+
+def longest(counts: list[int]) -> int:
+    """By how much a count changed at most from one turn to the next."""
     return max(abs(after - before) for before, after in pairwise(counts))

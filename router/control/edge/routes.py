@@ -4,17 +4,19 @@ Both say so on every connection as soon as it is there, used or not, so that one
 known at once. An interior takes an edge's containers for some of its own, which are there while the
 edge uses the connection; an edge goes by what the interiors say that it uses. While there is none,
 what was said last still counts as routes, though no container can be reached: a link that is to be
-at a container is refused, and does not become one of an address that has the same name.
+at a container is refused, and does not become one of an address that has the same name. Of very
+many routes the last come and go in later turns.
 (docs/decisions/0072-link-routes-of-edges.md)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from router.amqp.constants import Condition
 from router.control.edge.messages import Message, Routes, routes
+from router.control.edge.telling import Telling
 from router.core.link_routes import LinkRoutes, Route, is_topological
 from router.core.network.far_routes import (
     RouteRefused,
@@ -27,6 +29,7 @@ from router.core.route_outlets import UplinkOutlet
 from router.core.table import address_name
 from router.core.token_tree import MAX_TOKENS
 from router.engine import account
+from router.engine.deferred import emptied
 from router.errors import AmqpError
 
 # What a router says in its open that knows of link routes by way of edges.
@@ -71,6 +74,15 @@ class ToldRoutes:
         self._said_at = 1
         self._octets = 0
         self._link_routes = link_routes
+        # those that there are outlets for, and those for which that may not be as it should be
+        self._opened: set[str] = set()
+        self._due: dict[str, tuple[str, str]] = {}
+        # whether it may not be for any of the keys
+        self._once_more = False
+        self._is_going_on = False
+        self._is_over = False
+        # called when there are outlets for all, or for none, after it was not so
+        self.settled: Callable[[], None] = lambda: None
 
     def change(self, added: Iterable[str], removed: Iterable[str]) -> None:
         """It says of these that they have containers, and of those that they have none any more.
@@ -84,8 +96,8 @@ class ToldRoutes:
             if route is None:
                 continue
             self._count(-1, key)
-            if self.is_open:
-                self._close(route)
+            if key in self._opened:
+                self._due[key] = route
         for key in added:
             route = parse_key(key)
             octets = len(key.encode())
@@ -99,7 +111,8 @@ class ToldRoutes:
             keys[key] = route
             self._count(1, key)
             if self.is_open:
-                self._open(route)
+                self._due[key] = route
+        self._see_to_outlets()
 
     def _count(self, by: int, key: str) -> None:
         """Count a key that came, or with -1 went."""
@@ -132,17 +145,52 @@ class ToldRoutes:
         if self.is_open == is_open:
             return
         self.is_open = is_open
-        for route in (self.keys or {}).values():
-            if is_open:
-                self._open(route)
-            else:
-                self._close(route)
+        # which may change several times before the last outlet is there
+        self._once_more = bool(self.keys)
+        self._see_to_outlets()
 
-    def _open(self, route: tuple[str, str]) -> None:
-        self._link_routes.open_far(*route, UplinkOutlet(self.router, self.connection))
+    def leave(self) -> None:
+        """The connection is over."""
+        self._is_over = True
+        self.use(is_open=False)
+        self._see_to_outlets()
 
-    def _close(self, route: tuple[str, str]) -> None:
-        self._link_routes.close_far(*route, self.connection)
+    @property
+    def is_behind(self) -> bool:
+        """Whether there may be an outlet that should not be there, or none where one should be."""
+        return self._is_going_on
+
+    def _see_to_outlets(self) -> None:
+        """Have an outlet for each key while it is used, for the last of many in later turns."""
+        if not self._is_going_on and (self._due or self._once_more or self._is_over):
+            self._is_going_on = True
+            self.connection.turn.deferred.work_off(self._steps())
+
+    def _steps(self) -> Iterator[object]:
+        while self._due or self._once_more:
+            every = self.keys if self._once_more and self.keys is not None else {}
+            due = [*self._due.items(), *every.items()]
+            self._due.clear()
+            self._once_more = False
+            for key, route in due:
+                self._see_to_outlet(key, route)
+                yield None
+        self._is_going_on = False
+        self.settled()
+        if self._is_over and self.keys:
+            yield from emptied(self.keys)
+
+    def _see_to_outlet(self, key: str, route: tuple[str, str]) -> None:
+        is_wanted = self.is_open and self.keys is not None and key in self.keys
+        if is_wanted == (key in self._opened):
+            return
+        if is_wanted:
+            self._opened.add(key)
+            outlet = UplinkOutlet(self.router, self.connection)
+            self._link_routes.open_far(*route, outlet)
+        else:
+            self._opened.remove(key)
+            self._link_routes.close_far(*route, self.connection)
 
 
 class RoutesBeyond:
@@ -164,6 +212,7 @@ class RoutesBeyond:
         """A connection to an interior is there."""
         self.finish()
         told = self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
+        told.settled = self._see_to
         if FEATURE not in features:
             told.keys = {}
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
@@ -177,6 +226,8 @@ class RoutesBeyond:
         told = self.told.pop(connection)
         if told.is_open:
             self._last.append(told)
+        else:
+            told.leave()
 
     def received(self, connection: Any, message: Routes) -> None:
         """An interior says what is beyond. Raises `AmqpError`."""
@@ -194,15 +245,24 @@ class RoutesBeyond:
         self._see_to()
 
     def _see_to(self) -> None:
-        """Forward by the uplinks that are used; what was lost is known until one has spoken."""
+        """Forward by the uplinks that are used; what was lost is known until one has spoken.
+
+        What is not used any more goes when all that is used is there, lest a route be gone for a
+        moment that both have.
+        """
         used = [self.told[each] for each in self._used if each in self.told]
+        spoken = [told for told in used if told.keys is not None]
+        for told in spoken:
+            told.use(is_open=True)
+        if any(told.is_behind for told in spoken):
+            return
         for told in self.told.values():
-            if told.keys is not None:
-                told.use(is_open=told in used)
-        if any(told.keys is not None for told in used):
+            if told not in used:
+                told.use(is_open=False)
+        if spoken:
             last, self._last = self._last, []
             for told in last:
-                told.use(is_open=False)
+                told.leave()
 
     # What is at this edge.
 
@@ -240,6 +300,7 @@ class RoutesOfEdges:
         # which alone was not told, or None
         self._said: dict[str, str | None] = {}
         self._due: dict[str, tuple[str, str]] = {}
+        self._telling = Telling(forwarder.turn.deferred, self._tell_of)
         forwarder.link_routes.watchers.append(self._changed)
 
     def came(self, connection: Any, router: str, features: frozenset[str]) -> None:
@@ -248,14 +309,23 @@ class RoutesOfEdges:
         if FEATURE not in features:
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
             return
-        if self._hearing:
+        self.finish()
+        is_first = not self._hearing
+        self._hearing[connection] = None
+        if is_first:
+            # it hears of them as if they came now
+            found = map(self._changed, self.forwarder.link_routes.routes())
+            self.forwarder.turn.deferred.work_off(found)
             self.finish()
         else:
-            for route in self.forwarder.link_routes.routes():
-                self._note_said(key_of(route), route)
-        self._hearing[connection] = None
-        keys = self.heard(connection)
-        for message in list(routes((key, True) for key in keys)) or [Routes()]:
+            self._telling.tell(connection, list(self._said))
+        if all(only == router for only in self._said.values()):
+            # that there are none is to be heard as well
+            self._tell((connection,), Routes())
+
+    def _tell_of(self, connection: Any, keys: list[str]) -> None:
+        edge = self.told[connection].router
+        for message in routes((key, True) for key in keys if self._said.get(key, edge) != edge):
             self._tell((connection,), message)
 
     def heard(self, connection: Any) -> list[str]:
@@ -266,11 +336,13 @@ class RoutesOfEdges:
     def left(self, connection: Any) -> None:
         """It is over."""
         self._hearing.pop(connection, None)
+        self._telling.drop(connection)
         if not self._hearing:
             # nobody is told what changes from now on
-            self._said.clear()
+            said, self._said = self._said, {}
+            self.forwarder.turn.deferred.forget(emptied(said))
             self._due.clear()
-        self.told.pop(connection).use(is_open=False)
+        self.told.pop(connection).leave()
 
     def use(self, connection: Any, *, is_active: bool) -> None:
         """The edge uses it from now on, or does not any more."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from router.control.edge.messages import Routes, decode_message, encode_message
+from router.control.edge.messages import Routes, decode_message, encode_message, routes
 from router.control.edge.routes import (
     FEATURE,
     LONGEST_KEY,
@@ -29,6 +30,7 @@ from support.in_memory import Router
 from support.mesh import Mesh
 from support.route_brokers import Broker, serve
 from support.traced import traced_bytes
+from support.turns import most_in_a_turn
 
 KNOWN = frozenset({FEATURE})
 
@@ -43,6 +45,13 @@ class Side:
         self.routes = kind(self.router.forwarder, tells)
         # how often anything was written down to be told
         self.written = 0
+
+    def address_changed(self, address: Any) -> None:
+        """As whoever sees to edges hears of it."""
+
+    def finish(self) -> None:
+        """At the end of a turn."""
+        self.routes.finish()
 
     def tell(self, connection: Any, message: Any) -> None:
         self.tell_all((connection,), message)
@@ -410,6 +419,143 @@ def uses(mesh: Mesh, edge: str, at: str) -> bool:
     router = mesh[edge].edge
     assert router is not None
     return end is not None and bool(router.use_of(end.connection)[0])
+
+
+# Very many.
+
+MANY = 1000
+# So many come or go in a turn at most, and some more where a task ends in the turn of an event.
+MOST = 160
+
+
+def serving_many(kind: Any) -> tuple[Side, Any, list[Any]]:
+    """One end, a connection by which very many routes are told, and each change of a route."""
+    side = Side(kind)
+    side.router.forwarder.network.edges = side
+    side.router.is_patient = True
+    connection = side.connect("e")
+    for message in routes((f"Cq{number}", True) for number in range(MANY)):
+        side.routes.received(connection, message)
+    changed: list[Any] = []
+    side.router.forwarder.link_routes.watchers.append(changed.append)
+    return side, connection, changed
+
+
+def use(side: Side, connection: Any, *, is_used: bool) -> None:
+    if isinstance(side.routes, RoutesOfEdges):
+        side.routes.use(connection, is_active=is_used)
+    else:
+        side.routes.use([connection] if is_used else [])
+
+
+@pytest.mark.parametrize("kind", [RoutesOfEdges, RoutesBeyond])
+def test_very_many_come_and_go_in_later_turns(kind: Any) -> None:
+    side, connection, changed = serving_many(kind)
+    side.router.is_patient = False
+
+    def turn(act: Callable[[], None]) -> None:
+        changed.clear()
+        assert most_in_a_turn(side.router, lambda: len(changed), act) <= MOST
+        assert len(changed) == MANY
+
+    turn(lambda: use(side, connection, is_used=True))
+    assert side.has("q999")
+    turn(lambda: use(side, connection, is_used=False))
+    assert not list(side.router.forwarder.link_routes.routes())
+    use(side, connection, is_used=True)
+    side.router.finish_turn()
+    told = side.routes.told[connection]
+    if kind is RoutesOfEdges:
+        turn(lambda: side.routes.left(connection))
+    else:
+        side.routes.left(connection)
+        side.routes.use([])
+        other = side.connect("f")
+        side.routes.use([other])
+        turn(lambda: side.routes.received(other, Routes()))
+    assert not list(side.router.forwarder.link_routes.routes())
+    assert not told.keys
+
+
+def test_an_edge_that_changes_its_mind_again_and_again_moves_nothing() -> None:
+    side, connection, changed = serving_many(RoutesOfEdges)
+    use(side, connection, is_used=True)
+    side.router.catch_up()
+    changed.clear()
+    for number in range(50):
+        use(side, connection, is_used=bool(number & 1))
+    assert len(changed) <= 2 * 128
+    side.router.catch_up()
+    assert len(changed) <= 4 * 128
+    assert len(side.router.forwarder.reach.here) == MANY
+
+
+def test_what_is_told_while_outlets_are_made_counts() -> None:
+    side, connection, _ = serving_many(RoutesOfEdges)
+    use(side, connection, is_used=True)
+    assert side.has("q0")
+    assert not side.has("q998")
+    side.routes.received(connection, Routes(("Cnew", "Cq0"), ("Cq998", "Cq1")))
+    side.routes.received(connection, Routes(("Cq1",), ("Cnew",)))
+    side.router.catch_up()
+    assert len(side.router.forwarder.reach.here) == MANY - 1
+    assert [side.has(each) for each in ("q0", "q1", "q998", "new")] == [True, True, False, False]
+    use(side, connection, is_used=False)
+    side.router.catch_up()
+    assert side.router.forwarder.reach.here == {}
+
+
+def test_routes_of_another_uplink_are_there_before_those_of_the_first_go() -> None:
+    side, first, _ = serving_many(RoutesBeyond)
+    second = side.connect("f")
+    for message in routes((f"Cq{number}", True) for number in range(MANY)):
+        side.routes.received(second, message)
+    use(side, first, is_used=True)
+    side.router.catch_up()
+    counts: list[int] = []
+    side.router.turn_ended = lambda: counts.append(
+        len(list(side.router.forwarder.link_routes.routes()))
+    )
+    side.routes.use([second])
+    side.router.catch_up()
+    assert set(counts) == {MANY}
+    assert not side.routes.told[first].is_open
+    for each in side.router.forwarder.link_routes.routes():
+        assert set(each.far) == {second}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_edge_that_comes_hears_of_very_many_in_later_turns(is_first: bool) -> None:
+    side = Side(RoutesOfEdges)
+    side.router.forwarder.network.edges = side
+    for number in range(MANY):
+        side.serve(f"q{number}")
+    if not is_first:
+        side.connect("other")
+        side.router.finish_turn()
+        side.told.clear()
+    side.router.is_patient = True
+    connection = side.connect("e")
+    assert 0 < sum(len(each.added) for _, each in side.told) < MANY
+    way, container = side.serve("more")
+    side.router.forwarder.link_routes.close(way, container)
+    side.router.catch_up()
+    heard = [key for to, each in side.told if to is connection for key in each.added]
+    assert sorted(heard) == sorted(f"Cq{number}" for number in range(MANY))
+
+
+def test_an_interior_that_comes_hears_of_very_many_in_later_turns() -> None:
+    side = Side(RoutesBeyond)
+    for number in range(MANY):
+        side.serve(f"q{number}")
+    side.router.finish_turn()
+    side.router.is_patient = True
+    connection = side.connect("a")
+    assert 0 < len(side.told[0][1].added) < MANY
+    side.router.catch_up()
+    assert {to for to, _ in side.told} == {connection}
+    heard = [key for _, each in side.told for key in each.added]
+    assert sorted(heard) == sorted(f"Cq{number}" for number in range(MANY))
 
 
 # With real control links.
