@@ -18,6 +18,7 @@ from router.control.edge.messages import (
     decode_message,
     encode_message,
     watches,
+    work_of,
 )
 from router.control.edge.proxies import Proxies
 from router.control.edge.routes import RoutesBeyond
@@ -141,6 +142,7 @@ class EdgeRouter:
             return
         pulse.heard_at = self.forwarder.turn.now
         message = decode_message(octets)
+        connection.count_work(work_of(message))
         match message:
             case Reached():
                 self.proxies.reached(connection, message)

@@ -26,9 +26,16 @@ UNSAID: Final = 255
 
 # So many octets of keys are in one message at most, unless a single key is longer.
 PART_BYTES: Final = 16 * 1024
-# What a message may have of octets, and a key of characters, in all.
-LONGEST_BYTES: Final = 256 * 1024
-LONGEST_KEY: Final = 64 * 1024
+# What a message may have of octets and of keys, and a key of characters, in all. No part has as
+# many, for each key counts for more than sixteen octets in it.
+LONGEST_BYTES: Final = 64 * 1024
+MOST_KEYS: Final = 1024
+LONGEST_KEY: Final = 48 * 1024
+# How many frames' work a message is, with each key that it names (`Connection.count_work`), and how
+# many to use a connection or not.
+WORK: Final = 256
+WORK_A_KEY: Final = 128
+WORK_OF_USE: Final = 1024
 
 
 @attrs.frozen
@@ -159,7 +166,7 @@ def _read(value: object) -> Message | None:
         case "ROUTES":
             return Routes(_keys(fields, 0), _keys(fields, 1))
         case "REACHED":
-            return Reached(tuple(_place(each) for each in _field(fields, 0, list)))
+            return Reached(tuple(_place(each) for each in _several(fields, 0)))
     return None
 
 
@@ -178,8 +185,15 @@ def _key(fields: list[Any], at: int) -> str:
 
 
 def _keys(fields: list[Any], at: int) -> tuple[str, ...]:
-    keys = _field(fields, at, list)
+    keys = _several(fields, at)
     return tuple(_key(keys, each) for each in range(len(keys)))
+
+
+def _several(fields: list[Any], at: int) -> list[Any]:
+    found = _field(fields, at, list)
+    if len(found) > MOST_KEYS:
+        raise _malformed(f"{len(found)} keys; {MOST_KEYS} are allowed")
+    return found
 
 
 def _place(value: object) -> Place:
@@ -190,6 +204,19 @@ def _place(value: object) -> Place:
 
 def _malformed(why: str) -> AmqpError:
     return AmqpError(Condition.DECODE_ERROR, f"a control message of an edge: {why}")
+
+
+def work_of(message: Message | None) -> int:
+    """Return how many frames' work it is to act on a message."""
+    match message:
+        case Watch() | Routes():
+            return WORK + WORK_A_KEY * (len(message.added) + len(message.removed))
+        case Reached():
+            return WORK + WORK_A_KEY * len(message.places)
+        case UplinkUse():
+            return WORK_OF_USE
+        case _:
+            return WORK
 
 
 def watches(changes: Iterable[tuple[str, bool]]) -> Iterator[Watch]:

@@ -11,7 +11,9 @@ from router.amqp.encode import encode_value
 from router.amqp.types import Described, Symbol, UByte, ULong
 from router.control.edge.messages import (
     LONGEST_BYTES,
+    MOST_KEYS,
     PART_BYTES,
+    WORK_A_KEY,
     Beat,
     Message,
     Place,
@@ -24,6 +26,7 @@ from router.control.edge.messages import (
     reached,
     routes,
     watches,
+    work_of,
 )
 from router.errors import AmqpError
 
@@ -133,3 +136,26 @@ def test_no_part_is_too_long() -> None:
     # one that is longer than a part goes alone
     long = "M0" + "y" * (2 * PART_BYTES)
     assert [each.added for each in watches([("M0a", True), (long, True)])] == [("M0a",), (long,)]
+
+
+@pytest.mark.parametrize("kind", ["WATCH", "ROUTES"])
+def test_no_message_has_more_than_so_many_keys(kind: str) -> None:
+    keys = [f"M{number}" for number in range(MOST_KEYS)]
+    assert decode_message(octets_of([Symbol(kind), keys, keys])) is not None
+    with pytest.raises(AmqpError, match="keys"):
+        decode_message(octets_of([Symbol(kind), [], [*keys, "M"]]))
+    with pytest.raises(AmqpError, match="keys"):
+        decode_message(octets_of([Symbol("REACHED"), [None] * (MOST_KEYS + 1)]))
+
+
+def test_no_part_has_more_keys_than_a_message_may_have() -> None:
+    shortest = [f"C{chr(0x21 + number % 90)}{number // 90:x}" for number in range(5000)]
+    parts = list(routes((key, True) for key in shortest))
+    assert max(len(part.added) for part in parts) <= MOST_KEYS
+
+
+def test_work_is_counted_by_keys() -> None:
+    assert work_of(Beat(1, 1)) == work_of(None) < work_of(UplinkUse(True))
+    assert work_of(Watch(("M0a", "M0b"), ("M0c",))) - work_of(Watch()) == 3 * WORK_A_KEY
+    assert work_of(Routes(("Ca",), ("Cb",))) - work_of(Routes()) == 2 * WORK_A_KEY
+    assert work_of(Reached((Place("M0a", True, 1),))) - work_of(Reached(())) == WORK_A_KEY
