@@ -115,6 +115,7 @@ class Treating:
                 _detach_browsers(address)
         address.keeps = redelivery.keeps(address)
         self._pair(address)
+        self._forwarder.network.treated(address)
         return True
 
     def _pair(self, address: Address) -> None:

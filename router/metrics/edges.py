@@ -45,8 +45,8 @@ def read_edges(network: Adjacency | None) -> EdgeReading:
             links=_statuses(proxies.lines),
             watched=len(proxies.watched),
             silent=part.silent,
-            held=sum(address.waiting.count for address in proxies.holding.holds),
-            held_share=proxies.holding.fullest(),
+            held=proxies.holding.held,
+            held_share=proxies.holding.fullest,
             expired=proxies.holding.expired,
             exceeded=proxies.holding.exceeded,
         )

@@ -3,17 +3,21 @@
 Where a client receives, the edge receives from its interior, once for all of them. Where one
 sends, the edge watches the address, and sends up only as long as somebody beyond receives and,
 with closest, nobody does here. All this is looked at again, address by address, whenever something
-of it changes, at the end of that turn; so it may be said as often as one likes.
+of it changes, at the end of that turn; so it may be said as often as one likes. Of very many
+addresses the last are looked at in later turns.
 (docs/decisions/0066-proxies.md)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import Any, Final
 
 from router.control.edge.lines import Lines
 from router.control.edge.messages import Place, Reached
+from router.control.edge.telling import Telling
 from router.control.edge.watching import (
     AT_AN_EDGE,
     MOST_WATCHED,
@@ -26,6 +30,7 @@ from router.core.network.holding import Bounds, Holding, Use
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import mobile_key
 from router.core.table import address_name
+from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
 
 # How long what nobody sends to any more is watched, and can be sent up, for whoever comes back.
 IDLE_S: Final = 10.0
@@ -53,13 +58,23 @@ class Proxies:
         self.told: dict[Any, dict[str, Place]] = {}
         # what is watched; and of that, what nobody here sends to any more, and since when
         self.watched: dict[str, None] = {}
-        self.idle: dict[str, float] = {}
+        self.idle: OrderedDict[str, float] = OrderedDict()
         # of what is watched, that which is sent up until it is known that nobody is there: somebody
         # has sent a single message, and when
-        self._asked: dict[str, float] = {}
+        self._asked: OrderedDict[str, float] = OrderedDict()
         self._watch = watch
+        self._telling = Telling(forwarder.turn.deferred, self._tell_of)
         self._news: dict[str, bool] = {}
         self._due: dict[str, None] = {}
+        # all addresses in use and all that is watched are due, after those that are left of the
+        # last time that they were
+        self._once_more = False
+        self._again: list[str | Address] = []
+        # of what is due, that which is treated otherwise beyond than before
+        self._treated_anew: dict[str, None] = {}
+        self._is_seeing = False
+        self._is_looking = False
+        self.holding.emptied = self.address_changed
 
     # What happens.
 
@@ -74,20 +89,37 @@ class Proxies:
         for connection in connections:
             self.told[connection] = before.get(connection, {})
             if connection not in before:
-                self._watch(connection, [(key, True) for key in self.watched])
-        for connection in before:
+                self._telling.tell(connection, list(self.watched))
+        deferred = self.forwarder.turn.deferred
+        for connection, told in before.items():
             if connection not in self.told:
-                for proxy in self.lines.of(connection):
-                    self.lines.unwant(connection, proxy)
-                if connection.is_open():
-                    self._watch(connection, [(key, False) for key in self.watched])
-        for address in self.forwarder.table.addresses():
-            self.address_changed(address)
-        self._due.update(self.watched)
+                self._leave(connection)
+                deferred.forget(emptied(told))
+        self._once_more = True
+
+    def _leave(self, connection: Any) -> None:
+        """An uplink is not used any more."""
+
+        def unwant(proxy: Proxy) -> None:
+            if connection not in self.told:
+                self.lines.unwant(connection, proxy)
+
+        # those first that have not been attached yet
+        proxies = reversed(self.lines.of(connection))
+        self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
+        if connection.is_open():
+            self._telling.tell(connection, list(self.watched))
+        else:
+            self._telling.drop(connection)
 
     def connection_lost(self, connection: Any) -> None:
         """An uplink is over; `use` follows if it was active."""
         self.lines.connection_lost(connection)
+        self._telling.drop(connection)
+
+    def _tell_of(self, connection: Any, keys: list[str]) -> None:
+        is_used = connection in self.told
+        self._watch(connection, [(key, is_used and key in self.watched) for key in keys])
 
     def reached(self, connection: Any, message: Reached) -> None:
         """An interior says whether somebody receives from what is watched."""
@@ -100,9 +132,7 @@ class Proxies:
                 told[place.key] = place
                 self._due[place.key] = None
                 if before is None or before.treatment != place.treatment:
-                    address = self.forwarder.table.in_use(*split_key(place.key))
-                    if address is not None:
-                        self.forwarder.network.treat(address)
+                    self._treated_anew[place.key] = None
 
     def opens_way(self, address: Address) -> bool:
         """A single message has come for an address that nobody receives from here: whether there is
@@ -202,37 +232,73 @@ class Proxies:
     def finish(self) -> None:
         """At the end of a turn: see to what has changed in it."""
         self.forwarder.network.outward.lanes.finish()
-        while self._due:
-            due, self._due = self._due, {}
-            for key in due:
-                self._see_to(key)
+        if not self._is_seeing and (self._due or self._once_more):
+            self._is_seeing = True
+            self.forwarder.turn.deferred.work_off(self._seeings())
         if self._news:
             news, self._news = self._news, {}
             for connection in self.told:
                 self._watch(connection, list(news.items()))
 
+    def _seeings(self) -> Iterator[None]:
+        """See to all that is due; what becomes due meanwhile comes before what is left of all."""
+        while self._due or self._again or self._once_more:
+            due, self._due = self._due, {}
+            for key in due:
+                self._see_to(key)
+                yield
+                # each takes as long as two things of others
+                yield
+            if self._once_more and not self._again:
+                self._once_more = False
+                self._again = [*self.watched, *self.forwarder.table.addresses()]
+            for _ in range(min(THINGS_A_STEP, len(self._again))):
+                self._see_again(self._again.pop())
+                yield
+                yield
+        self._is_seeing = False
+
+    def _see_again(self, thing: str | Address) -> None:
+        if isinstance(thing, str):
+            self._see_to(thing)
+        elif not self._is_private(thing.name, thing):
+            key = key_of_address(thing)
+            if key not in self.watched:
+                # which has its own turn
+                self._see_to(key)
+
     def look(self, now: float) -> None:
         """Do what is due."""
-        while self.idle:
-            key, since = next(iter(self.idle.items()))
-            if since + IDLE_S > now:
-                break
-            self._unwatch(key)
-        while self._asked:
-            key, since = next(iter(self._asked.items()))
-            if since + IDLE_S > now:
-                break
-            self._give_up(key, now)
+        if not self._is_looking and any(map(self._first_of, (self.idle, self._asked))):
+            self._is_looking = True
+            self.forwarder.turn.deferred.work_off(self._looks())
         self.lines.look(now)
         self.forwarder.network.outward.look(now)
         self.holding.look(now)
-        for address in self.holding.holds:
-            self._due[key_of_address(address)] = None
         self.finish()
+
+    def _looks(self) -> Iterator[None]:
+        """Give up what nobody has sent to for a while, as much as there is now."""
+        for idle, give_up in ((self.idle, self._unwatch), (self._asked, self._give_up)):
+            for _ in range(len(idle)):
+                key = self._first_of(idle)
+                if key is None:
+                    break
+                give_up(key)
+                self.forwarder.network.note_edges()
+                yield
+        self._is_looking = False
+
+    def _first_of(self, idle: OrderedDict[str, float]) -> str | None:
+        """The key that has been idle for longest, if that is too long."""
+        key, since = next(iter(idle.items()), (None, inf))
+        return key if since + IDLE_S <= self.forwarder.turn.now else None
 
     def _see_to(self, key: str) -> None:
         name, phase = split_key(key)
         address = self.forwarder.table.in_use(name, phase)
+        if self._treated_anew.pop(key, self) is None and address is not None:
+            self.forwarder.network.treat(address)
         if address is not None and self._is_private(name, address):
             return
         sends = address is not None and _has_local(address.producers)
@@ -273,6 +339,7 @@ class Proxies:
             if key not in self.watched and len(self.watched) < MOST_WATCHED:
                 self.watched[key] = None
                 self._news[key] = True
+                self.forwarder.network.note_edges()
         elif key in self.watched:
             self.idle.setdefault(key, self.forwarder.turn.now)
 
@@ -292,12 +359,12 @@ class Proxies:
             told.pop(key, None)
         self._due[key] = None
 
-    def _give_up(self, key: str, now: float) -> None:
+    def _give_up(self, key: str) -> None:
         """No single message has come for a while: those that wait go on first, as above."""
         del self._asked[key]
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
-            self._asked[key] = now
+            self._asked[key] = self.forwarder.turn.now
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:

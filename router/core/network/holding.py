@@ -4,12 +4,17 @@ As long as a hold is at an address, what cannot be sent up waits there instead o
 is a receiver that never takes anything, with as much credit as there is room for more. When an
 uplink is back, what waits goes up in its order. What has waited for too long is released, and so
 is what came last where it is too much. None of this runs once a message, so the octets are counted
-when clocks are looked at: for that long there may be more of them.
+when clocks are looked at: for that long there may be more of them. Of very many messages or holds
+the last are looked at, and released, in later turns.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from math import inf
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -25,6 +30,10 @@ from router.engine.settings import ConnectionSettings
 RELEASED = int(Descriptor.RELEASED)
 # What a message is reckoned to have as long as none has come.
 USUAL_BYTES = 4096
+# So many messages are counted at once, and whenever it is asked how many octets they have.
+FEW = 64
+# At so many messages a step of a look is reckoned to look.
+LOOKS_A_THING = 8
 
 
 @attrs.frozen
@@ -53,6 +62,31 @@ class Hold:
         self.consumer = consumer
         self.bounds = bounds
         self.use = Use.IDLE
+        # how many messages there were when they were looked at last, or -1, and how many octets
+        # each of them had; how near they were to one of the bounds, and when the first of them has
+        # waited for too long
+        self.seen = -1
+        self.octets_each = float(USUAL_BYTES)
+        self.share = 0.0
+        self.late_at = 0.0
+        # whether it was said that nothing waits
+        self.is_empty = False
+
+    @property
+    def octets(self) -> int:
+        """About how many octets wait."""
+        waiting = self.consumer.address.waiting
+        if self.seen != waiting.count and waiting.count <= FEW:
+            return sum(delivery.size for delivery in waiting)
+        return int(self.octets_each * waiting.count)
+
+    def saw(self, count: int, octets: int, first: float) -> None:
+        """So many messages wait, the first of which has come then."""
+        bounds = self.bounds
+        self.seen = count
+        self.octets_each = octets / max(1, count)
+        self.share = max(count / max(1, bounds.messages), octets / max(1, bounds.octets))
+        self.late_at = inf if self.use is Use.IDLE else first + bounds.seconds
 
 
 class Holding:
@@ -64,6 +98,13 @@ class Holding:
         # what was released because it had waited too long, or was too much
         self.expired = 0
         self.exceeded = 0
+        # how many messages there are, and how full the hold is that is nearest to one of its
+        # bounds, 0 to 1, as it was found when clocks were looked at
+        self.held = 0
+        self.fullest = 0.0
+        # hears of addresses where nothing waits any more
+        self.emptied: Callable[[Address], None] = lambda _: None
+        self._is_looking = False
         settings = ConnectionSettings("hold")
         self._connection = Connection(settings, forwarder, forwarder.turn, "hold", True)
         self._session = Session(self._connection, 0, 1, 512)
@@ -84,8 +125,10 @@ class Holding:
             consumer.cost = 2**62
             hold = self.holds[address] = Hold(consumer, bounds)
             linking.join(self.forwarder, consumer)
-        hold.bounds = bounds
-        hold.use = use
+        if (hold.bounds, hold.use) != (bounds, use):
+            hold.bounds = bounds
+            hold.use = use
+            hold.seen = -1
         self._give_room(hold)
 
     def _give_room(self, hold: Hold) -> None:
@@ -94,7 +137,7 @@ class Holding:
         count = address.waiting.count
         credit = 0
         if hold.use is Use.OPEN:
-            octets = sum(delivery.size for delivery in address.waiting)
+            octets = hold.octets
             usual = max(USUAL_BYTES, octets // count) if count else USUAL_BYTES
             more = max(0, bounds.octets - octets) // usual
             if count == 0:
@@ -106,49 +149,78 @@ class Holding:
 
     def look(self, now: float) -> None:
         """Release what has waited for too long, and what is too much."""
-        for address, hold in list(self.holds.items()):
-            if not address.waiting.count:
-                continue
-            bounds = hold.bounds
-            if hold.use is not Use.IDLE:
-                self._release_late(address, now - bounds.seconds)
-                self._release(address, self._too_much(address, bounds))
+        if not self._is_looking and (self.holds or self.held):
+            self._is_looking = True
+            self.forwarder.turn.deferred.work_off(self._looks())
+
+    def _looks(self) -> Iterator[None]:
+        """Look at each hold in which something may have changed."""
+        held, fullest = 0, 0.0
+        for hold in list(self.holds.values()):
+            waiting = hold.consumer.address.waiting
+            if waiting.count:
+                hold.is_empty = False
+                if hold.seen != waiting.count or hold.late_at <= self.forwarder.turn.now:
+                    yield from self._look_at(hold)
+                held += waiting.count
+                fullest = max(fullest, hold.share)
+            if not (waiting.count or hold.is_empty):
+                hold.is_empty = True
+                self.emptied(hold.consumer.address)
+            yield
+        self.held, self.fullest = held, min(1.0, fullest)
+        self._is_looking = False
+
+    def _look_at(self, hold: Hold) -> Iterator[None]:
+        """Look at all that waits in a hold, and release what is to go.
+
+        Whatever is taken meanwhile is not released.
+        """
+        address, bounds = hold.consumer.address, hold.bounds
+        now, looked_for = self.forwarder.turn.now, (hold.bounds, hold.use)
+        since = -inf if hold.use is Use.IDLE else now - bounds.seconds
+        late: list[Any] = []
+        kept: dict[int, list[Any]] = {}
+        count, octets, first = 0, 0, now
+        for number, delivery in enumerate(list(address.waiting)):
+            if delivery.arrived <= since:
+                late.append(delivery)
+            else:
+                kept.setdefault(delivery.priority, []).append(delivery)
+                count += 1
+                octets += delivery.size
+                first = min(first, delivery.arrived)
+            if number % LOOKS_A_THING == 0:
+                yield
+        for delivery in late:
+            self.expired += self._release(hold, delivery)
+            yield
+        if hold.use is not Use.IDLE and (count > bounds.messages or octets > bounds.octets):
+            count = octets = 0
+            for delivery in heapq.merge(*kept.values(), key=attrgetter("arrived")):
+                if count < bounds.messages and octets + delivery.size <= bounds.octets:
+                    count += 1
+                    octets += delivery.size
+                else:
+                    self.exceeded += self._release(hold, delivery)
+                yield
+        if self.holds.get(address) is hold:
+            if (hold.bounds, hold.use) == looked_for:
+                # what has come or gone since will be another number
+                hold.saw(count, octets, first)
             self._give_room(hold)
 
-    def _release_late(self, address: Address, since: float) -> None:
-        late = address.waiting.take_out(lambda each: bool(each.arrived <= since))
-        self.expired += len(late)
-        self._release(address, late)
-
-    def _too_much(self, address: Address, bounds: Bounds) -> list[Any]:
-        kept = octets = 0
-        beyond: set[int] = set()
-        for delivery in sorted(address.waiting, key=lambda each: each.arrived):
-            kept += 1
-            octets += delivery.size
-            if kept > bounds.messages or octets > bounds.octets:
-                beyond.add(id(delivery))
-                kept -= 1
-                octets -= delivery.size
-        if not beyond:
-            return []
-        self.exceeded += len(beyond)
-        return address.waiting.take_out(lambda each: id(each) in beyond)
-
-    def fullest(self) -> float:
-        """How full the hold is that is nearest to one of its bounds, 0 to 1."""
-        share = 0.0
-        for address, hold in self.holds.items():
-            if address.waiting.count:
-                octets = sum(delivery.size for delivery in address.waiting)
-                by_count = address.waiting.count / max(1, hold.bounds.messages)
-                share = max(share, by_count, octets / max(1, hold.bounds.octets))
-        return min(1.0, share)
-
-    def _release(self, address: Address, deliveries: list[Any]) -> None:
-        for delivery in deliveries:
-            self.forwarder.count_out(delivery)
-            self.forwarder.backlog.drop(delivery)
-            delivery.discarded = True
-            address.counters.count_outcome(RELEASED)
-            self.forwarder.settle(delivery, RELEASED, b"")
+    def _release(self, hold: Hold, delivery: Any) -> bool:
+        """Release a message, if it still waits in the hold; whether it has been."""
+        address = hold.consumer.address
+        if self.holds.get(address) is not hold or hold.use is Use.IDLE:
+            # what waits goes somewhere by now
+            return False
+        if not address.waiting.remove(delivery):
+            return False
+        self.forwarder.count_out(delivery)
+        self.forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        address.counters.count_outcome(RELEASED)
+        self.forwarder.settle(delivery, RELEASED, b"")
+        return True

@@ -146,6 +146,11 @@ class Network:
         if self.edges is not None:
             self.edges.address_changed(address)
 
+    def treated(self, address: Address) -> None:
+        """An address is treated as its rules say by now, which may say something else of edges."""
+        if self.edges is not None:
+            self.edges.address_changed(address)
+
     def wanted_changed(self, key: str) -> None:
         """At other routers somebody receives, or nobody any more."""
         if self.multicast is not None:

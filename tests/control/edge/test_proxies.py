@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from router.amqp.performatives import Target
 from router.amqp.types import Symbol
 from router.client.receiver import Received
 from router.config.model import AddressSettings
+from router.control.edge.messages import Place, Reached
+from router.control.keeping import Status
+from router.core.address import CLOSEST, MULTICAST
 from router.core.network.proxy_links import Proxy
 from router.simulation.links import ReceiverPlan
 
 from support.edges import World, one_interior
 from support.mesh import Mesh
+from support.turns import longest, turns_of
 from support.waypoints import message, texts
 
 
@@ -322,3 +328,114 @@ def test_a_topic_has_senders_at_edges_and_at_their_interior(at: str) -> None:
         mesh.settle()
     for receiver in receivers:
         assert sorted(texts(receiver)) == bodies
+
+
+# So many addresses are in use at an edge, and so many of them are looked at in a turn at most.
+MANY = 300
+MOST = 80
+
+
+def sending_up(count: int) -> World:
+    """An edge with senders to so many addresses, each of which is received from at its interior."""
+    world = one_interior("E")
+    for number in range(count):
+        world.sender("E", f"q{number}")
+        world.receiver("I", f"q{number}")
+    world.run(5)
+    assert active(world) == count
+    return world
+
+
+def active(world: World) -> int:
+    """How many links lead up."""
+    lines = world.edge_at("E").proxies.lines.every()
+    return sum(line.status is Status.ACTIVE for line in lines)
+
+
+def seen(world: World) -> list[str]:
+    """The addresses that are looked at from now on."""
+    found: list[str] = []
+    proxies = world.edge_at("E").proxies
+    see_to = proxies._see_to
+
+    def see(key: str) -> None:
+        found.append(key)
+        see_to(key)
+
+    proxies._see_to = see  # type: ignore[method-assign]
+    return found
+
+
+def test_an_uplink_is_lost_and_comes_back_in_several_turns() -> None:
+    world = sending_up(MANY)
+    found = seen(world)
+    with turns_of(world.host("E"), lambda: len(found)) as counts:
+        world.host("I").kill()
+        world.run(1)
+        assert len(set(found)) == MANY
+        found_before = len(found)
+        world.host("I").start()
+        world.run(15)
+    assert longest(counts) <= MOST
+    assert len(found) > found_before + MANY
+    assert active(world) == MANY
+    for sender in world.offerings:
+        world.offer(sender, 1, 0)
+    world.run(2)
+    assert all(sender.count() == {"accepted": 1} for sender in world.offerings)
+    world.check()
+
+
+def test_what_is_watched_is_told_to_an_uplink_in_several_turns() -> None:
+    world = sending_up(MANY)
+    proxies = world.edge_at("E").proxies
+    host = world.host("E")
+    (connection,) = proxies.told
+    said: list[tuple[str, bool]] = []
+    proxies._watch = lambda _, changes: said.extend(changes)
+    proxies._telling._deferred.left = 0
+    host.turn(lambda: proxies.use([]))
+    host.turn(lambda: proxies.use([connection]))
+    assert len(said) < MANY
+    world.run(0.1)
+    last = dict(said)
+    assert last == dict.fromkeys(proxies.watched, True)
+
+
+def test_very_many_that_are_idle_are_given_up_in_later_turns() -> None:
+    world = one_interior("E")
+    sender = world.sender("E", None, to="q")
+    world.run(1)
+    proxies = world.edge_at("E").proxies
+    host = world.host("E")
+
+    def watch() -> None:
+        for number in range(1000):
+            proxies._see_to_watching(f"M0idle{number}", True)
+            proxies._see_to_watching(f"M0idle{number}", False)
+
+    host.turn(watch)
+    assert len(proxies.idle) == 1000
+    with turns_of(host, lambda: len(proxies.idle)) as counts:
+        world.run(11)
+    assert counts[-1] == 0
+    assert longest(counts) <= 160
+    assert not proxies.watched
+    world.offer(sender, 1)
+    assert sender.count() == {"released": 1}
+
+
+def test_what_is_treated_otherwise_beyond_is_treated_so_here() -> None:
+    world = one_interior("E")
+    world.sender("E", "q")
+    world.run(1)
+    host, proxies = world.host("E"), world.edge_at("E").proxies
+    (connection,) = proxies.told
+    address = host.forwarder.table.in_use("q")
+    assert address is not None
+    for treatment in (CLOSEST, MULTICAST, CLOSEST):
+        message = Reached((Place("M0q", True, treatment),))
+        host.turn(partial(proxies.reached, connection, message))
+        host.turn(proxies.finish)
+        world.run(0.1)
+        assert address.treatment == treatment
