@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from math import inf
 from typing import Any, Final
 
 from router.amqp.constants import Condition
@@ -23,6 +26,7 @@ from router.control.edge.messages import (
     Watch,
     decode_message,
     encode_message,
+    work_of,
 )
 from router.control.edge.routes import RoutesOfEdges
 from router.control.edge.watching import AT_AN_EDGE, Watcher, Watching
@@ -31,6 +35,7 @@ from router.core.network.membership import instance_of
 from router.core.network.names import edge_key_in, edge_run_key
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import EDGE, Interest
+from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
 from router.engine.failures import NetworkCondition
 from router.errors import AmqpError
 
@@ -39,6 +44,8 @@ MAX_AGE_S: Final = 8.0
 LEAST_AGE_S: Final = 0.5
 # How long a link to an edge stays for which nobody sends any more.
 IDLE_S: Final = 10.0
+# As how many things of others it counts to have a link go.
+THINGS_A_LINK: Final = 4
 
 
 class Edge:
@@ -76,9 +83,14 @@ class Edges:
         self._deadlines: list[tuple[float, int, Edge]] = []
         # addresses at edges that somebody sends to, or has sent to of late and since when
         self._due: dict[Address, None] = {}
-        self._idle: dict[Address, float] = {}
+        self._idle: OrderedDict[Address, float] = OrderedDict()
         # how the names begin that are at edges which have come or gone in this turn
         self._moved: dict[str, None] = {}
+        # of all addresses in use, those that are still to be looked at for that
+        self._again: list[Address] = []
+        self._starts: tuple[str, ...] = ()
+        self._is_seeing = False
+        self._is_looking = False
         # given up for their silence
         self.silent = 0
 
@@ -116,6 +128,7 @@ class Edges:
             return
         edge.heard_at = self.forwarder.turn.now
         message = decode_message(octets)
+        connection.count_work(work_of(message))
         match message:
             case UplinkUse():
                 self._use(edge, is_active=message.is_active)
@@ -153,8 +166,7 @@ class Edges:
         else:
             del actives[edge]
             self.watching.left(edge.watcher)
-            for proxy in self.lines.of(edge.connection):
-                self.lines.unwant(edge.connection, proxy)
+            self._leave(edge)
         if not actives:
             del self.active[edge.router]
         self.routes.use(edge.connection, is_active=is_active)
@@ -166,6 +178,17 @@ class Edges:
         self.watching.key_changed(key)
         self._moved[f"{AT_AN_EDGE}{edge.router}/"] = None
         self._note()
+
+    def _leave(self, edge: Edge) -> None:
+        """Have nothing sent by an uplink that is not used any more."""
+
+        def unwant(proxy: Proxy) -> None:
+            if not edge.is_active:
+                self.lines.unwant(edge.connection, proxy)
+
+        # those first that have not been attached yet
+        proxies = reversed(self.lines.of(edge.connection))
+        self.forwarder.turn.deferred.go_through(proxies, unwant, at_once=CHANGES_AT_ONCE)
 
     # What is sent to addresses at edges.
 
@@ -183,7 +206,7 @@ class Edges:
         edge = self._edge_at(address.name)
         if edge is None or edge.side == side:
             return False
-        self._idle[address] = self.forwarder.turn.now
+        self._is_idle_since_now(address)
         self.lines.want(edge.connection, _proxy(address))
         return bool(address.consumers)
 
@@ -217,17 +240,30 @@ class Edges:
 
     def finish(self) -> None:
         """At the end of a turn: see to what has changed in it."""
-        if self._moved:
-            # once a turn, however often an edge has changed its mind
-            moved, self._moved = tuple(self._moved), {}
-            for address in self.forwarder.table.addresses():
-                if address.name.startswith(moved):
-                    self._due[address] = None
-        due, self._due = self._due, {}
-        for address in due:
-            self._see_to(address)
+        if not self._is_seeing and (self._due or self._moved):
+            self._is_seeing = True
+            self.forwarder.turn.deferred.work_off(self._seeings())
         self.watching.tell()
         self.routes.finish()
+
+    def _seeings(self) -> Iterator[None]:
+        """See to all that is due; what becomes due meanwhile comes before what is left of all."""
+        while self._due or self._again or self._moved:
+            due, self._due = self._due, {}
+            for address in due:
+                self._see_to(address)
+                yield
+            if self._moved and not self._again:
+                # once for all, however often an edge has changed its mind
+                self._starts, self._moved = tuple(self._moved), {}
+                self._again = list(self.forwarder.table.addresses())
+            for _ in range(min(THINGS_A_STEP, len(self._again))):
+                address = self._again.pop()
+                is_meant = address.name.startswith(self._starts)
+                if is_meant and self.forwarder.table.is_in_use(address):
+                    self._see_to(address)
+                yield
+        self._is_seeing = False
 
     def _see_to(self, address: Address) -> None:
         edge = self._edge_at(address.name)
@@ -248,12 +284,30 @@ class Edges:
             _, _, edge = heapq.heappop(self._deadlines)
             if self.by_connection.get(edge.connection) is edge:
                 self._check(edge, now)
-        while self._idle:
-            address, since = next(iter(self._idle.items()))
-            if since + IDLE_S > now:
-                break
-            self._give_up(address, now)
+        if not self._is_looking and self._first_idle() is not None:
+            self._is_looking = True
+            self.forwarder.turn.deferred.work_off(self._looks())
         self.lines.look(now)
+
+    def _looks(self) -> Iterator[None]:
+        """Give up what nobody has sent to for a while, as much as there is now."""
+        for _ in range(len(self._idle)):
+            address = self._first_idle()
+            if address is None:
+                break
+            self._give_up(address)
+            # there is room for another link by now, which takes as long as several things
+            yield from repeat(None, THINGS_A_LINK)
+        self._is_looking = False
+
+    def _first_idle(self) -> Address | None:
+        """The address that has been idle for longest, if that is too long."""
+        address, since = next(iter(self._idle.items()), (None, inf))
+        return address if since + IDLE_S <= self.forwarder.turn.now else None
+
+    def _is_idle_since_now(self, address: Address) -> None:
+        self._idle[address] = self.forwarder.turn.now
+        self._idle.move_to_end(address)
 
     def _check_at(self, edge: Edge, when: float) -> None:
         heapq.heappush(self._deadlines, (when, edge.side, edge))
@@ -267,11 +321,11 @@ class Edges:
         reason = f"the edge {edge.router} has been silent for {age_s:.1f} s"
         self.port.fail(edge.connection, AmqpError(NetworkCondition.SILENT, reason))
 
-    def _give_up(self, address: Address, now: float) -> None:
-        del self._idle[address]
+    def _give_up(self, address: Address) -> None:
         if address.waiting.count:
-            self._idle[address] = now
+            self._is_idle_since_now(address)
             return
+        del self._idle[address]
         edge = self._edge_at(address.name)
         if edge is not None:
             self.lines.unwant(edge.connection, _proxy(address))

@@ -2,12 +2,13 @@
 
 An edge watches the addresses that it has senders for, and sends up only what is received somewhere.
 For each of them, "somewhere" is everywhere but at that very edge: another edge here, this router's
-own receivers, other routers. What has changed within a turn is told at its end, once.
+own receivers, other routers. What has changed within a turn is told at its end, once; of very many
+addresses the last are looked at in later turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from router.amqp.constants import Condition
@@ -23,6 +24,7 @@ from router.core.network.reach import (
     mobile_key,
 )
 from router.core.rules import TREATMENTS
+from router.engine.deferred import CHANGES_AT_ONCE, emptied
 from router.errors import AmqpError
 
 # An edge that watches more takes what is beyond for reached, and finds out by credit.
@@ -63,8 +65,10 @@ class Watcher:
         self.tell = tell
         # what it watches, and what it has been told of that
         self.told: dict[str, tuple[bool, int] | None] = {}
-        # what it is to be told at the end of the turn, if that has changed
+        # what is to be looked at, and what it is to be told at the end of the turn
         self.due: dict[str, None] = {}
+        self.changed: list[Place] = []
+        self.is_looked_at = False
 
 
 class Watching:
@@ -75,7 +79,11 @@ class Watching:
         self.by_key: dict[str, dict[Watcher, None]] = {}
         # of these, those whose names say where they are
         self._placed: dict[str, None] = {}
+        # those for which something is due, or something has changed
         self._due: dict[Watcher, None] = {}
+        # how the keys begin that are to be looked at again
+        self._starts: dict[str, None] = {}
+        self._is_noting = False
         forwarder.reach.on_wanted.append(self.key_changed)
         forwarder.reach.on_paths.append(self.paths_changed)
 
@@ -101,16 +109,30 @@ class Watching:
 
     def left(self, watcher: Watcher) -> None:
         """An edge is gone, or uses another uplink."""
-        for key in list(watcher.told):
-            self._remove(watcher, key)
+        deferred = self.forwarder.turn.deferred
+        told, watcher.told = watcher.told, {}
+        deferred.forget(emptied(watcher.due))
+        watcher.due = {}
+        watcher.changed.clear()
         self._due.pop(watcher, None)
+
+        def forget(key: str) -> None:
+            if key not in watcher.told:
+                self._forget(watcher, key)
+
+        deferred.go_through(told, forget, lambda: deferred.forget(emptied(told)), CHANGES_AT_ONCE)
 
     def _remove(self, watcher: Watcher, key: str) -> None:
         if watcher.told.pop(key, False) is False:
             return
         watcher.due.pop(key, None)
-        watchers = self.by_key[key]
-        del watchers[watcher]
+        self._forget(watcher, key)
+
+    def _forget(self, watcher: Watcher, key: str) -> None:
+        watchers = self.by_key.get(key)
+        if watchers is None:
+            return
+        watchers.pop(watcher, None)
         if not watchers:
             del self.by_key[key]
             self._placed.pop(key, None)
@@ -140,13 +162,27 @@ class Watching:
 
     def _note_all(self, start: str) -> None:
         """Look again at all whose names say where they are and begin like this."""
-        for key in self._placed:
-            if key.startswith(start):
-                for watcher in self.by_key[key]:
-                    self._note(watcher, key)
+        if self._placed:
+            self._starts[start] = None
+            if not self._is_noting:
+                self._is_noting = True
+                self.forwarder.turn.deferred.work_off(self._note_placed())
+
+    def _note_placed(self) -> Iterator[None]:
+        while self._starts:
+            starts, self._starts = tuple(self._starts), {}
+            for key in list(self._placed):
+                if key.startswith(starts):
+                    for watcher in self.by_key.get(key, ()):
+                        self._note(watcher, key)
+                yield
+        self._is_noting = False
 
     def _note(self, watcher: Watcher, key: str) -> None:
         watcher.due[key] = None
+        self._note_watcher(watcher)
+
+    def _note_watcher(self, watcher: Watcher) -> None:
         if not self._due:
             # whatever it is that has changed: it need not concern an address that is in use here
             self.forwarder.network.note_edges()
@@ -155,20 +191,33 @@ class Watching:
     # What they are told.
 
     def tell(self) -> None:
-        """At the end of a turn: tell each edge what has changed for it."""
+        """At the end of a turn: tell each edge what has changed for it, as far as it is known."""
         if not self._due:
             return
         due, self._due = self._due, {}
         for watcher in due:
-            changed = []
-            keys, watcher.due = watcher.due, {}
-            for key in keys:
-                now = self.place_of(key, watcher.side)
-                if watcher.told[key] != now:
-                    watcher.told[key] = now
-                    changed.append(Place(key, *now))
+            if watcher.due and not watcher.is_looked_at:
+                watcher.is_looked_at = True
+                self.forwarder.turn.deferred.work_off(self._look_at_due(watcher))
+            changed, watcher.changed = watcher.changed, []
             for message in reached(changed):
                 watcher.tell(message)
+
+    def _look_at_due(self, watcher: Watcher) -> Iterator[None]:
+        """Find out how things stand with all that is due for an edge."""
+        while watcher.due:
+            keys, watcher.due = watcher.due, {}
+            for key in keys:
+                if key in watcher.told:
+                    now = self.place_of(key, watcher.side)
+                    if watcher.told[key] != now:
+                        watcher.told[key] = now
+                        watcher.changed.append(Place(key, *now))
+                        self._note_watcher(watcher)
+                yield
+                # each takes as long as two things of others
+                yield
+        watcher.is_looked_at = False
 
     def place_of(self, key: str, side: int) -> tuple[bool, int]:
         """Whether somebody receives who is not on that side, and how the address is treated."""

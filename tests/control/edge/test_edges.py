@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from router.control.edge.messages import Reached, UplinkUse, encode_message
+from router.control.edge.messages import Reached, UplinkUse, encode_message, work_of
 from router.errors import AmqpError
 
 from support.edges import World, one_interior
+from support.turns import longest, turns_of
+
+# So many links lead to an edge, and so many of them go in a turn at most.
+MANY = 400
+MOST = 160
 
 
 def test_an_edge_that_stands_still_is_given_up() -> None:
@@ -140,5 +145,86 @@ def test_an_edge_that_comes_and_goes_within_a_turn_is_looked_for_once() -> None:
             edges.message_received(connection, encode_message(UplinkUse(number % 2 == 1)))
 
     host.turn(flood)
+    world.run(0.01)
     assert looked == 1
     assert "HE" not in host.reach.here
+
+
+def sending_to_edge(count: int) -> World:
+    """An interior where somebody sends to each of so many addresses at its edge."""
+    world = one_interior("E")
+    for number in range(count):
+        world.sender("I", f"_edge/E/temp.{number}")
+    world.run(5)
+    assert wanted(world) == count
+    return world
+
+
+def wanted(world: World) -> int:
+    """How many links are to lead to edges."""
+    return len(list(world.edges_of("I").lines.every()))
+
+
+def test_very_many_links_are_given_up_in_later_turns() -> None:
+    world = sending_to_edge(MANY)
+    [connection] = world.edges_of("I").by_connection
+    host = world.host("I")
+    with turns_of(host, lambda: wanted(world)) as counts:
+        host.turn(lambda: said(world, connection, is_active=False))
+        world.run(0.1)
+    assert (counts[0], counts[-1]) == (MANY, 0)
+    assert longest(counts) <= MOST
+    # in the middle of that, it changes its mind
+    host.turn(lambda: said(world, connection, is_active=True))
+    world.run(5)
+    assert wanted(world) == MANY
+    host.turn(lambda: said(world, connection, is_active=False))
+    assert wanted(world) > 0
+    host.turn(lambda: said(world, connection, is_active=True))
+    world.run(5)
+    assert wanted(world) == MANY
+
+
+def said(world: World, connection: Any, *, is_active: bool) -> None:
+    """The edge says whether it uses its uplink."""
+    world.edges_of("I").message_received(connection, encode_message(UplinkUse(is_active)))
+
+
+def test_very_many_idle_links_are_given_up_in_later_turns() -> None:
+    world = sending_to_edge(MANY)
+    edges = world.edges_of("I")
+    host = world.host("I")
+    for address in host.forwarder.table.addresses():
+        edges._is_idle_since_now(address)
+    with turns_of(host, lambda: len(edges._idle)) as counts:
+        world.run(12)
+    assert counts[-1] == 0
+    assert longest(counts) <= MOST
+
+
+def test_very_many_other_addresses_are_looked_at_in_later_turns() -> None:
+    world = one_interior("E")
+    world.receiver("E", "_edge/E/q", "inbox")
+    sender = world.sender("I", "_edge/E/q")
+    world.run(1)
+    host, edges = world.host("I"), world.edges_of("I")
+    for number in range(1000):
+        host.forwarder.table.enter(f"in-use/{number}")
+    [connection] = edges.by_connection
+    with turns_of(host, lambda: len(edges._again)) as counts:
+        host.turn(lambda: said(world, connection, is_active=False))
+        world.run(0.1)
+    assert max(counts) > 1000 - MOST
+    assert counts[-1] == 0
+    host.turn(lambda: said(world, connection, is_active=True))
+    world.offer(sender, 5, 2)
+    assert sender.count() == {"accepted": 5}
+    world.check()
+
+
+def test_what_an_edge_says_counts_as_work() -> None:
+    world = one_interior("E")
+    [connection] = world.edges_of("I").by_connection
+    before = connection.turn_end
+    said(world, connection, is_active=True)
+    assert before - connection.turn_end == work_of(UplinkUse(True))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from router.control.edge import watching
-from router.control.edge.messages import UNSAID, Message, Place, Reached, Watch
+from router.control.edge.messages import UNSAID, Message, Place, Reached, Watch, watches
 from router.control.edge.watching import Watcher, Watching, key_of_address, split_key
 from router.core.address import BALANCED, CLOSEST, FALLBACK, FIRST_EDGE, MULTICAST, Address
 from router.core.network.reach import Interest, Path
 from router.errors import AmqpError
 
 from support.in_memory import Router
+from support.turns import most_in_a_turn
 
 
 class Interior:
@@ -22,6 +23,14 @@ class Interior:
         self.reach = self.router.forwarder.reach
         self.watching = Watching(self.router.forwarder)
         self.client = self.router.client()
+
+    def address_changed(self, address: Address) -> None:
+        """As the edges of a router hear of it."""
+        self.watching.address_changed(address)
+
+    def finish(self) -> None:
+        """At the end of a turn."""
+        self.watching.tell()
 
     def edge(self, number: int = 0) -> tuple[Watcher, list[Message]]:
         told: list[Message] = []
@@ -158,3 +167,83 @@ def test_so_many_are_watched_and_no_more(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_key_says_what_an_address_is(phase: int) -> None:
     address = Address("orders", CLOSEST, phase=phase)
     assert split_key(key_of_address(address)) == ("orders", phase)
+
+
+MANY = 1000
+# So many are looked at in a turn at most.
+MOST = 64
+
+
+def watching_many(start: str) -> tuple[Interior, Watcher, list[Message], list[str]]:
+    """An interior, an edge that watches very many keys, and the keys that are looked at."""
+    at = Interior()
+    at.router.forwarder.network.edges = at
+    looked: list[str] = []
+    place_of = at.watching.place_of
+
+    def look(key: str, side: int) -> tuple[bool, int]:
+        looked.append(key)
+        return place_of(key, side)
+
+    at.watching.place_of = look  # type: ignore[method-assign]
+    edge, told = at.edge()
+    at.router.is_patient = True
+    for message in watches((f"M0{start}{number}", True) for number in range(MANY)):
+        at.watching.received(edge, message)
+    return at, edge, told, looked
+
+
+def test_very_many_are_looked_at_in_later_turns_and_each_is_told() -> None:
+    at, edge, told, looked = watching_many("q")
+    at.router.is_patient = False
+    assert most_in_a_turn(at.router, lambda: len(looked), at.watching.tell) <= MOST
+    assert {each.key for each in places(told)} == set(edge.told)
+    assert len(looked) == MANY
+    told.clear()
+    at.reach.set_wanted("b", "M0q999", Interest(BALANCED))
+    at.reach.set_paths({"b": at.client.connection}, {"b": Path("b", 1)}, lambda _: None)
+    at.watching.tell()
+    at.router.finish_turn()
+    assert len(looked) == MANY + 1
+
+
+def test_what_is_not_watched_any_more_is_not_told() -> None:
+    at, edge, told, looked = watching_many("q")
+    at.watching.tell()
+    assert 0 < len(looked) < MANY
+    at.watching.received(edge, Watch((), ("M0q998",)))
+    at.watching.left(edge)
+    at.watching.received(edge, Watch(("M0q999", "M0new")))
+    at.router.catch_up()
+    assert set(at.watching.by_key) == set(edge.told) == {"M0q999", "M0new"}
+    assert {"M0q999", "M0new"} <= {each.key for each in places(told)}
+    assert len(looked) < MANY
+
+
+def test_an_edge_is_forgotten_in_later_turns() -> None:
+    at, edge, _, _ = watching_many("q")
+    at.router.catch_up()
+    other, _ = at.edge(1)
+    at.watch(other, "M0q5")
+    count = most_in_a_turn(
+        at.router, lambda: len(at.watching.by_key), lambda: at.watching.left(edge)
+    )
+    assert count <= 128
+    assert at.watching.by_key == {"M0q5": {other: None}}
+
+
+def test_ways_that_change_are_looked_at_in_later_turns() -> None:
+    at, edge, told, looked = watching_many("_topo/0/r/")
+    at.router.catch_up()
+    looked.clear()
+    told.clear()
+    count = most_in_a_turn(
+        at.router,
+        lambda: len(looked),
+        lambda: at.reach.set_paths(
+            {"b": at.client.connection}, {"r": Path("b", 1)}, lambda _: None
+        ),
+    )
+    assert count <= MOST
+    assert len(looked) == MANY
+    assert {each.key for each in places(told) if each.is_reached} == set(edge.told)
