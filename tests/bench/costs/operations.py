@@ -16,6 +16,7 @@ import attrs
 from bench.costs import (
     containers,
     copies,
+    edges,
     losses,
     management,
     network,
@@ -480,6 +481,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **copies.OPERATIONS,
     **shedding.OPERATIONS,
     **scans.OPERATIONS,
+    **edges.OPERATIONS,
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
     **{f"management: {name}": operation for name, operation in management.OPERATIONS.items()},
