@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from router.control.edge.lines import Lines
 from router.control.edge.messages import Place, Reached
-from router.control.edge.telling import Telling
+from router.control.edge.telling import KEYS_A_STEP, Telling
 from router.control.edge.watching import (
     AT_AN_EDGE,
     MOST_WATCHED,
@@ -74,7 +74,7 @@ class Proxies:
         self._treated_anew: dict[str, None] = {}
         self._is_seeing = False
         self._is_looking = False
-        self.holding.emptied = self.address_changed
+        self.holding.emptied = self._hold_emptied
 
     # What happens.
 
@@ -82,6 +82,11 @@ class Proxies:
         """Somebody has come to an address, or has left it."""
         if not self._is_private(address.name, address):
             self._due[key_of_address(address)] = None
+
+    def _hold_emptied(self, address: Address) -> None:
+        """Nothing is held at an address any more: it may need no hold."""
+        self.address_changed(address)
+        self.forwarder.network.note_edges()
 
     def use(self, connections: Iterable[Any]) -> None:
         """From now on these are the active uplinks, and no others; the first one is the primary."""
@@ -235,7 +240,9 @@ class Proxies:
         if not self._is_seeing and (self._due or self._once_more):
             self._is_seeing = True
             self.forwarder.turn.deferred.work_off(self._seeings())
-        if self._news:
+        # very many that are not watched any more are told so in few messages
+        waits = self._is_looking and len(self._news) < KEYS_A_STEP
+        if self._news and (not waits or any(self._news.values())):
             news, self._news = self._news, {}
             for connection in self.told:
                 self._watch(connection, list(news.items()))
@@ -288,6 +295,7 @@ class Proxies:
                 self.forwarder.network.note_edges()
                 yield
         self._is_looking = False
+        self.forwarder.network.note_edges()
 
     def _first_of(self, idle: OrderedDict[str, float]) -> str | None:
         """The key that has been idle for longest, if that is too long."""

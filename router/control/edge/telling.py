@@ -15,7 +15,7 @@ from typing import Any, Final
 from router.engine.deferred import Deferred
 
 # So many keys are told at once, and in each step.
-KEYS_A_STEP: Final = 128
+KEYS_A_STEP: Final = 256
 STEPS_AT_ONCE: Final = 2
 
 Say = Callable[[Any, list[str]], None]

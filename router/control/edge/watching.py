@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from router.amqp.constants import Condition
 from router.control.edge.messages import UNSAID, Message, Place, Watch, reached
+from router.control.edge.telling import KEYS_A_STEP
 from router.core import ties
 from router.core.address import CHANGERS, FALLBACK, LAST_PHASE, Address
 from router.core.network.names import key_of
@@ -199,6 +200,9 @@ class Watching:
             if watcher.due and not watcher.is_looked_at:
                 watcher.is_looked_at = True
                 self.forwarder.turn.deferred.work_off(self._look_at_due(watcher))
+            if watcher.is_looked_at and len(watcher.changed) < KEYS_A_STEP:
+                # each message has some more
+                continue
             changed, watcher.changed = watcher.changed, []
             for message in reached(changed):
                 watcher.tell(message)
@@ -218,6 +222,8 @@ class Watching:
                 # each takes as long as two things of others
                 yield
         watcher.is_looked_at = False
+        if watcher.changed:
+            self._note_watcher(watcher)
 
     def place_of(self, key: str, side: int) -> tuple[bool, int]:
         """Whether somebody receives who is not on that side, and how the address is treated."""
