@@ -7,7 +7,7 @@ what is unsettled stays so. None of this runs once a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from router.amqp import constants
@@ -187,7 +187,7 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     if not address.consumers:
         fallbacks.left(forwarder, address)
     if address.treatment == MULTICAST or not address.consumers:
-        give_up_all(forwarder, consumer, consumer.waiting, outcome, state)
+        give_up_all(forwarder, address, consumer.waiting, outcome, state)
     else:
         if address.sided:
             sides.receiver_lost(forwarder, address)
@@ -195,12 +195,17 @@ def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
 
 
 def give_up_all(
-    forwarder: Any, consumer: Consumer, waiting: WaitingQueue, outcome: int, state: bytes
+    forwarder: Any,
+    address: Address,
+    waiting: WaitingQueue,
+    outcome: int,
+    state: bytes,
+    and_then: Callable[[], None] = lambda: None,
 ) -> None:
     """Settle what waits in a queue that nobody takes from any more, of very much the last in later
-    turns; what somebody may take by then is left to whoever that is.
+    turns; what somebody may take by then is left to whoever that is. `and_then` is called at the
+    end, if anything waited.
     """
-    address = consumer.address
 
     def give_up(delivery: Any) -> None:
         forwarder.count_out(delivery)
@@ -220,6 +225,7 @@ def give_up_all(
         if is_later:
             # the address was kept in use by what waited
             nodes.left(forwarder, address, None)
+        and_then()
 
     is_later = False
     if waiting.count:
@@ -276,7 +282,7 @@ def unhang(forwarder: Any, producer: Producer) -> None:
     if address is not None:
         address.remove_producer(producer)
         address.sided -= producer.side != HERE
-        forwarder.network.address_changed(address)
+        forwarder.network.unhung(producer)
         forwarder.note_credit(address, None)
 
 

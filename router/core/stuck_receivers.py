@@ -246,7 +246,7 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     connection = link.session.connection
     copies = consumer.waiting.count + link.unsettled
     waiting, consumer.waiting = consumer.waiting, WaitingQueue()
-    parting.give_up_all(forwarder, consumer, waiting, MODIFIED, b"")
+    parting.give_up_all(forwarder, address, waiting, MODIFIED, b"")
     address.counters.receivers_dropped += 1
     address.last_dropped = Dropped(
         forwarder.turn.now, connection.number, container_of(link), link.name, stuck_s, text

@@ -138,6 +138,15 @@ class Network:
         self.outward.lanes.consumer_left(consumer)
         self.address_changed(consumer.address)
 
+    def unhung(self, producer: Producer) -> None:
+        """A producer has left its address."""
+        address = producer.address
+        if address is None:
+            return
+        if address.transit is not None:
+            address.transit.left(producer)
+        self.address_changed(address)
+
     def address_changed(self, address: Address) -> None:
         """Who sends to an address or receives from it has changed, or how it is treated."""
         if self.is_on and address not in self._noted:

@@ -8,6 +8,7 @@ one; one that is not gets no credit until that is so again, or its router has fo
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from typing import Any
 
 from router.amqp.constants import Descriptor
@@ -17,6 +18,8 @@ from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
 from router.core.network.reach import Path
+from router.core.parting import give_up_all
+from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope
 
 RELEASED = int(Descriptor.RELEASED)
@@ -36,6 +39,14 @@ class Transit:
         address.transit = self
         # what each link's attach said of the cost from where it comes, and how much it may send
         self._said: dict[Producer, tuple[int, int]] = {}
+        self._costs = _Costs()
+        # links that have come since the others were seen to, and by what these were
+        self._fresh: list[Producer] = []
+        self._seen_by: tuple[int | None, OutLink | None] | None = None
+        # whether all are being seen to, and whether that is to be done once more
+        self._is_under_way = False
+        self._once_more = False
+        self._is_releasing = False
         self.shows = False
 
     @classmethod
@@ -47,47 +58,91 @@ class Transit:
     def add(self, producer: Producer, said: int, shows: bool) -> None:
         """A link has come; `see_to` is asked for afterwards."""
         self._said[producer] = said, producer.capacity
+        self._costs.add(said)
+        self._fresh.append(producer)
         self.shows = self.shows or shows
+
+    def left(self, producer: Producer) -> None:
+        """A link has gone; `see_to` is asked for afterwards."""
+        said = self._said.pop(producer, None)
+        if said is not None:
+            self._costs.remove(said[0])
 
     def see_to(self) -> None:
         """Have the link to the next router, and credit for those before, as they should be."""
         address = self.address
         network = self._network
         outward = network.outward
-        for producer in [each for each in self._said if each not in address.producers]:
-            del self._said[producer]
         path = network.reach.path(self.destination)
-        links = outward.links(address)
-        link = links[0] if links else None
+        link = self._link()
         if self._is_emptying(link, path):
             # nobody else looks whether all has gone on by now
             network.emptying[self] = None
             return
-        if path is None or all(said <= path.cost for said, _ in self._said.values()):
+        if path is None or self._costs.highest <= path.cost:
             # an attach that led to another one all the same might go round and round
             if link is not None:
                 outward.give_up(link)
                 link = None
             if not self._said and not address.resuming:
                 self._release()
-                network.forget_transit(self)
+                if not address.waiting:
+                    network.forget_transit(self)
         elif link is None or self._is_stale(link, path):
             fresh = outward.open(address, self.destination, Aim(path, self.shows))
             if link is not None:
                 outward.give_up(link)
             link = fresh
-        for producer, (said, capacity) in self._said.items():
-            if path is not None and (link is not None or said <= path.cost):
-                network.unserved.pop(producer, None)
-            else:
-                network.unserved.setdefault(producer, network.forwarder.turn.now)
-            if link is None or said <= link.said:
-                # it may send nothing any more
-                producer.capacity = 0
-                credit.stop(producer.link)
-            elif producer.capacity == 0:
-                producer.capacity = capacity
-                network.forwarder.note_credit(address, producer)
+        seen_by = None if path is None else path.cost, link
+        if seen_by != self._seen_by:
+            self._seen_by = seen_by
+            self._fresh.clear()
+            self._see_to_all()
+        else:
+            fresh, self._fresh = self._fresh, []
+            for producer in fresh:
+                self._see_to_one(producer)
+
+    def _link(self) -> OutLink | None:
+        """The link to the next router, if there is one."""
+        links: list[OutLink] = self._network.outward.links(self.address)
+        return links[0] if links else None
+
+    def _see_to_all(self) -> None:
+        """Have the credit of all links be as it should, of very many bit by bit."""
+        if self._is_under_way:
+            self._once_more = True
+            return
+        self._is_under_way = True
+        deferred = self._network.forwarder.turn.deferred
+        deferred.go_through(list(self._said), self._see_to_one, self._seen_to, CHANGES_AT_ONCE)
+
+    def _seen_to(self) -> None:
+        self._is_under_way = False
+        if self._once_more:
+            # the first of them were seen to before it changed again
+            self._once_more = False
+            self._see_to_all()
+
+    def _see_to_one(self, producer: Producer) -> None:
+        """Have the credit of a link be as it should, unless it has gone."""
+        found = self._said.get(producer)
+        if found is None:
+            return
+        said, capacity = found
+        network, link = self._network, self._link()
+        path = network.reach.path(self.destination)
+        if path is not None and (link is not None or said <= path.cost):
+            network.unserved.pop(producer, None)
+        else:
+            network.unserved.setdefault(producer, network.forwarder.turn.now)
+        if link is None or said <= link.said:
+            # it may send nothing any more
+            producer.capacity = 0
+            credit.stop(producer.link)
+        elif producer.capacity == 0:
+            producer.capacity = capacity
+            network.forwarder.note_credit(self.address, producer)
 
     def _is_emptying(self, link: OutLink | None, path: Path | None) -> bool:
         """Whether nothing more comes, and what waits may go on by the link that there is."""
@@ -96,13 +151,16 @@ class Transit:
 
     def _release(self) -> None:
         """Give up what waits although nothing leads on, nor will."""
-        forwarder, address = self._network.forwarder, self.address
-        while address.waiting:
-            delivery = address.waiting.popleft()
-            forwarder.backlog.drop(delivery)
-            delivery.discarded = True
-            address.counters.count_outcome(RELEASED)
-            forwarder.settle(delivery, RELEASED, b"")
+        address = self.address
+        if address.waiting and not self._is_releasing:
+            self._is_releasing = True
+            forwarder = self._network.forwarder
+            give_up_all(forwarder, address, address.waiting, RELEASED, b"", self._released)
+
+    def _released(self) -> None:
+        self._is_releasing = False
+        # the way was kept for what waited
+        self._network.address_changed(self.address)
 
     def _is_stale(self, link: OutLink, path: Path) -> bool:
         """Whether a link to the next router is to be replaced by one that says something else."""
@@ -111,8 +169,42 @@ class Transit:
             or path.cost > link.said
             or link.shows != self.shows
             # some that are to be taken would not be, by what its attach has said
-            or any(path.cost < said <= link.said for said, _ in self._said.values())
+            or self._costs.has_any(path.cost, link.said)
         )
+
+
+class _Costs:
+    """The costs that the attaches of links have said. However many links there are, most of them
+    say the same.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self._in_order: list[int] = []
+
+    @property
+    def highest(self) -> int:
+        """The highest of them; less than any where there is none."""
+        return self._in_order[-1] if self._in_order else -1
+
+    def add(self, cost: int) -> None:
+        """Count another link."""
+        count = self._counts.get(cost, 0)
+        self._counts[cost] = count + 1
+        if count == 0:
+            insort(self._in_order, cost)
+
+    def remove(self, cost: int) -> None:
+        """Count one link less."""
+        self._counts[cost] -= 1
+        if self._counts[cost] == 0:
+            del self._counts[cost]
+            del self._in_order[bisect_right(self._in_order, cost) - 1]
+
+    def has_any(self, above: int, most: int) -> bool:
+        """Whether one of them is above one number, and not above another one."""
+        place = bisect_right(self._in_order, above)
+        return place < len(self._in_order) and self._in_order[place] <= most
 
 
 def no_route() -> AmqpError:

@@ -6,11 +6,19 @@ from copy import copy
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from router.amqp.performatives import Accepted, Modified, Released
+from router.core import parting
+from router.core.address import Producer
+from router.core.network.link_properties import COST, DESTINATION
 from router.core.network.reach import Interest, Path
+from router.core.network.transit import Transit
+from router.engine.deferred import CHANGES_AT_ONCE
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink, SendingLink
+from support.turns import most_in_a_turn
 
 
 def line(*names: str, **fields: Any) -> Mesh:
@@ -257,6 +265,107 @@ def test_links_do_not_chase_each_other_round_a_circle() -> None:
         mesh.settle()
     assert is_clear(mesh)
     assert _attaches(mesh) == said
+
+
+def beside(mesh: Mesh, count: int, *costs: int) -> list[SendingLink]:
+    """So many links to `c` that a neighbour of `b` attaches, from routers that far from there."""
+    peer = mesh["b"].client(container="a", role="inter-router")
+    return [
+        peer.sender("q", properties={DESTINATION: "c", COST: costs[number % len(costs)]})
+        for number in range(count)
+    ]
+
+
+def test_a_link_that_comes_has_nobody_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen_to: list[Producer] = []
+    see_to_one = Transit._see_to_one
+
+    def count(way: Transit, producer: Producer) -> None:
+        seen_to.append(producer)
+        see_to_one(way, producer)
+
+    monkeypatch.setattr(Transit, "_see_to_one", count)
+    beside(line("a", "b", "c"), 50, 2)
+    assert len(seen_to) == len(set(seen_to)) == 50
+
+
+def test_very_many_links_lose_their_way_over_several_turns() -> None:
+    mesh = line("a", "b", "c")
+    pair(mesh, "a", "c", 1000)
+    links = beside(mesh, 300, 2)
+    assert all(link.credit > 0 for link in links)
+    unserved = mesh["b"].forwarder.network.unserved
+
+    def act() -> None:
+        mesh.cut("b", "c")
+        mesh.learn("b")
+
+    assert 0 < most_in_a_turn(mesh["b"], lambda: len(unserved), act) <= CHANGES_AT_ONCE
+    assert len(unserved) >= 300
+    assert all(link.drain or link.credit == 0 for link in links)
+
+
+def test_what_changes_again_before_all_have_been_seen_to_holds_for_all() -> None:
+    mesh = line("a", "b", "c")
+    pair(mesh, "a", "c", 1000)
+    links = beside(mesh, 300, 2)
+    mesh["b"].is_patient = True
+    mesh.cut("b", "c")
+    mesh.learn("b")
+    unserved = mesh["b"].forwarder.network.unserved
+    assert 0 < len(unserved) < 300
+    mesh.join("b", "c")
+    mesh.learn("b")
+    mesh["b"].catch_up()
+    mesh.run()
+    assert not unserved
+    assert all(link.credit > 0 for link in links)
+
+
+def test_links_of_many_costs_get_credit_from_where_it_is_farther() -> None:
+    mesh = line("a", "b", "c")
+    pair(mesh, "a", "c", 1000)
+    links = beside(mesh, 30, 1, 2, 3)
+    mesh.run()
+    assert [link.credit > 0 for link in links] == [False, True, True] * 10
+    for link in links:
+        link.detach()
+    for _ in range(4):
+        mesh.settle()
+    (way,) = (each.transit for each in mesh["b"].table.transit.values())
+    assert way._costs.highest == 2
+    assert not way._costs.has_any(2, 3)
+    assert way._costs.has_any(1, 2)
+
+
+def test_very_much_that_waits_is_released_over_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parting, "GIVEN_UP_AT_ONCE", 64)
+    mesh = line("a", "b", "c")
+    sender, _ = pair(mesh, "a", "c", 1000)
+    mesh.hold("b", "c")
+    for wire in mesh.wires:
+        if wire.router is mesh["b"] and wire.peer is mesh["c"]:
+            wire.connection.outbox.congested = True
+    while sender.can_send():
+        sender.send(b"x")
+    mesh.run()
+    (address,) = mesh["b"].table.transit.values()
+    assert address.waiting.count == 1000
+    way = address.transit
+
+    def act() -> None:
+        for consumer in list(address.consumers):
+            address.remove_consumer(consumer)
+        for producer in list(address.producers):
+            way.left(producer)
+        mesh["b"].forwarder.reach.set_paths({}, {}, lambda _: None)
+
+    most = most_in_a_turn(mesh["b"], lambda: address.waiting.count, act)
+    assert 0 < most < 200
+    assert address.waiting.count == 0
+    assert is_clear(mesh)
 
 
 def _attaches(mesh: Mesh) -> int:
