@@ -217,7 +217,7 @@ def hang(forwarder: Any, producer: Producer) -> None:
     if address is not None:
         address.add_producer(producer)
         address.sided += producer.side != HERE
-        forwarder.network.address_changed(address)
+        forwarder.network.hung(address, producer)
     forwarder.note_credit(address, producer)
 
 

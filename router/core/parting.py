@@ -282,7 +282,7 @@ def unhang(forwarder: Any, producer: Producer) -> None:
     if address is not None:
         address.remove_producer(producer)
         address.sided -= producer.side != HERE
-        forwarder.network.unhung(producer)
+        forwarder.network.unhung(address, producer)
         forwarder.note_credit(address, None)
 
 

@@ -15,7 +15,7 @@ from router.control.network.hops import Hops
 from router.core.address import FALLBACK, FIRST_EDGE, MULTICAST, Address, Consumer
 from router.core.blocking import of_receiver, words_of_receiver
 from router.core.network.absence import absent
-from router.core.network.branch_links import BranchLink, named
+from router.core.network.branch_links import BranchLink, receiving
 from router.core.network.far_ends import far_end_of
 from router.core.network.names import edge_key_in, key_at
 from router.core.network.out_links import OutLink
@@ -198,7 +198,7 @@ def _branches(asked: _Asked) -> list[dict[str, Any]]:
     tree = network.reach.tree(network.reach.me) if spread is None else spread.tree
     found = []
     for branch in () if tree is None else tree.branches:
-        receivers = named(branch.routers, wanted)
+        receivers = sorted(receiving(branch.routers, wanted))
         link = None if spread is None else spread.branches.get(branch.child)
         if not receivers and link is None:
             continue

@@ -112,12 +112,17 @@ class Router:
         turns in which what was put off is done.
         """
         self.end_turn()
-        while self.turn.deferred and not self.is_patient:
+        while self.has_work() and not self.is_patient:
             self.go_on()
+
+    def has_work(self) -> bool:
+        """Return whether anything was put off."""
+        return bool(self.turn.deferred) or self.forwarder.network.is_behind
 
     def go_on(self) -> None:
         """Take a turn, in which a step is done of what was put off."""
         self.turn.deferred.step()
+        self.forwarder.network.go_on()
         self.end_turn()
 
     def catch_up(self) -> None:

@@ -330,6 +330,7 @@ def _left_over(host: Host) -> list[str]:
         "retries": outward._retries,
         "unserved": network.unserved,
         "noted": network._noted,
+        "from the mesh": network._from_mesh,
         "counted": network.interest._counts,
         "drains": core.drains,
         "held octets": core.backlog.held_bytes,
@@ -343,10 +344,12 @@ def _left_over(host: Host) -> list[str]:
         holders |= {
             "own trees": multicast._own,
             "passing trees": multicast._passing,
-            "passing trees by address": multicast._passing_at,
             "asked": multicast._asked,
             "branches leaving": multicast.leaving,
             "branches broken": multicast._broken,
+            "idle trees": multicast._idle,
+            "trees noted": multicast._noted,
+            "keys noted": multicast._noted_keys,
         }
     found = [f"{what}: {held}" for what, held in holders.items() if held]
     for each in reachable(core, Agenda, End):

@@ -8,12 +8,13 @@ not pass for received. None of this runs once a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from heapq import nsmallest
 from typing import Any, Final
 
 from router.amqp.performatives import Error
 from router.core import linking, parting
-from router.core.address import NO_TREE, Address, Consumer
+from router.core.address import NO_TREE, Address, Consumer, Producer
 from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
 from router.core.network.next_links import NextLink
 from router.core.network.reach import Branch, Tree
@@ -33,8 +34,8 @@ class Spread:
         self.tree = tree
         self.number = number
         self.branches: dict[str, BranchLink] = {}
-        # since when nobody has sent by it
-        self.idle_since: float | None = None
+        # the links by which it comes here, unless it begins here
+        self.senders: dict[Producer, None] = {}
         # how much its links had carried when that was looked at last
         self.carried = 0
 
@@ -54,7 +55,7 @@ class BranchLink(NextLink):
         properties: dict[Any, Any] = {
             ORIGIN: spread.tree.root,
             TREE: branch.digest,
-            RECEIVERS: receivers[:MOST_NAMED],
+            RECEIVERS: nsmallest(MOST_NAMED, receivers),
         }
         super().__init__(keeper.forwarder.network, spread.address, properties, shows)
         self.keeper = keeper
@@ -139,6 +140,7 @@ class BranchLink(NextLink):
             forwarder.note_credit(self.spread.address, None)
 
 
-def named(routers: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """Who of some routers receives, in their order."""
-    return sorted(set(routers).intersection(wanted))
+def receiving(routers: Collection[str], wanted: Collection[str]) -> list[str]:
+    """Return who of some routers receives, in no order; it takes as long as the fewer of both."""
+    fewer, others = (routers, wanted) if len(routers) < len(wanted) else (wanted, routers)
+    return [router for router in fewer if router in others]

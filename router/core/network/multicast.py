@@ -10,44 +10,62 @@ came by them has gone on. (docs/decisions/0063-trees.md.) None of this runs once
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final
 
-from router.core.address import LAST_PHASE, MULTICAST, OWN_TREE, Address
-from router.core.network.branch_links import BranchLink, Spread, named
+from router.core.address import LAST_PHASE, MULTICAST, OWN_TREE, Address, Producer
+from router.core.network.asked_links import AskedLinks
+from router.core.network.branch_links import BranchLink, Spread, receiving
+from router.core.network.broken_branches import BrokenBranches, first
 from router.core.network.names import address_in, key_of
+from router.core.network.passing_trees import PassingTrees
 from router.core.network.reach import Branch, Tree
 from router.core.network.tree_links import Asked, hang, receive
-from router.core.ties import has_senders, is_exchange
+from router.core.ties import is_exchange
 from router.engine import attaching
-from router.engine.link import Link
+from router.engine.deferred import THINGS_A_STEP
 from router.errors import AmqpError, Scope
 
 # For how long the links of a tree are kept that nobody sends by.
 IDLE_S: Final = 10.0
 # What a router is told by whose links nothing comes to all any more.
 CHANGED: Final = "trioute:route-changed"
-# For how long a router is left alone that treats an address in another way.
-REFUSED_S: Final = 60.0
+# So many routers in a new tree, or that receive, are as much work as one address.
+ROUTERS_AS_ONE: Final = 16
 
 
 class Multicast:
-    """The trees of one router, and who sends and receives along them."""
+    """The trees of one router, and who sends and receives along them.
+
+    What has changed is noted, and seen to at the end of the turn: of very much the last in later
+    turns. Until then a tree is what it was, as if the change were not known yet.
+    """
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
         # the trees that begin here, by address
         self._own: dict[Address, Spread] = {}
-        # those of others, by address, root and digest
-        self._passing: dict[tuple[Address, str, bytes], Spread] = {}
-        self._passing_at: dict[Address, list[Spread]] = {}
+        # since when nobody has sent along one of these, those first that have been idle longest
+        self._idle: OrderedDict[Spread, float] = OrderedDict()
+        self._passing = PassingTrees()
         # links that wait until this router thinks as their senders do
-        self._asked: dict[Link, Asked] = {}
+        self._asked = AskedLinks()
         # links of trees that are no more, or that nobody receives by
         self.leaving: dict[BranchLink, None] = {}
-        # branches without a link, and until when they are left alone
-        self._broken: dict[BranchLink, float] = {}
+        self._broken = BrokenBranches()
         self._numbers = count(OWN_TREE + 1)
+        # trees of others and links asked for that are to be looked at, the last one first; what is
+        # noted meanwhile; and whether all of them are to be looked at
+        self._again: list[Spread | Asked] = []
+        self._noted: dict[Spread | Asked, None] = {}
+        self._noted_keys: dict[str, None] = {}
+        self._once_more = False
+        self._is_looking = False
+        # how much was done since that was asked last, in addresses; and what trees are known
+        self._work = 0
+        self._known: set[str] = set()
 
     @property
     def _reach(self) -> Any:
@@ -60,48 +78,114 @@ class Multicast:
         none. What comes by it is taken as soon as both routers think the same of the tree.
         """
         asked = receive(self.forwarder, link)
-        if not self._judge(asked):
-            self._asked[link] = asked
+        self._asked.add(asked)
+        self._note(asked)
 
     def paths_changed(self) -> None:
-        """There are other trees, or other neighbours."""
-        for spread in list(self._own.values()):
-            self._replant(spread)
-        for spread in list(self._passing.values()):
-            if self._is_current(spread):
-                self._prune(spread)
-            elif not all(link.is_agreed for link in spread.branches.values()):
-                # a child that has not come to think so until now never will
-                self._break_up(spread)
-        self._judge_all()
+        """There are other trees, or other neighbours. Trees that begin here are seen to with their
+        addresses.
+        """
+        self._known.clear()
+        self._once_more = True
+        self.forwarder.network.note_trees()
 
     def wanted_changed(self, key: str) -> None:
         """Other routers receive from an address than did before."""
-        told = address_in(key)
-        if told is None:
-            return
-        address = self.forwarder.table.in_use(*told)
-        if address is not None:
-            self.address_changed(address)
-            for spread in list(self._passing_at.get(address, ())):
-                self._prune(spread)
-        for asked in [each for each in self._asked.values() if each.key == key]:
-            self._judge_again(asked)
+        if self._asked or self._passing:
+            self._noted_keys[key] = None
+            self.forwarder.network.note_trees()
+
+    def sender_left(self, producer: Producer) -> None:
+        """A link of a tree may be among the senders that have left."""
+        spread = self._passing.numbered(producer.tree)
+        if spread is not None and producer in spread.senders:
+            del spread.senders[producer]
+            if not spread.senders:
+                self._note(spread)
+
+    def _note(self, thing: Spread | Asked) -> None:
+        self._noted[thing] = None
+        self.forwarder.network.note_trees()
 
     def address_changed(self, address: Address) -> None:
-        """Who sends to an address has changed, or how it is treated."""
+        """Who sends to an address has changed, or how it is treated, or ways have."""
         own = self._own.get(address)
-        if self._has_senders(address):
-            if own is None:
-                self._plant(address)
+        has_senders = self._has_senders(address)
+        if own is not None:
+            self._replant(own)
+        elif has_senders:
+            self._plant(address)
+        own = self._own.get(address)
+        if own is None:
+            return
+        if has_senders:
+            self._idle.pop(own, None)
+        else:
+            self._idle.setdefault(own, self.forwarder.turn.now)
+
+    # What is done.
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to go on with."""
+        return bool(self._again or self._noted or self._noted_keys or self._once_more)
+
+    def finish(self, most: int) -> int:
+        """Act on what has changed, until so much is done; how much it was, in addresses."""
+        if not self._again:
+            self._gather()
+        done = 0
+        while self._again and done < most:
+            thing = self._again.pop()
+            if isinstance(thing, Asked):
+                self._judge_again(thing)
             else:
-                own.idle_since = None
-                self._prune(own)
-        elif own is not None and own.idle_since is None:
-            own.idle_since = self.forwarder.turn.now
-        for spread in list(self._passing_at.get(address, ())):
-            if not any(each.tree == spread.number for each in address.producers):
-                self._uproot(spread)
+                self._tend(thing)
+            done += 1 + self.take_work()
+        return done
+
+    def _gather(self) -> None:
+        """Find what is to be looked at by what has been noted."""
+        keys, self._noted_keys = self._noted_keys, {}
+        noted, self._noted = self._noted, {}
+        if self._once_more:
+            self._once_more = False
+            self._again = [*self._passing, *self._asked]
+        else:
+            self._again = list(noted)
+            for key in keys:
+                told = address_in(key)
+                address = None if told is None else self.forwarder.table.in_use(*told)
+                if address is not None:
+                    self._again.extend(self._passing.at(address))
+                self._again.extend(self._asked.at(key))
+        # from the end, where nothing has to be moved
+        self._again.reverse()
+
+    def take_work(self) -> int:
+        """How much was done since this was asked last, besides looking: in addresses."""
+        work, self._work = self._work, 0
+        return work
+
+    def _tree(self, root: str) -> Tree | None:
+        """The tree of a root; whoever asks first has it computed."""
+        if root not in self._known and (root in self._reach.paths or root == self._reach.me):
+            self._known.add(root)
+            self._work += len(self._reach.paths) // ROUTERS_AS_ONE
+        tree: Tree | None = self._reach.tree(root)
+        return tree
+
+    def _tend(self, spread: Spread) -> None:
+        """See to a tree that passes by here."""
+        if spread not in self._passing:
+            return
+        if not spread.senders:
+            self._uproot(spread)
+        elif self._is_current(spread):
+            self._prune(spread)
+        elif not all(link.is_agreed for link in spread.branches.values()):
+            # a child that has not come to think so until now never will
+            self._break_up(spread)
 
     def opens_way(self, address: Address) -> bool:
         """Whether others receive what is sent here to an address, for a moment at least; a sender
@@ -111,8 +195,8 @@ class Multicast:
         if own is None:
             self._plant(address)
             own = self._own.get(address)
-        if own is not None and own.idle_since is None and not self._has_senders(address):
-            own.idle_since = self.forwarder.turn.now
+        if own is not None and not self._has_senders(address):
+            self._idle.setdefault(own, self.forwarder.turn.now)
         return own is not None
 
     def tree_of(self, address: Address) -> Spread | None:
@@ -121,24 +205,36 @@ class Multicast:
 
     def is_left_out(self, link: BranchLink) -> bool:
         """Whether a branch is done without, for a while."""
-        return self._broken.get(link, 0.0) > float(self.forwarder.turn.now)
+        return self._broken.is_left_out(link, self.forwarder.turn.now)
 
     def look(self, now: float) -> None:
         """See to what takes its time; to be called now and then."""
+        if not self._is_looking:
+            self._is_looking = True
+            self.forwarder.turn.deferred.work_off(self._look(now))
+
+    def _look(self, now: float) -> Iterator[None]:
+        """The same in steps."""
         for link in list(self.leaving):
-            if link.end_if_quiet():
+            if link in self.leaving and link.end_if_quiet():
                 self.leaving.pop(link, None)
-        for spread in list(self._own.values()):
-            if spread.idle_since is not None and now - spread.idle_since >= IDLE_S:
-                self._rest(spread, now)
-        for broken, until in list(self._broken.items()):
-            if until <= now:
-                self._mend(broken)
-        for asked in list(self._asked.values()):
-            if asked.link.is_lost():
-                del self._asked[asked.link]
-            elif asked.is_patient and asked.patient_until <= now:
-                self._judge_again(asked)
+            yield
+        for spread in first(self._idle, now - IDLE_S):
+            self._rest(spread, now)
+            yield from self._charged()
+        for broken in self._broken.due(now):
+            self._mend(broken)
+            yield from self._charged()
+        for asked in self._asked.impatient(now):
+            self._judge_again(asked)
+            yield from self._charged()
+        self._asked.forget_lost()
+        self._is_looking = False
+
+    def _charged(self) -> Iterator[None]:
+        """As many steps as what was done is worth."""
+        for _ in range(1 + self.take_work()):
+            yield
 
     def _rest(self, spread: Spread, now: float) -> None:
         """No sender has a link to an address: give up its tree, unless messages come even so."""
@@ -146,33 +242,34 @@ class Multicast:
         if carried == spread.carried:
             self._uproot(spread)
         else:
-            spread.carried, spread.idle_since = carried, now
+            spread.carried = carried
+            self._idle.pop(spread, None)
+            self._idle[spread] = now
 
     # What others think.
 
-    def _judge_all(self) -> None:
-        for asked in list(self._asked.values()):
-            self._judge_again(asked)
-
     def _judge_again(self, asked: Asked) -> None:
+        if asked not in self._asked:
+            return
         if asked.link.is_lost() or self._judge(asked):
-            self._asked.pop(asked.link, None)
+            self._asked.remove(asked)
+        elif asked.is_patient:
+            self._asked.be_patient(asked)
 
     def _judge(self, asked: Asked) -> bool:
         """Take what comes by a link if its sender sees the tree as this router does."""
         address = asked.enter(self.forwarder)
         if address is None:
             return False
-        tree: Tree | None = self._reach.tree(asked.origin)
+        tree = self._tree(asked.origin)
         if tree is None or tree.digest != asked.digest or not self._knows(asked):
             self.forwarder.table.leave(address)
             return False
-        where = address, asked.origin, asked.digest
-        spread = self._passing.get(where)
+        spread = self._passing.find(address, asked.origin, asked.digest)
         if spread is None:
-            spread = self._passing[where] = Spread(address, asked.key, tree, next(self._numbers))
-            self._passing_at.setdefault(address, []).append(spread)
-        hang(self.forwarder, asked, address, spread.number)
+            spread = Spread(address, asked.key, tree, next(self._numbers))
+            self._passing.add(spread)
+        spread.senders[hang(self.forwarder, asked, address, spread.number)] = None
         self._prune(spread)
         return True
 
@@ -189,12 +286,12 @@ class Multicast:
     # Trees.
 
     def _has_senders(self, address: Address) -> bool:
-        return address.treatment == MULTICAST and has_senders(address)
+        return bool(address.treatment == MULTICAST and self.forwarder.network.has_senders(address))
 
     def _plant(self, address: Address) -> None:
         """Make the tree that begins here, if anybody is in it."""
         key = key_of(address)
-        tree = self._reach.tree(self._reach.me)
+        tree = self._tree(self._reach.me)
         if tree is None or address.phase > LAST_PHASE or not self._reach.wanted.get(key):
             return
         if address.treatment != MULTICAST or is_exchange(address):
@@ -204,7 +301,7 @@ class Multicast:
 
     def _replant(self, spread: Spread) -> None:
         """What is sent here goes along another tree from now on, if it is another."""
-        tree = self._reach.tree(self._reach.me)
+        tree = self._tree(self._reach.me)
         if tree is None:
             self._uproot(spread)
             return
@@ -225,7 +322,7 @@ class Multicast:
         """Whether a tree is still as this router sees it. One that is not stays as it is until all
         that was sent along it has come through: it may have routers that cannot be reached now.
         """
-        tree: Tree | None = self._reach.tree(spread.tree.root)
+        tree = self._tree(spread.tree.root)
         return tree is not None and tree.digest == spread.tree.digest
 
     def _prune(self, spread: Spread) -> None:
@@ -234,7 +331,8 @@ class Multicast:
             return
         wanted = self._reach.wanted.get(spread.key, {})
         for branch in spread.tree.branches:
-            receivers = named(branch.routers, wanted)
+            receivers = receiving(branch.routers, wanted)
+            self._work += len(receivers) // ROUTERS_AS_ONE
             link = spread.branches.get(branch.child)
             shows = any(wanted[router].shows for router in receivers)
             if not receivers:
@@ -246,6 +344,7 @@ class Multicast:
                 link.shows = link.consumer.shows_passage = shows
         if not spread.branches and spread.number == OWN_TREE:
             self._own.pop(spread.address, None)
+            self._idle.pop(spread, None)
 
     def _branch_out(
         self,
@@ -258,6 +357,7 @@ class Multicast:
         connection = self._reach.connection(branch.child)
         if connection is None or not connection.is_open():
             return
+        self._work += 1
         link = BranchLink(self, spread, branch, receivers, shows, before)
         spread.branches[branch.child] = link
         try:
@@ -272,21 +372,17 @@ class Multicast:
         """Nothing new goes by a link."""
         if spread.branches.get(link.branch.child) is link:
             del spread.branches[link.branch.child]
-        self._broken.pop(link, None)
+        self._work += 1
+        self._broken.forget(link)
         link.leave(self.forwarder)
 
     def _uproot(self, spread: Spread) -> None:
         """Nobody sends along a tree any more."""
         address = spread.address
+        self._idle.pop(spread, None)
         if self._own.get(address) is spread:
             del self._own[address]
-        else:
-            self._passing.pop((address, spread.tree.root, spread.tree.digest), None)
-            others = self._passing_at.get(address, [])
-            if spread in others:
-                others.remove(spread)
-            if not others:
-                self._passing_at.pop(address, None)
+        self._passing.remove(spread)
         for link in list(spread.branches.values()):
             self._cut(spread, link)
         self.forwarder.table.leave(address)
@@ -299,11 +395,11 @@ class Multicast:
 
     def is_broken(self, link: BranchLink) -> None:
         """A link is lost, and its place is kept."""
-        self._broken[link] = self.forwarder.turn.now
+        self._broken.lose(link, self.forwarder.turn.now)
 
     def is_refused(self, link: BranchLink) -> None:
         """A router does not take part in a multicast: it is done without."""
-        self._broken[link] = self.forwarder.turn.now + REFUSED_S
+        self._broken.refuse(link, self.forwarder.turn.now)
 
     def is_orphaned(self, link: BranchLink) -> None:
         """The last that had to do with an address was a link, and it is lost."""
@@ -314,26 +410,35 @@ class Multicast:
         if self._own.get(spread.address) is spread:
             self._uproot(spread)
             return
+        # until the last has gone what comes is for the branches, too, which keep their places
+        self._passing.close(spread)
+        self._work += min(THINGS_A_STEP, len(spread.senders))
         gone = AmqpError(CHANGED, "the tree is another one by now", Scope.LINK)
-        for producer in list(spread.address.producers):
-            if producer.tree == spread.number:
+
+        def detach(producer: Producer) -> None:
+            if producer in spread.senders:
                 attaching.detach(producer.link, True, gone)
-        self._uproot(spread)
+
+        senders = list(spread.senders)
+        deferred = self.forwarder.turn.deferred
+        deferred.go_through(senders, detach, lambda: self._uproot(spread), THINGS_A_STEP)
 
     def _mend(self, link: BranchLink) -> None:
         """Attach a link in the place of one that is lost, or give up what waits for it."""
         spread = link.spread
-        if self._broken.pop(link, None) is None:
+        if not self._broken.forget(link):
             # its tree was given up for another branch of it
             return
+        if self._own.get(spread.address) is spread:
+            self._replant(spread)
         if spread.branches.get(link.branch.child) is not link:
             return
         if not self._is_current(spread):
             self._break_up(spread)
             return
         wanted = self._reach.wanted.get(spread.key, {})
-        receivers = named(link.branch.routers, wanted)
+        receivers = receiving(link.branch.routers, wanted)
         self._branch_out(spread, link.branch, receivers, link.shows, link)
         if spread.branches.get(link.branch.child) is link:
             link.give_up(self.forwarder)
-            self._broken[link] = self.forwarder.turn.now
+            self._broken.lose(link, self.forwarder.turn.now)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from router.core import node_names, redelivery
+from router.core import node_names, redelivery, ties
 from router.core.address import (
     BALANCED,
     CLOSEST,
@@ -73,6 +73,8 @@ class Network:
         # what other routers send here for nobody, or for nowhere, and since when
         self.unserved: dict[Producer, float] = {}
         self.passed = through.Passed(self.reach.wanted)
+        # how many links of other routers there are to addresses here
+        self._from_mesh: dict[Address, int] = {}
         # ways by which nothing more comes, where something waits to go on
         self.emptying: dict[Transit, None] = {}
         self._noted: dict[Address, None] = {}
@@ -138,13 +140,24 @@ class Network:
         self.outward.lanes.consumer_left(consumer)
         self.address_changed(consumer.address)
 
-    def unhung(self, producer: Producer) -> None:
+    def hung(self, address: Address, producer: Producer) -> None:
+        """A producer has come to its address."""
+        if producer.side == MESH:
+            self._from_mesh[address] = self._from_mesh.get(address, 0) + 1
+        self.address_changed(address)
+
+    def unhung(self, address: Address, producer: Producer) -> None:
         """A producer has left its address."""
-        address = producer.address
-        if address is None:
-            return
+        if producer.side == MESH:
+            left = self._from_mesh.get(address, 0) - 1
+            if left > 0:
+                self._from_mesh[address] = left
+            else:
+                self._from_mesh.pop(address, None)
         if address.transit is not None:
             address.transit.left(producer)
+        elif self.multicast is not None:
+            self.multicast.sender_left(producer)
         self.address_changed(address)
 
     def address_changed(self, address: Address) -> None:
@@ -182,6 +195,10 @@ class Network:
         if self.multicast is not None:
             self.multicast.paths_changed()
 
+    def note_trees(self) -> None:
+        """What concerns trees of multicasts has changed."""
+        self._note()
+
     def note_edges(self) -> None:
         """What concerns edges has changed, or what concerns the uplinks of this one."""
         self._note()
@@ -203,12 +220,15 @@ class Network:
                 self._once_more = True
             if self._once_more and not self._again:
                 left -= self._look_again(left)
+            if self.multicast is not None and left > 0:
+                # the others are to get on as well
+                left -= self.multicast.finish((left + 1) // 2)
             while self._noted and left > 0:
                 noted, self._noted = self._noted, {}
                 for address in noted:
                     if left > 0:
-                        left -= 1
                         self._see_to(address)
+                        left -= 1 + self._take_work()
                     else:
                         self._noted[address] = None
             if self.edges is not None:
@@ -217,6 +237,8 @@ class Network:
     @property
     def is_behind(self) -> bool:
         """Whether there is something to go on with."""
+        if self.multicast is not None and self.multicast.is_behind:
+            return True
         return bool(self._noted) or self._once_more or bool(self._again)
 
     def go_on(self) -> None:
@@ -224,6 +246,10 @@ class Network:
         if self.is_behind:
             self._look_again(MOST_AT_ONCE)
             self._note()
+
+    def _take_work(self) -> int:
+        """What was done for the trees of the address that was seen to last, in addresses."""
+        return 0 if self.multicast is None else self.multicast.take_work()
 
     def _look_again(self, most: int) -> int:
         """Look again at so many addresses for which ways may have changed; how many it were."""
@@ -274,6 +300,13 @@ class Network:
             if rule is not None and rule.fallback:
                 table.enter(address.name, is_fallback=True)
         return list(hops(address))
+
+    def has_senders(self, address: Address) -> bool:
+        """Whether anybody sends to an address whose messages may have to go elsewhere."""
+        if address.ties is None:
+            # there may be very many links of other routers
+            return len(address.producers) > self._from_mesh.get(address, 0)
+        return ties.has_senders(address)
 
     def opens_way(self, address: Address, side: int) -> bool:
         """Whether what comes from a side for an address that nobody receives from here can go

@@ -81,7 +81,7 @@ class Outward:
 
     def has_senders(self, address: Address) -> bool:
         """Whether anybody is attached whose messages may have to go elsewhere."""
-        return ties.has_senders(address)
+        return bool(self._network.has_senders(address))
 
     def aims(self, address: Address) -> Mapping[str, Aim]:
         """Where what is sent to an address here should go, other than here; the nearest first."""

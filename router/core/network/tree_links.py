@@ -115,7 +115,7 @@ def _asked(link: IncomingLink, properties: dict[Any, Any], text: Any) -> Asked:
     return Asked(link, address_name(text), int(phase), origin, digest, frozenset(receivers))
 
 
-def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> None:
+def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> Producer:
     """From now on what comes by a link goes on along its tree, and to those who receive here."""
     link = asked.link
     producer = Producer(link, address, link.session.connection.settings.link_capacity)
@@ -125,6 +125,7 @@ def hang(forwarder: Any, asked: Asked, address: Address, number: int) -> None:
     producer.tree = number
     link.owner = producer
     linking.hang(forwarder, producer)
+    return producer
 
 
 def _invalid(problem: str) -> AmqpError:

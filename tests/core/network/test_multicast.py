@@ -14,6 +14,7 @@ from router.core.rules import AddressRule, Rules
 
 from support.far_routers import Mesh
 from support.in_memory import ReceivingLink
+from support.turns import most_in_a_turn
 from support.waypoints import message, texts
 
 TO_ALL = [AddressRule(True, "q", "multicast")]
@@ -329,3 +330,53 @@ def test_what_waits_behind_a_large_message_goes_on_by_priority() -> None:
     senders[0].go_on(octets[-2:])
     mesh.settle()
     assert texts(link) == ["large", "8", "4", "1"]
+
+
+def many(mesh: Mesh, count: int) -> dict[Any, Any]:
+    """So many addresses are received from at `b` and sent to at `a`; returns the trees there."""
+    client, sending = mesh["b"].client(), mesh["a"].client()
+    for number in range(count):
+        client.receiver(f"q/{number}", credit=1)
+    mesh.settle()
+    for number in range(count):
+        sending.sender(f"q/{number}")
+    mesh.settle()
+    own: dict[Any, Any] = mesh["a"].forwarder.network.multicast._own
+    assert len(own) == count
+    return own
+
+
+def test_very_many_go_by_another_tree_over_several_turns() -> None:
+    mesh = Mesh("a", "b", "c", rules=TO_ALL)
+    mesh.join("a", "b")
+    mesh.learn()
+    own = many(mesh, 100)
+    mesh.join("b", "c")
+    old = next(iter(own.values())).tree.digest
+
+    def moved() -> int:
+        return sum(each.tree.digest != old for each in own.values())
+
+    assert 0 < most_in_a_turn(mesh["a"], moved, mesh.learn) < 60
+    assert moved() == 100
+    mesh.settle()
+    address = mesh["a"].table.in_use("q/7")
+    assert address is not None
+    assert [each.tree for each in address.consumers] == [0]
+
+
+def test_very_many_that_nobody_sends_to_are_given_up_over_several_turns() -> None:
+    mesh = line("a", "b")
+    own = many(mesh, 200)
+    for client in mesh["a"].clients:
+        client.close()
+    mesh.run()
+    assert len(own) == 200
+    at = mesh["a"]
+    at.turn.now += 11
+
+    def look() -> None:
+        at.forwarder.network.look(at.turn.now)
+
+    assert 0 < most_in_a_turn(at, lambda: len(own), look) < 200
+    assert not own

@@ -11,12 +11,15 @@ from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
 from router.core.network.branch_links import NO_MULTICAST
 from router.core.network.link_properties import ORIGIN, RECEIVERS, TREE
-from router.core.network.reach import Interest
-from router.core.network.tree_links import PATIENCE_S
+from router.core.network.multicast import Multicast
+from router.core.network.network import MOST_AT_ONCE
+from router.core.network.reach import Branch, Interest, Path, Tree
+from router.core.network.tree_links import PATIENCE_S, Asked
 from router.core.rules import AddressRule, Rules
 
 from support.far_routers import Mesh
 from support.in_memory import Client, Router, SendingLink
+from support.turns import most_in_a_turn
 from support.waypoints import message, texts
 
 TO_ALL = [AddressRule(True, "q", "multicast")]
@@ -183,3 +186,131 @@ def test_no_link_of_a_tree_comes_to_what_the_router_itself_answers_at() -> None:
     assert refused.detached.error is not None
     assert refused.detached.error.condition == NO_MULTICAST
     assert node.treatment == treatment
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses of links of which it is asked whether they are to be taken."""
+    found: list[str] = []
+    judge = Multicast._judge
+
+    def count(multicast: Multicast, asked: Asked) -> bool:
+        found.append(asked.name)
+        return judge(multicast, asked)
+
+    monkeypatch.setattr(Multicast, "_judge", count)
+    return found
+
+
+def test_only_links_to_the_address_are_looked_at_that_others_come_to_receive_from(
+    judged: list[str],
+) -> None:
+    at = router()
+    peer = neighbour(at)
+    for number in range(20):
+        link(peer, b"another", f"q{number}")
+    judged.clear()
+    at.forwarder.reach.set_wanted("c", "M0q7", Interest(2))
+    at.forwarder.reach.set_wanted("c", "M0p", Interest(2))
+    at.finish_turn()
+    assert judged == ["q7"]
+
+
+def test_of_very_many_links_some_are_looked_at_in_each_turn_when_ways_change(
+    judged: list[str],
+) -> None:
+    at = router()
+    peer = neighbour(at)
+    for number in range(300):
+        link(peer, b"another", f"q{number}")
+    judged.clear()
+    reach = at.forwarder.reach
+
+    def act() -> None:
+        reach.set_paths(reach.neighbours, reach.paths, reach._tree_of)
+
+    assert most_in_a_turn(at, lambda: len(judged), act) <= MOST_AT_ONCE
+    assert sorted(judged) == sorted(f"q{number}" for number in range(300))
+
+
+def rooted(at: Router, roots: list[str], branches: tuple[Branch, ...] = ()) -> dict[str, bytes]:
+    """Let there be trees of so many roots, which come by the neighbour; returns their digests."""
+    reach = at.forwarder.reach
+    digests = {root: root.encode() for root in roots}
+
+    def tree_of(root: str) -> Tree | None:
+        return Tree(root, "a", digests[root], branches) if root in digests else None
+
+    reach.set_paths(
+        reach.neighbours, {**dict.fromkeys(roots, Path("a", 1)), **reach.paths}, tree_of
+    )
+    at.finish_turn()
+    return digests
+
+
+def test_only_the_tree_is_given_up_whose_last_link_has_gone() -> None:
+    at = router()
+    at.client().receiver("q", credit=7)
+    peer = neighbour(at)
+    digests = rooted(at, [f"root{number}" for number in range(10)])
+    links = [
+        link(peer, digest, properties={ORIGIN: root})
+        for root, digest in digests.items()
+        for _ in range(2)
+    ]
+    passing = at.forwarder.network.multicast._passing
+    assert len(passing) == 10
+    links[6].detach()
+    assert len(passing) == 10
+    links[7].detach()
+    assert [each.tree.root for each in passing] == [root for root in digests if root != "root3"]
+
+
+def test_new_trees_of_a_large_network_are_computed_over_several_turns() -> None:
+    at = router()
+    at.client().receiver("q", credit=7)
+    peer = neighbour(at)
+    roots = [f"root{number}" for number in range(300)]
+    digests = rooted(at, roots)
+    for root in roots[:20]:
+        link(peer, digests[root], properties={ORIGIN: root})
+    asked: list[str] = []
+    reach = at.forwarder.reach
+    tree_of = reach._tree_of
+
+    def count(root: str) -> Tree | None:
+        asked.append(root)
+        found: Tree | None = tree_of(root)
+        return found
+
+    def act() -> None:
+        reach.set_paths(reach.neighbours, reach.paths, count)
+
+    assert most_in_a_turn(at, lambda: len(set(asked)), act) <= 8
+    assert set(roots[:20]) <= set(asked)
+
+
+def test_very_many_links_of_a_tree_that_breaks_up_are_ended_over_several_turns() -> None:
+    mesh = Mesh("a", "b", "d", rules=TO_ALL)
+    mesh.join("a", "b")
+    mesh.join("b", "d")
+    # the other one has not come to think so
+    mesh.learn("b")
+    at = mesh["b"]
+    at.forwarder.reach.set_wanted("d", "M0q", Interest(2))
+    peer = neighbour(at)
+    links = [link(peer, digest(at)) for _ in range(100)]
+    address = at.table.in_use("q")
+    assert address is not None
+    assert len(address.producers) == 100
+    passing = at.forwarder.network.multicast._passing
+    (spread,) = passing
+    at.is_patient = True
+    rooted(at, ["another"])
+    assert 0 < len(address.producers) < 100
+    # until the last has gone the branch counts among those who receive
+    assert spread.branches
+    at.catch_up()
+    assert address.producers == []
+    assert not any(each.attached for each in links)
+    assert not passing

@@ -1,0 +1,79 @@
+"""Links of trees that wait until this router thinks of their trees as their senders do.
+
+There may be very many of them. They are found by the key of their address, and looked at some at a
+time. None of this runs once a message.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from router.core.network.tree_links import Asked
+from router.engine.link import Link
+
+# So many of them are looked at each time, whether they are there still.
+LOOKED_AT: Final = 256
+
+
+class AskedLinks:
+    """Those of one router, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._links: OrderedDict[Link, Asked] = OrderedDict()
+        self._at: dict[str, dict[Link, Asked]] = {}
+        # those that wait for nothing but to hear of receivers, in the order in which they have had
+        # enough of it
+        self._patient: OrderedDict[Link, Asked] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def __iter__(self) -> Iterator[Asked]:
+        return iter(self._links.values())
+
+    def __contains__(self, asked: Asked) -> bool:
+        return self._links.get(asked.link) is asked
+
+    def at(self, key: str) -> Iterable[Asked]:
+        """Those for the address that routers know by a key."""
+        return self._at.get(key, {}).values()
+
+    def add(self, asked: Asked) -> None:
+        """A link has come."""
+        self._links[asked.link] = asked
+        self._at.setdefault(asked.key, {})[asked.link] = asked
+
+    def remove(self, asked: Asked) -> None:
+        """A link is taken, or has gone."""
+        link, key = asked.link, asked.key
+        self._links.pop(link, None)
+        self._patient.pop(link, None)
+        found = self._at.get(key)
+        if found is not None:
+            found.pop(link, None)
+            if not found:
+                del self._at[key]
+
+    def be_patient(self, asked: Asked) -> None:
+        """A link waits for nothing but to hear of receivers: until its time has come."""
+        self._patient.setdefault(asked.link, asked)
+
+    def impatient(self, now: float) -> Iterator[Asked]:
+        """Take out one after the other those that have waited long enough to hear of receivers."""
+        while self._patient:
+            asked = next(iter(self._patient.values()))
+            if asked.patient_until > now:
+                return
+            del self._patient[asked.link]
+            yield asked
+
+    def forget_lost(self) -> None:
+        """Forget those that have gone, of some of them: of others the next time."""
+        for link, asked in list(islice(self._links.items(), LOOKED_AT)):
+            if link.is_lost():
+                self.remove(asked)
+            else:
+                self._links.move_to_end(link)
