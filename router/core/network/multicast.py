@@ -416,7 +416,7 @@ class Multicast:
         gone = AmqpError(CHANGED, "the tree is another one by now", Scope.LINK)
 
         def detach(producer: Producer) -> None:
-            if producer in spread.senders:
+            if producer in spread.senders and producer.link.is_attached():
                 attaching.detach(producer.link, True, gone)
 
         senders = list(spread.senders)
