@@ -47,8 +47,7 @@ class Session:
         self.outbox: Outbox = connection.outbox
         self.handler: Handler = connection.handler
         self.channel = channel
-        self.remote_channel = -1
-        self.state = 0
+        self.remote_channel, self.state = -1, 0
         # what its peer is charged for it, in octets
         self.charged = 0
         self.next_outgoing_id = 0
@@ -61,11 +60,9 @@ class Session:
         self.max_frame_payload = 0
         self.incoming = Unsettled()
         self.outgoing = Unsettled()
-        self.next_delivery_id = 0
-        self.expected_delivery_id = -1
-        # by all of its links, those that are over among them
-        self.received_deliveries = 0
-        self.sent_deliveries = 0
+        self.next_delivery_id, self.expected_delivery_id = 0, -1
+        # by all links, those that are over among them
+        self.received_deliveries = self.sent_deliveries = 0
         # links by the peer's handle (what frames name) and by ours
         self.links = Slots()
         # whose transfer came last: the next one is its own, as a rule
@@ -73,7 +70,6 @@ class Session:
         # the link that a delivery last took the last credit of
         self.dry_handle = 0
         self.local_links: dict[int, Any] = {}
-        # the handles of these
         self.handles = Numbers()
         # links of ours whose attach the peer has not answered, by name and whether we receive
         self.unanswered: dict[tuple[str, bool], Any] = {}
@@ -81,8 +77,7 @@ class Session:
         self.errant: dict[tuple[str, bool], Any] = {}
         # the peer's handles that a late flow may name (`late_flows`); None where none ever was
         self.late_handles: dict[int, str] | None = None
-        self.handle_max = 0
-        self.remote_handle_max = 0
+        self.handle_max = self.remote_handle_max = 0
         # the disposition being merged, and what else is due at the end of the turn
         self.due_first = self.due_last = self.due_code = 0
         self.has_due = self.flow_due = self.window_due = self.in_due = False

@@ -11,7 +11,7 @@ from router.amqp.performatives import Source
 from router.amqp.types import Symbol
 from router.config.model import Configuration, ListenerSettings
 from router.core.blocking import MEANINGS, Reason
-from router.core.network.network import GRACE_S
+from router.core.network.unserved import GRACE_S
 from router.core.rules import AddressRule, Rules
 from router.management.explain import explain
 from router.management.requests import Request

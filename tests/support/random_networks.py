@@ -331,6 +331,7 @@ def _left_over(host: Host) -> list[str]:
         "unserved": network.unserved,
         "noted": network._noted,
         "from the mesh": network._from_mesh,
+        "tied": network._tied,
         "counted": network.interest._counts,
         "drains": core.drains,
         "held octets": core.backlog.held_bytes,

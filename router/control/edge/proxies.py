@@ -280,7 +280,7 @@ class Proxies:
             self._is_looking = True
             self.forwarder.turn.deferred.work_off(self._looks())
         self.lines.look(now)
-        self.forwarder.network.outward.look(now)
+        self.forwarder.network.outward.look()
         self.holding.look(now)
         self.finish()
 

@@ -237,7 +237,7 @@ class Watching:
             keys.append(mobile_key(name, FALLBACK_PHASE))
             # its fallback is its own, and may be all of it that is in use
             address = address or table.in_use(name, FALLBACK)
-        places = [place for each in keys for place in self.forwarder.reach.places(each)]
+        places = [place for each in keys for place in self.forwarder.reach.nearest(each)]
         if places and rule is None:
             treatment = places[0][2].treatment
         is_reached = (
@@ -259,7 +259,7 @@ class Watching:
             return reach.path(router) is not None
         if name.startswith(AT_AN_EDGE):
             edge = EDGE + name[len(AT_AN_EDGE) :].partition("/")[0]
-            return edge in reach.here or bool(reach.places(edge))
+            return edge in reach.here or bool(reach.nearest(edge))
         return False
 
 

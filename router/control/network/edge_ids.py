@@ -137,5 +137,5 @@ class EdgeIds:
 
 
 def _at(reach: Reach, key: str) -> str:
-    places = reach.places(key)
+    places = reach.nearest(key)
     return f" at router {places[0][1]}" if places else ""

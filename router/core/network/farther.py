@@ -9,13 +9,16 @@ message from another router is offered by that router alone, so that nothing goe
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
+from collections.abc import Iterator
 from typing import Any
 
 from router.amqp.constants import Descriptor
 from router.core import redelivery
 from router.core.address import CLOSEST, FALLBACK, MESH, Address
 from router.core.network.names import edge_key_in, key_of, router_in
-from router.core.network.reach import Interest
+from router.core.network.reach import Place
+from router.engine.deferred import THINGS_A_STEP
 from router.engine.delivery import Delivery
 
 RELEASED = int(Descriptor.RELEASED)
@@ -33,13 +36,20 @@ class Farther:
     def __init__(self, network: Any) -> None:
         self._network = network
         # until when there are links to farther routers
-        self._open: dict[Address, float] = {}
-        # the messages, each until when
-        self._waiting: dict[Address, dict[Delivery, float]] = {}
+        self._open: OrderedDict[Address, float] = OrderedDict()
+        # the messages, each until when, and how many there are
+        self._waiting: dict[Address, OrderedDict[Delivery, float]] = {}
+        self._count = 0
+        # the same by time, with some that wait no more
+        self._due: deque[tuple[float, Address, Delivery]] = deque()
+        # addresses whose messages are being sent on, in this turn or in later ones
+        self._offering: set[Address] = set()
+        # a look at the clock is gone on with in later turns
+        self._is_looking = False
 
     def __len__(self) -> int:
         """Return how many messages wait."""
-        return sum(map(len, self._waiting.values()))
+        return self._count
 
     def is_open(self, address: Address) -> bool:
         """Return whether an address should have links to farther routers."""
@@ -50,7 +60,7 @@ class Farther:
         if not address.redelivers or not address.consumers:
             return False
         nearest = min(consumer.cost for consumer in address.consumers)
-        return any(cost > nearest for cost, _, _ in self._places(address))
+        return any(cost > nearest for cost, _, _ in self._places(address)[:MAX_ROUTERS])
 
     def takes(self, delivery: Delivery, had: list[Any]) -> bool:
         """Return whether a released message can go to a farther router that has not had it.
@@ -68,7 +78,7 @@ class Farther:
                 return True
         return False
 
-    def _places(self, address: Address) -> list[tuple[int, str, Interest]]:
+    def _places(self, address: Address) -> list[Place]:
         if (
             not self._network.is_on
             or address.treatment != CLOSEST
@@ -78,32 +88,50 @@ class Farther:
             or edge_key_in(address.name) is not None
         ):
             return []
-        places: list[tuple[int, str, Interest]] = self._network.reach.places(key_of(address))
+        places: list[Place] = self._network.reach.nearest(key_of(address))
         return places
 
     def wait(self, delivery: Delivery) -> None:
         """Have a message wait for a farther receiver, and links attached to farther routers."""
         address = delivery.address
         now = self._network.forwarder.turn.now
-        self._waiting.setdefault(address, {})[delivery] = now + PATIENCE_S
+        until = now + PATIENCE_S
+        waiting = self._waiting.setdefault(address, OrderedDict())
+        self._count += delivery not in waiting
+        waiting[delivery] = until
+        self._due.append((until, address, delivery))
         is_new = address not in self._open
         self._open[address] = now + OPEN_S
+        self._open.move_to_end(address)
         if is_new:
             self._network.outward.see_to(address, is_asked=True)
 
     def offer(self, address: Address) -> None:
-        """Send on messages that wait, as far as farther receivers have room."""
-        waiting = self._waiting.get(address)
-        if waiting is None:
-            return
+        """Send on messages that wait, as far as farther receivers have room; of very many the last
+        ones in later turns.
+        """
+        if address in self._waiting and address not in self._offering:
+            self._offering.add(address)
+            self._network.forwarder.turn.deferred.work_off(self._offers(address))
+
+    def _offers(self, address: Address) -> Iterator[None]:
+        """Send on one message that waits after the other."""
         forwarder = self._network.forwarder
-        for delivery in list(waiting):
+        while waiting := self._waiting.get(address):
+            delivery = next(iter(waiting))
             if not self._is_over(delivery) and not redelivery.go_on(forwarder, delivery):
                 # the others wait for the same receivers
                 break
-            del waiting[delivery]
-        if not waiting:
-            del self._waiting[address]
+            self._waits_no_more(address, delivery)
+            yield
+        self._offering.discard(address)
+
+    def _waits_no_more(self, address: Address, delivery: Delivery) -> None:
+        waiting = self._waiting.get(address)
+        if waiting is not None and waiting.pop(delivery, None) is not None:
+            self._count -= 1
+            if not waiting:
+                del self._waiting[address]
 
     def _is_over(self, delivery: Delivery) -> bool:
         """Return whether nobody awaits an outcome: the sender has settled it, or is lost."""
@@ -112,21 +140,36 @@ class Farther:
         self._network.forwarder.redelivery.drop(delivery)
         return True
 
-    def look(self, now: float) -> None:
-        """Release messages that have waited long enough, and give up links that are not needed.
+    def look(self) -> None:
+        """Release messages that have waited long enough, and give up links that are not needed; of
+        very many the last ones in later turns.
 
-        Call it at each look at the clocks; `now` is in seconds.
+        Call it at each look at the clocks.
         """
-        for address, waiting in list(self._waiting.items()):
-            for delivery, until in list(waiting.items()):
+        if (self._due or self._open) and not self._is_looking:
+            self._is_looking = True
+            self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+
+    def _looks(self) -> Iterator[None]:
+        """See to each message whose time is over, and to each address."""
+        forwarder = self._network.forwarder
+        while self._due and self._due[0][0] <= forwarder.turn.now:
+            until, address, delivery = self._due.popleft()
+            waiting = self._waiting.get(address)
+            if waiting is not None and waiting.get(delivery) == until:
                 if not self._is_over(delivery):
-                    if until > now:
-                        continue
-                    self._network.forwarder.settle(delivery, RELEASED, b"")
-                del waiting[delivery]
-            if not waiting:
-                del self._waiting[address]
-        for address, until in list(self._open.items()):
-            if until <= now and address not in self._waiting:
+                    forwarder.settle(delivery, RELEASED, b"")
+                self._waits_no_more(address, delivery)
+            yield
+        while self._open:
+            address, until = next(iter(self._open.items()))
+            if until > forwarder.turn.now:
+                break
+            if address in self._waiting:
+                self._open[address] = forwarder.turn.now + OPEN_S
+                self._open.move_to_end(address)
+            else:
                 del self._open[address]
                 self._network.address_changed(address)
+            yield
+        self._is_looking = False

@@ -16,6 +16,7 @@ does.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,11 +38,15 @@ class Lanes:
     def __init__(self, network: Any) -> None:
         self._network = network
         # the addresses that have more than the one that is always there
-        self._laned: dict[Address, None] = {}
+        self._laned: OrderedDict[Address, None] = OrderedDict()
         # those that ended unasked, until the end of the turn: what is meant for them takes lane 0
         self._lost: dict[Address, list[tuple[LaneBase, int]]] = {}
         # links between edges and their interiors, beside which there may be lanes as well
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
+
+    def __len__(self) -> int:
+        """Return how many addresses may have lanes."""
+        return len(self._laned)
 
     def consumer_joined(self, consumer: Consumer) -> None:
         """A consumer has joined its address; if it is the other end of an uplink, have lanes."""
@@ -65,8 +70,18 @@ class Lanes:
         address = base.address
         if base.consumer is None or base.consumer.takes == EVERY_LANE:
             return
-        lanes = address.lanes | 1
-        # each waits where its lane is
+        if not address.lanes:
+            # beside the first of them nothing that waits has a lane yet
+            self._assign_all(address)
+        if address.lanes > 1:
+            self._laned[address] = None
+        for lane in _numbers(address.lanes):
+            for each in self._bases(address):
+                self._open_beside(each, lane)
+
+    def _assign_all(self, address: Address) -> None:
+        """Have each delivery wait where its lane is."""
+        lanes = 1
         waiting = list(address.waiting)
         address.waiting.clear()
         for delivery in waiting:
@@ -74,11 +89,6 @@ class Lanes:
             lanes |= 1 << delivery.lane
         address.waiting.extend(waiting)
         address.lanes = lanes
-        if lanes > 1:
-            self._laned[address] = None
-        for lane in _numbers(lanes):
-            for each in self._bases(address):
-                self._open_beside(each, lane)
 
     def open(self, address: Address, lane: int) -> bool:
         """Have a lane to each router that an address leads to; whether there is any that can."""
@@ -196,27 +206,32 @@ class Lanes:
         for address in list(self._lost):
             self.see_to(address)
 
-    def look(self, now: float) -> None:
-        """Give up lanes that nothing takes; called now and then."""
-        for address in list(self._laned):
+    def looks(self) -> Iterator[None]:
+        """Give up lanes that nothing takes; each step looks at those of one address."""
+        for _ in range(len(self._laned)):
+            if not self._laned:
+                break
+            address = next(iter(self._laned))
             if address.lanes <= 1:
                 del self._laned[address]
-                continue
-            bases = self._bases(address)
-            waiting: set[int] | None = None
-            for lane in _numbers(address.lanes):
-                links = [base.lanes[lane] for base in bases if lane in base.lanes]
-                # each is to be looked at
-                are_idle = [each.idle_s(now) >= IDLE_S for each in links]
-                if not all(are_idle):
-                    continue
-                if waiting is None:
-                    waiting = {delivery.lane for delivery in address.waiting}
-                if lane not in waiting:
-                    address.lanes &= ~(1 << lane)
-                    for link in links:
-                        self._drop(link)
-                        link.take_leave()
+            else:
+                self._laned.move_to_end(address)
+                self._give_up_idle(address)
+            yield
+
+    def _give_up_idle(self, address: Address) -> None:
+        now = self._network.forwarder.turn.now
+        bases = self._bases(address)
+        for lane in _numbers(address.lanes):
+            links = [base.lanes[lane] for base in bases if lane in base.lanes]
+            # each is to be looked at
+            are_idle = [each.idle_s(now) >= IDLE_S for each in links]
+            # and nothing is to wait for it
+            if all(are_idle) and address.waiting.top(1 << lane) < 0:
+                address.lanes &= ~(1 << lane)
+                for link in links:
+                    self._drop(link)
+                    link.take_leave()
 
 
 def _numbers(lanes: int) -> Iterator[int]:

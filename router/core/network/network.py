@@ -8,8 +8,8 @@ is like stands in `reach`, which the routing protocol writes. None of this runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from router.core import node_names, redelivery, ties
@@ -20,12 +20,11 @@ from router.core.address import (
     HERE,
     MESH,
     MULTICAST,
-    OWN_TREE,
     Address,
     Consumer,
     Producer,
 )
-from router.core.network import attaching as attaches, rights, sides, through
+from router.core.network import attaching as attaches, rights, through
 from router.core.network.farther import Farther
 from router.core.network.interest import LocalInterest
 from router.core.network.lane_numbers import Lane
@@ -38,17 +37,19 @@ from router.core.network.names import (
     key_of,
     router_in,
 )
+from router.core.network.next_hops import NextHops
 from router.core.network.outward import Outward
 from router.core.network.reach import FALLBACK_PHASE, MOBILE, Reach
-from router.core.network.transit import Transit, no_route
+from router.core.network.transit import Transit
+from router.core.network.unserved import Unserved
 from router.core.table import address_name
-from router.core.ties import hops, is_exchange
-from router.engine import attaching
+from router.engine.deferred import THINGS_A_STEP
 
-# How long somebody may take to come back before what is sent to nobody is turned away.
-GRACE_S = 0.5
-# So many addresses are looked at in a turn.
+# So many addresses are looked at in a turn, or fewer: a link that is attached for one counts as so
+# many of them, and so many routers where somebody receives as one.
 MOST_AT_ONCE = 128
+WORK_OF_LINK = 8
+ROUTERS_AT_ONCE = 64
 # The treatments that others may tell of: each is one that an address has here, too.
 SPOKEN_OF = (CLOSEST, BALANCED, MULTICAST)
 
@@ -70,19 +71,23 @@ class Network:
         self.edge_sides: dict[Any, int] = {}
         # has an address be treated as its rules say by now, and the others where there is no rule
         self.treat: Callable[[Address], None] = lambda _: None
-        # what other routers send here for nobody, or for nowhere, and since when
-        self.unserved: dict[Producer, float] = {}
+        # links by which other routers send here for nobody, or for nowhere
+        self.unserved = Unserved(forwarder.turn)
         self.passed = through.Passed(self.reach.wanted)
         # how many links of other routers there are to addresses here
         self._from_mesh: dict[Address, int] = {}
         # ways by which nothing more comes, where something waits to go on
         self.emptying: dict[Transit, None] = {}
-        self._noted: dict[Address, None] = {}
+        self._noted: OrderedDict[Address, None] = OrderedDict()
+        self._tied = NextHops()
         # addresses to look at again since ways have changed, and whether that has happened since
         self._again: list[Address] = []
         self._once_more = False
         self._have_paths_changed = False
-        self._numbers = count(1)
+        # a look at the clock is gone on with in later turns
+        self._is_looking = False
+        # how many links to other routers have been attached
+        self.links_made = 0
 
     def turn_on(self) -> None:
         """From now on this router is one of a network; what is received here already is told."""
@@ -101,7 +106,8 @@ class Network:
 
     def next_number(self) -> int:
         """A number that no other link of this router has in its name."""
-        return next(self._numbers)
+        self.links_made += 1
+        return self.links_made
 
     def side_of(self, connection: Any) -> int:
         """Where in the network the peer of a connection is."""
@@ -223,14 +229,16 @@ class Network:
             if self.multicast is not None and left > 0:
                 # the others are to get on as well
                 left -= self.multicast.finish((left + 1) // 2)
-            while self._noted and left > 0:
-                noted, self._noted = self._noted, {}
-                for address in noted:
-                    if left > 0:
-                        self._see_to(address)
-                        left -= 1 + self._take_work()
-                    else:
-                        self._noted[address] = None
+            while left > 0 and (self._noted or self._tied):
+                made = self.links_made
+                if self._noted:
+                    address, _ = self._noted.popitem(last=False)
+                    self._see_to(address)
+                else:
+                    address = self._tied.take()
+                    self._see_to_tied(address)
+                left -= 1 + WORK_OF_LINK * (self.links_made - made) + self._take_work()
+                left -= self.reach.count(_key_at_routers(address)) // ROUTERS_AT_ONCE
             if self.edges is not None:
                 self.edges.finish()
 
@@ -239,12 +247,13 @@ class Network:
         """Whether there is something to go on with."""
         if self.multicast is not None and self.multicast.is_behind:
             return True
-        return bool(self._noted) or self._once_more or bool(self._again)
+        return bool(self._noted or self._tied or self._again) or self._once_more
 
     def go_on(self) -> None:
         """Have more of what takes long done at the end of this turn."""
         if self.is_behind:
-            self._look_again(MOST_AT_ONCE)
+            if len(self._noted) < MOST_AT_ONCE:
+                self._look_again(MOST_AT_ONCE)
             self._note()
 
     def _take_work(self) -> int:
@@ -277,29 +286,31 @@ class Network:
             return
         self.interest.tell(address)
         if address.sided and address.treatment != MULTICAST:
-            self._look_for_unserved(address)
+            self.unserved.look_at(address)
         if self.multicast is not None:
             self.multicast.address_changed(address)
         self.outward.see_to(address)
         if address.treatment == CLOSEST:
             address.keeps = redelivery.keeps(address) or self.farther.may_serve(address)
-        for tied in self._tied(address):
-            # what is sent here may go there
-            self.outward.see_to(tied)
-            self.multicast.address_changed(tied)
-            self.forwarder.table.leave(tied)
+        self._note_tied(address)
         # the last that hung on it may have been the place of a lost link
         self.forwarder.table.leave(address)
 
-    def _tied(self, address: Address) -> list[Address]:
-        """The addresses that what is sent to one may go to besides."""
+    def _note_tied(self, address: Address) -> None:
+        """Have the addresses looked at that what is sent to one may go to besides."""
         table = self.forwarder.table
         fallback_key = key_at(address.name, FALLBACK)
         if address.phase == 0 and self.reach.wanted.get(fallback_key):
             rule = table.rule_of(address.name)
             if rule is not None and rule.fallback:
                 table.enter(address.name, is_fallback=True)
-        return list(hops(address))
+        self._tied.note(address)
+
+    def _see_to_tied(self, address: Address) -> None:
+        if self._is_in_use(address):
+            self.outward.see_to(address)
+            self.multicast.address_changed(address)
+            self.forwarder.table.leave(address)
 
     def has_senders(self, address: Address) -> bool:
         """Whether anybody sends to an address whose messages may have to go elsewhere."""
@@ -374,34 +385,10 @@ class Network:
         """How a name is treated where it is received from, if nothing is said of it here."""
         wanted = self.reach.wanted
         for phase in range(10) if wanted else ():
-            for _, _, interest in self.reach.places(key_at(name, phase)):
+            for _, _, interest in self.reach.nearest(key_at(name, phase)):
                 if interest.treatment in SPOKEN_OF:
                     return interest.treatment
         return None
-
-    # What comes for nobody.
-
-    def _look_for_unserved(self, address: Address) -> None:
-        is_served = sides.has_receiver(address, MESH) or is_exchange(address)
-        for producer in address.producers:
-            # a tree's links are its root's to give up
-            if producer.side != MESH or producer.tree != OWN_TREE:
-                continue
-            if is_served:
-                self.unserved.pop(producer, None)
-            else:
-                self.unserved.setdefault(producer, self.forwarder.turn.now)
-
-    def _turn_away(self, producer: Producer) -> None:
-        """End a link by which nothing can go on, unless something is under way: what waits for it
-        in front of here is another's again.
-        """
-        link = producer.link
-        if not link.is_attached() or link.owner is not producer:
-            del self.unserved[producer]
-        elif link.unsettled == 0 and link.current is None:
-            del self.unserved[producer]
-            attaching.detach(link, True, no_route())
 
     # Ways through.
 
@@ -430,13 +417,26 @@ class Network:
         """Do what is due by now; called when clocks are looked at."""
         if not self.is_on:
             return
-        self.farther.look(now)
-        self.outward.look(now)
-        for producer, since in list(self.unserved.items()):
-            if now - since >= GRACE_S:
-                self._turn_away(producer)
+        self.farther.look()
+        self.outward.look()
+        if (self.unserved or self.emptying) and not self._is_looking:
+            self._is_looking = True
+            self.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+        if self.multicast is not None:
+            self.multicast.look(now)
+
+    def _looks(self) -> Iterator[None]:
+        """Look at what comes for nobody, and at ways by which nothing more comes; of very many the
+        last ones are looked at in later turns.
+        """
         ways, self.emptying = self.emptying, {}
         for way in ways:
             self.address_changed(way.address)
-        if self.multicast is not None:
-            self.multicast.look(now)
+            yield
+        yield from self.unserved.due()
+        self._is_looking = False
+
+
+def _key_at_routers(address: Address) -> str:
+    """The key of the routers that what is sent to an address here may go to."""
+    return edge_key_in(address.name) or key_of(address)

@@ -7,7 +7,10 @@ changed, and may be asked for at any time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import attrs
@@ -21,12 +24,17 @@ from router.core.network.lane_numbers import FIRST_LANE
 from router.core.network.lanes import IDLE_S, Lanes
 from router.core.network.names import edge_key_in, key_of, router_in
 from router.core.network.out_links import OutLink
-from router.core.network.reach import Path
+from router.core.network.reach import NEAREST, Path
 from router.core.network.sides import serves
+from router.engine.deferred import THINGS_A_STEP, drained, emptied
 from router.errors import AmqpError
 
+# An address, and a router that its messages go to.
+Way = tuple[Address, str]
 # So many of the nearest routers share what is balanced.
-MAX_DESTINATIONS = 32
+MAX_DESTINATIONS = NEAREST
+# How often the links of an address that nobody sends to are looked at.
+LOOK_S = 1.0
 # After how long one is tried again that was refused, or detached by the other router; each time it
 # is twice as long, until one has lasted: a router takes a link, and finds out only after a while
 # that nobody receives by it.
@@ -52,11 +60,16 @@ class Outward:
         # those that are beside them, for what is not to be held up
         self.lanes = Lanes(network)
         # those that end once all they have sent is settled
-        self.leaving: dict[LaneLink, None] = {}
-        # addresses that have links but nobody who sends
-        self._idle: dict[Address, None] = {}
+        self.leaving: OrderedDict[LaneLink, None] = OrderedDict()
+        # addresses that have links but nobody who sends, and when they are looked at next
+        self._idle: OrderedDict[Address, float] = OrderedDict()
         # when links may be tried again that ended unasked, and how long that was put off
-        self._retries: dict[tuple[Address, str], tuple[float, float]] = {}
+        self._retries: dict[Way, tuple[float, float]] = {}
+        # when there is something to be done about one of these
+        self._moments: list[tuple[float, int, Way]] = []
+        self._numbers = count()
+        # a look at the clock is gone on with in later turns
+        self._is_looking = False
         # how often that was
         self.retries = 0
 
@@ -94,7 +107,7 @@ class Outward:
             return {} if path is None else {router: Aim(path)}
         if self._network.forwarder.table.is_own_node(address.name):
             return {}
-        places = reach.places(edge_key_in(address.name) or key_of(address))
+        places = reach.nearest(edge_key_in(address.name) or key_of(address))
         if self._network.farther.is_open(address):
             places = places[:MAX_ROUTERS]
         elif address.treatment == CLOSEST and address.phase != FALLBACK and places:
@@ -133,7 +146,7 @@ class Outward:
             if destination not in aims:
                 self.give_up(link)
         if address in self._links and not has_senders:
-            self._idle[address] = None
+            self._idle.setdefault(address, self._network.forwarder.turn.now)
         else:
             self._idle.pop(address, None)
 
@@ -207,24 +220,71 @@ class Outward:
         _, before_s = self._retries.get(key, (now, RETRY_S / 2))
         wait_s = min(before_s * 2, LONGEST_RETRY_S)
         self._retries[key] = now + wait_s, wait_s
+        self._at(now + wait_s, key)
+
+    def _at(self, moment: float, key: Way) -> None:
+        heapq.heappush(self._moments, (moment, next(self._numbers), key))
 
     def paths_changed(self) -> None:
         """What failed before may be different now."""
-        self._retries.clear()
+        if self._moments:
+            deferred = self._network.forwarder.turn.deferred
+            deferred.forget(emptied(self._retries))
+            deferred.forget(drained(self._moments))
+            self._retries, self._moments = {}, []
 
-    def look(self, now: float) -> None:
-        """End what has nothing more to do, and try again what has failed; now and then."""
-        for link in list(self.leaving):
+    def look(self) -> None:
+        """End what has nothing more to do, and try again what has failed, of very many links the
+        last ones in later turns; to be called now and then.
+        """
+        if self._is_looking:
+            return
+        if self.leaving or self._moments or self._idle or self.lanes:
+            self._is_looking = True
+            self._network.forwarder.turn.deferred.work_off(self._looks(), THINGS_A_STEP)
+
+    def _looks(self) -> Iterator[None]:
+        """Look at each link that leaves, has failed or may be idle."""
+        turn = self._network.forwarder.turn
+        for _ in range(len(self.leaving)):
+            if not self.leaving:
+                break
+            link = next(iter(self.leaving))
+            self.leaving.move_to_end(link)
             link.end_if_quiet()
-        for key, (due, wait_s) in list(self._retries.items()):
-            if due <= now < due + wait_s:
-                self._network.address_changed(key[0])
-            elif due + max(wait_s, LASTING_S) <= now:
-                # it has been well since, or nobody wants it any more
-                del self._retries[key]
-        for address in list(self._idle):
-            for link in self.links(address):
-                idle_s = link.idle_s(now)
-                if idle_s >= IDLE_S and not link.lanes and not address.waiting:
-                    self.give_up(link)
-        self.lanes.look(now)
+            yield
+        while self._moments and self._moments[0][0] <= turn.now:
+            moment, _, key = heapq.heappop(self._moments)
+            self._look_at_retry(moment, key)
+            yield
+        while self._idle:
+            address, due = next(iter(self._idle.items()))
+            if due > turn.now:
+                break
+            self._look_at_idle(address, turn.now)
+            yield
+        yield from self.lanes.looks()
+        self._is_looking = False
+
+    def _look_at_retry(self, moment: float, key: Way) -> None:
+        """Try again what has failed, or forget that it has."""
+        # it may have failed once more since, and been put off
+        due, wait_s = self._retries.get(key, (moment + 1, 0.0))
+        if moment == due:
+            self._network.address_changed(key[0])
+            self._at(due + max(wait_s, LASTING_S), key)
+        elif moment == due + max(wait_s, LASTING_S):
+            # it has been well since, or nobody wants it any more
+            del self._retries[key]
+
+    def _look_at_idle(self, address: Address, now: float) -> None:
+        """Give up the links of an address that nobody has sent to for a while."""
+        self._idle[address] = now + LOOK_S
+        self._idle.move_to_end(address)
+        if self.has_senders(address):
+            # the end of this turn has that in hand
+            return
+        for link in self.links(address):
+            idle_s = link.idle_s(now)
+            if idle_s >= IDLE_S and not link.lanes and not address.waiting:
+                self.give_up(link)

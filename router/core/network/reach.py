@@ -8,8 +8,9 @@ the protocol tells the others. None of this is read once a message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from heapq import nsmallest
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -24,6 +25,10 @@ EDGE_RUN, EDGE_AWAY = "I", "J"
 OF_EDGES = (EDGE, EDGE_RUN, EDGE_AWAY)
 # What is wanted at one router alone is kept once for so many routers more than can be reached.
 MOST_ALONE: Final = 1000
+# So many of the routers where somebody receives are enough to know, those that are nearest; and so
+# many keys are remembered with theirs.
+NEAREST: Final = 32
+MOST_FOUND: Final = 128
 # in the place of the phase: who takes what nobody else does
 FALLBACK_PHASE = "F"
 # and for those who may change what is configured there
@@ -45,6 +50,10 @@ class Interest:
 
     treatment: int
     shows: bool = False
+
+
+# The cost of the way to a router, its id, and what is received from there.
+Place: TypeAlias = tuple[int, str, Interest]
 
 
 @attrs.frozen
@@ -95,6 +104,8 @@ class Reach:
         self.edges = 0
         # what is wanted at one router alone, as most is, is the same object for all such keys
         self._alone: dict[tuple[str, Interest], dict[str, Interest]] = {}
+        # the nearest of those who want something, by key, where that has been asked of late
+        self._found: dict[str, list[Place]] = {}
         # what is received from here, which the others are to know
         self.here: dict[str, Interest] = {}
         # the keys of `here` that have changed since the protocol took them
@@ -119,6 +130,7 @@ class Reach:
         """
         self.neighbours = dict(neighbours)
         self.paths = paths
+        self._found.clear()
         if len(self._alone) > 2 * len(paths) + MOST_ALONE:
             self._alone.clear()
         self._tree_of = tree_of
@@ -149,6 +161,7 @@ class Reach:
         else:
             del self.wanted[key]
             self.edges -= key.startswith(OF_EDGES)
+        self._found.pop(key, None)
         for watcher in self.on_wanted:
             watcher(key)
 
@@ -173,14 +186,30 @@ class Reach:
         """The tree along which what is sent to many comes from a router, or goes from here."""
         return self._tree_of(root)
 
-    def places(self, key: str) -> list[tuple[int, str, Interest]]:
+    def count(self, key: str) -> int:
+        """At how many routers somebody receives."""
+        return len(self.wanted.get(key, ()))
+
+    def places(self, key: str) -> list[Place]:
         """Where else somebody receives: cost, router and interest, the nearest first."""
-        found = []
-        for router, interest in self.wanted.get(key, {}).items():
-            path = self.paths.get(router)
-            if path is not None:
-                found.append((path.cost, router, interest))
-        return sorted(found, key=lambda place: place[:2])
+        return self._nearest(key, None)
+
+    def nearest(self, key: str) -> list[Place]:
+        """The first of these `places`, of which only so many matter; not to be changed."""
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            found = self._found[key] = self._nearest(key, NEAREST)
+        return found
+
+    def _nearest(self, key: str, most: int | None) -> list[Place]:
+        wanted, paths = self.wanted.get(key), self.paths
+        if wanted is None:
+            return []
+        every = ((paths[router].cost, router) for router in wanted if router in paths)
+        some = sorted(every) if most is None or len(wanted) <= most else nsmallest(most, every)
+        return [(cost, router, wanted[router]) for cost, router in some]
 
     # What the core says.
 

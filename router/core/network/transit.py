@@ -133,9 +133,9 @@ class Transit:
         network, link = self._network, self._link()
         path = network.reach.path(self.destination)
         if path is not None and (link is not None or said <= path.cost):
-            network.unserved.pop(producer, None)
+            network.unserved.discard(producer)
         else:
-            network.unserved.setdefault(producer, network.forwarder.turn.now)
+            network.unserved.add(producer)
         if link is None or said <= link.said:
             # it may send nothing any more
             producer.capacity = 0

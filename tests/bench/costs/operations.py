@@ -17,6 +17,7 @@ from bench.costs import (
     containers,
     copies,
     edges,
+    interiors,
     losses,
     management,
     multicasts,
@@ -488,4 +489,5 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "query: n links": query("router.link"),
     **{f"management: {name}": operation for name, operation in management.OPERATIONS.items()},
     **{f"network: n {name}": operation for name, operation in network.OPERATIONS.items()},
+    **{f"interior: n {name}": operation for name, operation in interiors.OPERATIONS.items()},
 }

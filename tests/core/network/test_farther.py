@@ -10,9 +10,11 @@ import pytest
 from router.amqp.message import Data, Header, Message, encode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.network.farther import OPEN_S, PATIENCE_S
+from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP
 
 from support.far_routers import Mesh
-from support.in_memory import ReceivingLink
+from support.in_memory import ReceivingLink, Sending
+from support.turns import most_in_a_turn
 
 BODY = encode_message(Message(body=(Data(b"body"),)))
 
@@ -218,3 +220,97 @@ def test_each_outcome_is_counted_where_it_is_told() -> None:
     total = mesh["a"].table.total()
     assert (total.ingress, total.egress, total.redelivered) == (1, 2, 1)
     assert (total.released, total.accepted) == (1, 1)
+
+
+MANY = 2 * CHANGES_AT_ONCE + 10
+
+
+def many_released(mesh: Mesh) -> tuple[ReceivingLink, list[Sending]]:
+    """Very many messages wait for credit of a farther receiver: that receiver, and the messages."""
+    near, far = receivers(mesh, "ab", 1)
+    far.grant(0)
+    near.grant(MANY)
+    sender = mesh["a"].client().sender("q")
+    mesh.run()
+    sendings = [sender.send(encode_message(texted(number))) for number in range(MANY)]
+    mesh.run()
+    for _ in range(MANY):
+        near.settle(Released())
+    mesh.run()
+    assert len(mesh["a"].forwarder.network.farther) == MANY
+    return far, sendings
+
+
+def texted(number: int) -> Message:
+    return Message(body=(Data(b"%d" % number),))
+
+
+def test_very_many_that_wait_are_sent_on_over_several_turns() -> None:
+    mesh = line("a", "b")
+    far, sendings = many_released(mesh)
+    router = mesh["a"]
+    farther = router.forwarder.network.farther
+
+    def act() -> None:
+        far.grant(MANY)
+        mesh.run()
+
+    assert 0 < most_in_a_turn(router, lambda: len(farther), act) <= CHANGES_AT_ONCE
+    assert len(farther) == 0
+    sent = [encode_message(texted(number)) for number in range(MANY)]
+    assert [each.payload for each in far.received] == sent
+    for _ in range(MANY):
+        far.settle(Accepted())
+    mesh.run()
+    assert [each.outcome for each in sendings] == [Accepted()] * MANY
+    assert router.forwarder.redelivery.kept_bytes == 0
+
+
+def test_those_whose_sender_is_lost_meanwhile_are_not_sent_on() -> None:
+    mesh = line("a", "b")
+    far, _ = many_released(mesh)
+    router = mesh["a"]
+    router.is_patient = True
+    far.grant(MANY)
+    mesh.run()
+    assert 0 < has(far) < MANY
+    taken = has(far)
+    router.clients[-1].lose()
+    router.catch_up()
+    mesh.run()
+    assert has(far) == taken
+    assert router.forwarder.redelivery.kept_bytes == 0
+    assert not router.forwarder.network.farther
+
+
+def test_very_many_that_have_waited_in_vain_are_released_over_several_turns() -> None:
+    mesh = line("a", "b")
+    far, sendings = many_released(mesh)
+    router = mesh["a"]
+    farther = router.forwarder.network.farther
+    most = most_in_a_turn(router, lambda: len(farther), lambda: router.wait(PATIENCE_S))
+    assert 0 < most <= THINGS_A_STEP
+    assert [each.states for each in sendings] == [[Released()]] * MANY
+    assert router.forwarder.redelivery.kept_bytes == 0
+    far.grant(MANY)
+    mesh.run()
+    assert has(far) == 0
+
+
+def test_one_that_is_sent_on_while_others_are_released_is_not_released() -> None:
+    mesh = line("a", "b")
+    far, sendings = many_released(mesh)
+    router = mesh["a"]
+    router.is_patient = True
+    router.wait(PATIENCE_S)
+    far.grant(MANY)
+    mesh.run()
+    router.catch_up()
+    mesh.run()
+    for _ in range(has(far)):
+        far.settle(Accepted())
+    mesh.run()
+    outcomes = [each.states for each in sendings]
+    assert has(far) > 0
+    assert outcomes.count([Accepted()]) == has(far)
+    assert outcomes.count([Released()]) == MANY - has(far)

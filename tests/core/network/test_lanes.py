@@ -165,6 +165,40 @@ def test_a_lane_has_its_priority_on_all_its_way() -> None:
     assert [priority_of(link) for link in ways] == [4, 7]
 
 
+def test_what_waits_is_looked_at_for_the_first_of_several_routers_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assigned = []
+
+    def lane_counted(priority: int, stripe: int, *, settles_second: bool = False) -> int:
+        assigned.append(priority)
+        return lane_of(priority, stripe, settles_second=settles_second)
+
+    monkeypatch.setattr("router.core.network.lanes.lane_of", lane_counted)
+    mesh = Mesh("a", "b", "c", "d")
+    for name in "bcd":
+        mesh.join("a", name)
+    mesh.learn()
+    mesh["a"].client().receiver("q")
+    sender = mesh["a"].client().sender(None)
+    priorities = [4, 9, 4, 2]
+    for priority in priorities:
+        octets = Message(
+            Header(priority=priority), properties=Properties(to="q"), body=(Data(b"x"),)
+        )
+        sender.send(encode_message(octets))
+    receivers = [mesh[name].client().receiver("q", credit=10) for name in "bcd"]
+    mesh.settle()
+    address = mesh["a"].table.in_use("q")
+    assert address is not None
+    links = mesh["a"].forwarder.network.outward.links(address)
+    assert len(links) == 3
+    # of priorities 9 and 2
+    assert [len(link.lanes) for link in links] == [2] * 3
+    assert sorted(assigned) == sorted(priorities)
+    assert sum(len(receiver.received) for receiver in receivers) == len(priorities)
+
+
 def test_the_priority_of_an_address_goes_before_those_of_its_messages() -> None:
     mesh = line("a", "b", rules=[(True, "q", "balanced", True, None, 0, 0, False, None, 6)])
     receiver = mesh["b"].client().receiver("q", credit=10)

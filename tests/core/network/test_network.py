@@ -9,10 +9,15 @@ import pytest
 from router.amqp.message import decode_message
 from router.amqp.performatives import Accepted, Rejected
 from router.core.address import BALANCED, ROUTED, UNAVAILABLE
-from router.core.network.reach import Interest
+from router.core.network.network import MOST_AT_ONCE, ROUTERS_AT_ONCE
+from router.core.network.reach import Interest, Path, Place, mobile_key
 
 from support.far_routers import Mesh
+from support.in_memory import Router
+from support.turns import most_in_a_turn
 from support.waypoints import message
+
+NAMES = [f"q{number}" for number in range(100)]
 
 
 def line(*names: str) -> Mesh:
@@ -105,3 +110,28 @@ def test_a_treatment_that_addresses_have_nowhere_else_is_not_taken_over(treatmen
         sender.send(message("x"))
     mesh.run()
     assert len(receiver.received) == 2
+
+
+def test_addresses_that_many_routers_receive_from_are_seen_to_over_several_turns() -> None:
+    router = Router(router_id="a")
+    network, reach = router.forwarder.network, router.forwarder.reach
+    network.turn_on()
+    far = [f"r{number}" for number in range(10 * ROUTERS_AT_ONCE)]
+    reach.set_paths({}, {each: Path("b", 1) for each in far}, lambda _: None)
+    client = router.client()
+    for name in NAMES:
+        for each in far:
+            reach.set_wanted(each, mobile_key(name), Interest(BALANCED))
+        client.sender(name)
+    asked = []
+    nearest = reach.nearest
+
+    def nearest_counted(key: str) -> list[Place]:
+        asked.append(key)
+        return nearest(key)
+
+    reach.nearest = nearest_counted  # type: ignore[method-assign]
+    reach.set_paths({}, {each: Path("b", 2) for each in far}, lambda _: None)
+    most = most_in_a_turn(router, lambda: len(set(asked)), lambda: None)
+    assert 0 < most <= MOST_AT_ONCE // 10
+    assert set(asked) == {mobile_key(name) for name in NAMES}

@@ -9,12 +9,23 @@ import pytest
 from router.amqp.constants import Condition
 from router.amqp.performatives import Source, Target
 from router.amqp.types import Symbol
+from router.core.address import BALANCED
 from router.core.network.lanes import IDLE_S
-from router.core.network.outward import MAX_DESTINATIONS
+from router.core.network.network import MOST_AT_ONCE, WORK_OF_LINK
+from router.core.network.out_links import OutLink
+from router.core.network.outward import MAX_DESTINATIONS, RETRY_S
+from router.core.network.reach import Interest
+from router.core.network.unserved import GRACE_S
 from router.core.rules import AddressRule, Rules
+from router.engine.deferred import THINGS_A_STEP
 
 from support.far_routers import Mesh
+from support.in_memory import SendingLink
+from support.turns import most_in_a_turn
 from support.waypoints import message, texts
+
+MANY = 100
+NAMES = [f"q{number}" for number in range(MANY)]
 
 
 def star(*far: tuple[str, int], **fields: Any) -> Mesh:
@@ -26,12 +37,13 @@ def star(*far: tuple[str, int], **fields: Any) -> Mesh:
     return mesh
 
 
-def aims(mesh: Mesh, name: str = "q") -> list[str]:
+def links_of(mesh: Mesh, name: str) -> list[OutLink]:
     address = mesh["a"].table.in_use(name)
-    if address is None:
-        return []
-    links = mesh["a"].forwarder.network.outward.links(address)
-    return sorted(link.destination for link in links)
+    return [] if address is None else mesh["a"].forwarder.network.outward.links(address)
+
+
+def aims(mesh: Mesh, name: str = "q") -> list[str]:
+    return sorted(link.destination for link in links_of(mesh, name))
 
 
 def test_closest_goes_to_the_nearest_and_stays_here_where_somebody_is() -> None:
@@ -72,6 +84,109 @@ def test_not_more_routers_than_some_share_what_is_balanced() -> None:
     mesh["a"].client().sender("q")
     mesh.run()
     assert len(aims(mesh)) == MAX_DESTINATIONS
+
+
+def many_aims(mesh: Mesh) -> list[SendingLink]:
+    """So many addresses, each with a sender here and a receiver at a neighbour."""
+    there, here = mesh["b"].client(), mesh["a"].client()
+    for name in NAMES:
+        there.receiver(name, credit=1)
+    mesh.run()
+    senders = [here.sender(name) for name in NAMES]
+    mesh.run()
+    assert [aims(mesh, name) for name in NAMES] == [["b"]] * MANY
+    return senders
+
+
+def test_links_by_which_nobody_sends_are_given_up_over_several_turns() -> None:
+    mesh = star(("b", 1))
+    for sender in many_aims(mesh):
+        sender.detach()
+    mesh.run()
+    mesh.wait(1)
+    router = mesh["a"]
+    outward = router.forwarder.network.outward
+    assert len(outward.addresses()) == MANY
+    most = most_in_a_turn(router, lambda: len(outward.addresses()), lambda: router.wait(IDLE_S))
+    assert 0 < most <= THINGS_A_STEP
+    assert outward.addresses() == []
+    mesh.run()
+    assert len(router.table) == 0
+
+
+def test_who_sends_again_before_a_link_is_given_up_keeps_it() -> None:
+    mesh = star(("b", 1))
+    for sender in many_aims(mesh):
+        sender.detach()
+    mesh.run()
+    mesh.wait(1)
+    router = mesh["a"]
+    links = {name: links_of(mesh, name) for name in NAMES}
+    router.is_patient = True
+    router.wait(IDLE_S)
+    left = [name for name in NAMES if aims(mesh, name)]
+    assert 0 < len(left) < MANY
+    router.client().sender(left[-1])
+    router.catch_up()
+    assert [name for name in NAMES if aims(mesh, name)] == [left[-1]]
+    assert links_of(mesh, left[-1]) == links[left[-1]]
+    mesh.run()
+
+
+def refused(mesh: Mesh) -> None:
+    """So many links have been attached to a neighbour where nobody receives, and detached."""
+    router = mesh["a"]
+    client = router.client()
+    for name in NAMES:
+        router.forwarder.reach.set_wanted("b", f"M0{name}", Interest(BALANCED))
+        client.sender(name)
+    mesh.run()
+    mesh["b"].wait(GRACE_S)
+    mesh.run()
+    assert [aims(mesh, name) for name in NAMES] == [[]] * MANY
+
+
+def test_links_that_failed_are_tried_again_over_several_turns() -> None:
+    mesh = star(("b", 1))
+    refused(mesh)
+    router = mesh["a"]
+    network = router.forwarder.network
+    made = network.links_made
+    most = most_in_a_turn(router, lambda: network.links_made, lambda: router.wait(RETRY_S))
+    assert 0 < most <= MOST_AT_ONCE // WORK_OF_LINK
+    assert network.links_made == made + MANY
+    mesh.run()
+    assert [aims(mesh, name) for name in NAMES] == [["b"]] * MANY
+
+
+def test_one_that_has_been_tried_again_meanwhile_is_not_tried_twice() -> None:
+    mesh = star(("b", 1))
+    refused(mesh)
+    router = mesh["a"]
+    network = router.forwarder.network
+    router.is_patient = True
+    router.wait(RETRY_S)
+    late = next(name for name in NAMES if not aims(mesh, name))
+    made = network.links_made
+    router.client().sender(late)
+    router.catch_up()
+    router.wait(0)
+    missing = [name for name in NAMES if not aims(mesh, name)]
+    assert missing == []
+    assert network.links_made <= made + MANY
+    mesh.run()
+
+
+def test_other_ways_make_what_failed_be_tried_at_once() -> None:
+    mesh = star(("b", 1))
+    refused(mesh)
+    network = mesh["a"].forwarder.network
+    made = network.links_made
+    mesh["a"].forwarder.network.paths_changed()
+    mesh["a"].finish_turn()
+    assert network.links_made == made + MANY
+    assert not network.outward._retries
+    mesh.run()
 
 
 def test_without_senders_there_are_no_links() -> None:

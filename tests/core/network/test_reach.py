@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from router.core.address import BALANCED, MULTICAST
-from router.core.network.reach import Interest, Path, Reach, Tree, mobile_key
+from router.core.network.reach import (
+    MOST_FOUND,
+    NEAREST,
+    Interest,
+    Path,
+    Reach,
+    Tree,
+    mobile_key,
+)
 
 ORDERS = mobile_key("orders")
 BALANCED_THERE = Interest(BALANCED)
@@ -85,3 +93,30 @@ def test_the_others_are_told_once_what_is_wanted_here() -> None:
         (ORDERS, Interest(MULTICAST, shows=True)),
     ]
     assert list(reach.take_changed_here()) == []
+
+
+def test_the_nearest_places_are_known_again_once_something_has_changed() -> None:
+    routers = [f"r{number:03}" for number in range(2 * NEAREST)]
+    reach = reach_of(*routers)
+    for router in reversed(routers):
+        reach.set_wanted(router, ORDERS, BALANCED_THERE)
+    for _ in range(2):
+        assert reach.nearest(ORDERS) == reach.places(ORDERS)[:NEAREST]
+        assert [router for _, router, _ in reach.nearest(ORDERS)] == routers[:NEAREST]
+    reach.set_wanted(routers[0], ORDERS, None)
+    assert reach.nearest(ORDERS)[0] == (2, routers[1], BALANCED_THERE)
+    reach.set_wanted(routers[1], ORDERS, Interest(MULTICAST))
+    assert reach.nearest(ORDERS)[0] == (2, routers[1], Interest(MULTICAST))
+    reach.set_paths({}, {routers[-1]: Path(routers[0], 7)}, lambda _: None)
+    assert reach.nearest(ORDERS) == [(7, routers[-1], BALANCED_THERE)]
+    assert reach.count(ORDERS) == len(routers) - 1
+    assert (reach.nearest("M0other"), reach.count("M0other")) == ([], 0)
+
+
+def test_not_all_keys_are_remembered_with_their_nearest_places() -> None:
+    reach = reach_of("B")
+    keys = [mobile_key(f"q{number}") for number in range(2 * MOST_FOUND)]
+    for key in keys:
+        reach.set_wanted("B", key, BALANCED_THERE)
+        assert reach.nearest(key) == [(1, "B", BALANCED_THERE)]
+        assert len(reach._found) <= MOST_FOUND
