@@ -286,7 +286,8 @@ def detach_received(connection: Any, channel: int, remote: Detach) -> None:
         if not was_answered:
             # a detach names a handle, and ours becomes one by an attach
             role = not link.remote_attach.role
-            write(session, Attach(name=link.name, handle=link.handle, role=role))
+            count = None if role else 0
+            write(session, Attach(link.name, link.handle, role, initial_delivery_count=count))
         if not (link.is_routed and link.terminus.answers_detach(link)):
             answer_detach(link, bool(remote.closed), wire_error(link.close_error))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -218,12 +219,21 @@ def test_a_link_without_termini_can_be_refused() -> None:
     talk << NOTHING
 
 
-def test_a_peer_may_give_a_link_up_before_we_answer() -> None:
-    talk = begun(Recorder(accepts=False)) >> attach_sender() >> Detach(0, True)
+@pytest.mark.spec("2.7.3-13")
+@pytest.mark.parametrize(("attach", "count"), [(attach_sender, None), (attach_receiver, 0)])
+def test_a_peer_may_give_a_link_up_before_we_answer(
+    attach: Callable[..., Attach], count: int | None
+) -> None:
+    remote = attach(0)
+    talk = begun(Recorder(accepts=False)) >> remote >> Detach(0, True)
     # Our handle is named by an attach before a detach can name it.
-    talk << like(Attach, name="sender-0", target=None, source=None) << Detach(0, True) << NOTHING
-    assert gone(talk) == [("sender-0", True, False)]
-    link = talk.recorder.links["sender-0"]
+    answer = like(
+        Attach, name=remote.name, role=not remote.role, target=None, source=None,
+        initial_delivery_count=count,
+    )  # fmt: skip
+    talk << answer << Detach(0, True) << NOTHING
+    assert gone(talk) == [(remote.name, True, False)]
+    link = talk.recorder.links[remote.name]
     attaching.accept(link, Source(), Target())
     attaching.refuse(link, PROBLEM)
     talk << NOTHING
