@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from router.amqp.decode import DEFAULT_LIMITS, Limits, decode_value
-from router.amqp.encode import WRITERS, encode_value, write_map
+from router.amqp.encode import WRITERS
 from router.amqp.walking import Walk, malformed
 
 FRAME_LIMITS: Final = Limits(max_items=1024)
-"""How many values a frame may have besides its maps: fields, and some dozens of capabilities."""
+"""How many values a frame may have besides its maps: fields, and some dozens of capabilities. A
+value of a map that is of a certain type may have as many."""
+CHECKED_AT_ONCE: Final = 64
+"""How many values of a map are checked when the frame is decoded, if each takes some time."""
 # The offset of a map's first item, by its format code.
 _HEADS: Final = {0xC1: 3, 0xD1: 9}
+# Some clients write strings as the keys of maps whose keys are symbols.
+_AS_SYMBOL: Final = {0xA1: 0xA3, 0xB1: 0xB3}
 _SHORT: Final = 256
 _NULL: Final = 0x40
 _DESCRIBED: Final = 0x00
@@ -33,12 +38,14 @@ class EncodedMap:
     It cannot be iterated, so that nobody takes it for a dict and looks up its keys one by one.
     """
 
-    __slots__ = ("_read_value", "octets")
+    __slots__ = ("_read_value", "octets", "unchecked")
 
     def __init__(self, octets: bytes, read_value: ReadValue | None = None) -> None:
         self.octets = octets
         # converts a decoded value to the field's type, if that differs
         self._read_value = read_value
+        # what checks the values one after the other, until it has checked them all
+        self.unchecked: Iterator[None] | None = None
 
     def __len__(self) -> int:
         octets = self.octets
@@ -52,8 +59,11 @@ class EncodedMap:
         return Walk(octets, at, len(octets), limits.max_depth, limits.max_items)
 
     def _value(self, at: int) -> Any:
-        value = decode_value(self.octets, at)[0]
-        return value if self._read_value is None else self._read_value(value, "a value of a map")
+        if self._read_value is None:
+            return decode_value(self.octets, at)[0]
+        # a single value may be as large as a frame, and most of that a map
+        value, _ = decode_value(self.octets, at, None, FRAME_LIMITS, EncodedMap)
+        return self._read_value(value, "a value of a map")
 
     def get(self, key: str | bytes, default: Any = None) -> Any:
         """Return the value of a key, or `default`.
@@ -114,13 +124,9 @@ class EncodedMap:
             return None
         return decode_value(self.octets, at + 1)[0]
 
-    def read_keys(self) -> Iterator[Any]:
-        """Decode the keys, one after the other."""
-        walk = self._walk()
-        while walk.at < len(self.octets):
-            yield decode_value(self.octets, walk.at)[0]
-            walk.step()
-            walk.step()
+    def read_tags(self) -> set[bytes]:
+        """Return the keys of a map whose keys are delivery-tags; no value is decoded."""
+        return self._walk().read_binaries()
 
     def read_entries(self) -> Iterator[tuple[Any, Any]]:
         """Decode the keys and values, one after the other."""
@@ -137,40 +143,58 @@ class EncodedMap:
     ) -> EncodedMap:
         """Return the map, checked to have keys of these format codes and values of one type.
 
-        Keys with other format codes are replaced by what `read_key` returns for them, and
-        `read_value` is applied to every value but null; both raise AmqpError for what they refuse.
+        Keys that are strings become symbols where there may be symbols; `read_key` raises AmqpError
+        for any other. `read_value` is applied to every value but null, and raises AmqpError for
+        what it refuses. Where there are more values than `CHECKED_AT_ONCE`, this is left to whoever
+        goes through `unchecked`.
         """
-        kept = self if self._walk().has_keys(codes) else self._with_keys(read_key)
+        others = self._walk().find_keys_beside(codes)
+        kept = self._with_symbols(others, codes, read_key) if others else self
         if read_value is None:
             return kept
         kept = EncodedMap(kept.octets, read_value)
-        walk = kept._walk()
-        while walk.at < len(kept.octets):
-            walk.step()
-            if kept.octets[walk.at] != _NULL:
-                kept._value(walk.at)
-            walk.step()
+        kept.unchecked = kept._check()
+        if len(kept) <= CHECKED_AT_ONCE:
+            for _ in kept.unchecked:
+                pass
         return kept
 
-    def _with_keys(self, read_key: Callable[[Any], Any]) -> EncodedMap:
-        body = bytearray()
-        keys = set()
+    def _check(self) -> Iterator[None]:
+        """Check one value after the other."""
+        octets = self.octets
         walk = self._walk()
-        count = 0
-        while walk.at < len(self.octets):
-            key = encode_value(read_key(decode_value(self.octets, walk.at)[0]))
+        known = b""
+        while walk.at < len(octets):
             walk.step()
             value_at = walk.at
             walk.step()
-            keys.add(key)
-            body += key
-            body += self.octets[value_at : walk.at]
-            count += 1
-        if len(keys) < count:
-            raise malformed("a map with the same key twice")
-        buffer = bytearray()
-        write_map(buffer, 2 * count, body)
-        return EncodedMap(bytes(buffer))
+            value = octets[value_at : walk.at]
+            # very many deliveries are in the same state, as a rule
+            if octets[value_at] != _NULL and value != known:
+                self._value(value_at)
+                known = value
+            yield None
+        self.unchecked = None
+
+    def _with_symbols(
+        self, others: list[int], codes: bytes, read_key: Callable[[Any], Any]
+    ) -> EncodedMap:
+        """Return the map with symbols in place of the keys that begin at `others`.
+
+        Raises AmqpError where one is no string, or symbols are not among the `codes`.
+        """
+        octets = bytearray(self.octets)
+        for at in others:
+            code = _AS_SYMBOL.get(octets[at], _DESCRIBED)
+            if code not in codes:
+                read_key(decode_value(self.octets, at)[0])
+                raise malformed("a key of a type that may not be there")
+            octets[at] = code
+        kept = EncodedMap(bytes(octets))
+        limits = DEFAULT_LIMITS
+        # whether they are ASCII, and none is there twice
+        Walk(kept.octets, 0, len(octets), limits.max_depth, limits.max_items).step()
+        return kept
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, EncodedMap):
@@ -195,11 +219,11 @@ def decoded(value: AnyMap | None) -> dict[Any, Any]:
     return value.decode() if isinstance(value, EncodedMap) else value
 
 
-def keys_of(value: AnyMap | None) -> Iterator[Any]:
-    """Yield the keys of a field's map, of which no value is decoded; none for null."""
+def tags_of(value: AnyMap | None) -> set[bytes]:
+    """Return the delivery-tags of a field's map, of which no value is decoded; none for null."""
     if value is None:
-        return iter(())
-    return value.read_keys() if isinstance(value, EncodedMap) else iter(value)
+        return set()
+    return value.read_tags() if isinstance(value, EncodedMap) else set(value)
 
 
 def entries_of(value: AnyMap | None) -> Iterator[tuple[Any, Any]]:

@@ -4,6 +4,7 @@ from router.amqp cimport octets
 cdef int DESCRIBED
 cdef int BOOLEAN
 cdef int CHAR
+cdef int BINARY_8
 cdef int STRING_8
 cdef int STRING_32
 cdef int SYMBOL_8
@@ -27,7 +28,10 @@ cdef class Walk:
     cpdef int step(self) except -1
     @cython.locals(at=Py_ssize_t)
     cpdef bint find(self, tuple keys) except -1
-    cpdef bint has_keys(self, bytes codes) except -1
+    @cython.locals(at=Py_ssize_t, found=list)
+    cpdef list find_keys_beside(self, bytes codes)
+    @cython.locals(at=Py_ssize_t, found=set)
+    cpdef set read_binaries(self)
     @cython.locals(at=Py_ssize_t)
     cdef int _code(self) except -1
     @cython.locals(category=int, at=Py_ssize_t)

@@ -17,6 +17,7 @@ from router.errors import AmqpError
 DESCRIBED = 0x00
 BOOLEAN = 0x56
 CHAR = 0x73
+BINARY_8 = 0xA0
 STRING_8 = 0xA1
 STRING_32 = 0xB1
 SYMBOL_8 = 0xA3
@@ -84,13 +85,25 @@ class Walk:
             self.step()
         return False
 
-    def has_keys(self, codes: bytes) -> bool:
-        """Return whether all keys from this place on have one of these format codes."""
+    def find_keys_beside(self, codes: bytes) -> list[int]:
+        """Return where the keys from this place on begin that have none of these format codes."""
+        found = []
         while self.at < self.end:
+            at = self.at
             if self.step() not in codes:
-                return False
+                found.append(at)
             self.step()
-        return True
+        return found
+
+    def read_binaries(self) -> set[bytes]:
+        """Return the keys from this place on, all of which are binaries."""
+        found = set()
+        while self.at < self.end:
+            at = self.at + (2 if self.view[self.at] == BINARY_8 else 5)
+            self.step()
+            found.add(octets.take_bytes(self.view, at, self.at - at))
+            self.step()
+        return found
 
     def _code(self) -> int:
         """Take a format code."""

@@ -15,7 +15,7 @@ import attrs
 from router.amqp.composite import decode_composite, encode_composite
 from router.amqp.constants import Condition, FormatCode
 from router.amqp.encode import write_map
-from router.amqp.encoded import EncodedMap, keys_of
+from router.amqp.encoded import EncodedMap, tags_of
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core import stealing
 from router.core.suspended import Terminus
@@ -32,6 +32,7 @@ OUTCOMES: dict[int, Any] = {
     int(kind.CODE): kind() for kind in (Accepted, Rejected, Released, Modified)
 }
 ALL_OF_IT_OCTETS = encode_composite(ALL_OF_IT)
+OUTCOME_OCTETS = {code: encode_composite(outcome) for code, outcome in OUTCOMES.items()}
 NULL = bytes([FormatCode.NULL])
 VBIN8 = bytes([FormatCode.VBIN8])
 # What an attach has beside its unsettled map, as a rule.
@@ -205,15 +206,11 @@ def unsettled_map(terminus: Terminus | None, link: Link) -> Told:
     is_incomplete = False
     for tag, delivery in terminus.unsettled.items():
         if not is_source:
-            state = _state_to_sender(terminus, tag)
+            octets = _octets_to_sender(terminus, tag)
         elif delivery.settled:
             continue
         else:
-            state = state_to_receiver(delivery)
-        # nearly all have one of these
-        octets = NULL if state is None else ALL_OF_IT_OCTETS
-        if state is not None and state is not ALL_OF_IT:
-            octets = encode_composite(state)
+            octets = _octets_to_receiver(delivery)
         if count == MOST_TOLD or len(body) + len(tag) + 2 + len(octets) > room:
             is_incomplete = True
             break
@@ -234,13 +231,22 @@ def state_to_receiver(delivery: Any) -> Any:
     return ALL_OF_IT if delivery.kept is None else None
 
 
-def _state_to_sender(terminus: Terminus, tag: bytes) -> Any:
-    code, octets = terminus.outcomes.get(tag, (NO_STATE, EMPTY))
-    return _state(code, octets) if code in OUTCOMES else ALL_OF_IT
-
-
 def _state(code: int, octets: bytes | None) -> Any:
     return decode_composite(octets)[0] if octets else OUTCOMES[code]
+
+
+# The same as maps tell it. Outcomes are told as they came: decoding thousands would take long.
+
+
+def _octets_to_receiver(delivery: Any) -> bytes:
+    if delivery.outcome in OUTCOMES:
+        return delivery.outcome_octets or OUTCOME_OCTETS[delivery.outcome]
+    return ALL_OF_IT_OCTETS if delivery.kept is None else NULL
+
+
+def _octets_to_sender(terminus: Terminus, tag: bytes) -> bytes:
+    code, octets = terminus.outcomes.get(tag, (NO_STATE, EMPTY))
+    return octets or OUTCOME_OCTETS[code] if code in OUTCOMES else ALL_OF_IT_OCTETS
 
 
 # What a sender resumes.
@@ -254,7 +260,7 @@ def await_resumed(forwarder: Any, terminus: Terminus, link: Link) -> int:
     """
     remote = link.remote_attach
     unsettled = terminus.unsettled
-    theirs = set(keys_of(remote.unsettled)) if unsettled else set()
+    theirs = tags_of(remote.unsettled) if unsettled else set()
     both = [tag for tag in theirs if tag in unsettled]
     if len(both) == len(unsettled) or remote.incomplete_unsettled:
         return len(both)

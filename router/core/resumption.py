@@ -23,9 +23,13 @@ from router.core.address import Consumer
 from router.core.resuming import ALL_OF_IT, NO_STATE, OUTCOMES, Told, state_to_receiver
 from router.core.suspended import Terminus
 from router.engine import flows, rare_transfers
+from router.engine.deferred import THINGS_AT_ONCE, emptied
 from router.engine.held_up import hold_up
 
 EMPTY = b""
+# So many entries of the receiver's map and deliveries are gone through in the turn of the attach:
+# to read an entry takes longer than most things that are done at once.
+COMPARED_AT_ONCE = 256
 ACCEPTED = int(Descriptor.ACCEPTED)
 REJECTED = int(Descriptor.REJECTED)
 
@@ -75,7 +79,10 @@ class Resumption:
     def compare(self) -> None:
         """See what is to be sent, of very many deliveries the last ones in later turns."""
         if not self._is_compared:
-            self._forwarder.turn.deferred.go_through(self._tags(), self._compare, self._compared)
+            at_once = COMPARED_AT_ONCE if self._told else THINGS_AT_ONCE
+            self._forwarder.turn.deferred.go_through(
+                self._tags(), self._compare, self._compared, at_once
+            )
 
     def _tags(self) -> Iterator[bytes | None]:
         """Yield the tags of our deliveries, once what the receiver told has been read."""
@@ -114,7 +121,9 @@ class Resumption:
 
     def _compared(self) -> None:
         self._is_compared = True
-        self._theirs = {}
+        theirs, self._theirs = self._theirs, {}
+        if len(theirs) > COMPARED_AT_ONCE:
+            self._forwarder.turn.deferred.forget(emptied(theirs))
         # in the turn of its attach this comes too early to do anything
         self._go_on_later()
 

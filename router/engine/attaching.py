@@ -18,6 +18,7 @@ from router.amqp.types import Symbol
 from router.engine import late_flows, violations
 from router.engine.account import LINK_BYTES, LINKS, SESSION_BYTES, attach_bytes, link_bytes
 from router.engine.beginning import session_of, wire_error, write
+from router.engine.checking import once_checked
 from router.engine.events import (
     LinkAttached,
     LinkAttachReceived,
@@ -57,6 +58,15 @@ def attach_received(connection: Any, channel: int, remote: Attach) -> None:
     session = _mapped(connection, channel)
     if session is None:
         return
+
+    def act() -> None:
+        _act_on_attach(connection, session, remote)
+
+    if not once_checked(session, remote, act):
+        act()
+
+
+def _act_on_attach(connection: Any, session: Any, remote: Attach) -> None:
     handle = int(remote.handle)
     if handle > session.handle_max:
         raise violations.unattached(handle, session.handle_max)

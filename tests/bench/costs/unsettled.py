@@ -15,12 +15,17 @@ from bench.costs.world import (
     transfers,
     unsettled_by_one,
 )
+from router.amqp.encode import encode_value
+from router.amqp.encoded import EncodedMap
 from router.amqp.framing import encode_frame
-from router.amqp.performatives import Detach
+from router.amqp.performatives import Detach, Received
 
 CONTAINER: Final = "client"
 # How long links are kept that may be resumed, in seconds.
 KEPT_S: Final = 100
+# So many states of deliveries a frame has room for, and as many other values with a key of text.
+MOST_STATES: Final = 2_500
+OCTET: Final = 256
 # So many messages each of several senders of one session sends.
 EACH_SENDS: Final = 10_000
 
@@ -112,6 +117,58 @@ def resume(*, receives: bool) -> Callable[[int], list[float]]:
     return run
 
 
+def state(number: int) -> Received:
+    """A delivery state that no other delivery has."""
+    return Received(number % OCTET, 0)
+
+
+def tell(*, receives: bool, is_known: bool) -> Callable[[int], list[float]]:
+    """Resume a link by an attach that tells of so many deliveries, known here or not."""
+
+    def run(count: int) -> list[float]:
+        count = min(count, MOST_STATES)
+        world, client = kept(count, receives=receives)
+        client.lose()
+        again = world.peer(CONTAINER)
+        # what a receiver gets has tags of ours, from 1 on, and what a sender sends has its own
+        first, size = (1, 8) if receives else (0, 4)
+        if not is_known:
+            first += count
+        states = {n.to_bytes(size, "big"): state(n) for n in range(first, first + count)}
+        frames = attaches(1, lambda _: "q", receives=receives, unsettled=states,
+                          terminus={"timeout": KEPT_S})  # fmt: skip
+        return measured(world, lambda: again.say(frames))
+
+    return run
+
+
+def tell_often(*, receives: bool) -> Callable[[int], list[float]]:
+    """Attach many links of which nothing is known, each telling of as many of so many deliveries as
+    a frame has room for.
+    """
+
+    def run(count: int) -> list[float]:
+        world = World()
+        peer = world.peer(CONTAINER)
+        links = max(1, count // MOST_STATES)
+        states = {n.to_bytes(4, "big"): state(n) for n in range(min(count, MOST_STATES))}
+        frames = attaches(links, lambda number: f"q{number}", receives=receives, unsettled=states)
+        return measured(world, lambda: peer.say(frames))
+
+    return run
+
+
+def tell_properties(count: int) -> list[float]:
+    """Attach many links with so many properties in all, whose keys are strings, not symbols."""
+    world = World()
+    peer = world.peer()
+    links = max(1, count // MOST_STATES)
+    properties = {f"{n:05d}": None for n in range(min(count, MOST_STATES))}
+    octets = EncodedMap(encode_value(properties))
+    frames = attaches(links, lambda number: f"q{number}", receives=True, properties=octets)
+    return measured(world, lambda: peer.say(frames))
+
+
 def reattach(*, receives: bool) -> Callable[[int], list[float]]:
     """Detach a link that has so many messages unsettled, and attach it again to its session."""
 
@@ -136,6 +193,21 @@ OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "link resumed: n messages of its sender that are not settled": unsettled_by_one(
         resume(receives=False)
     ),
+    "link resumed: n states its receiver tells of known messages": tell(
+        receives=True, is_known=True
+    ),
+    "link resumed: n states its receiver tells of other messages": tell(
+        receives=True, is_known=False
+    ),
+    "link resumed: n states its sender tells of known messages": tell(
+        receives=False, is_known=True
+    ),
+    "link resumed: n states its sender tells of other messages": tell(
+        receives=False, is_known=False
+    ),
+    "attach: n states that receivers tell of unknown messages": tell_often(receives=True),
+    "attach: n states that senders tell of unknown messages": tell_often(receives=False),
+    "attach: n properties whose keys are strings": tell_properties,
     "link reattached: n messages its receiver has not settled": unsettled_by_one(
         reattach(receives=True)
     ),
