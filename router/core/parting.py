@@ -24,7 +24,7 @@ from router.core import (
 )
 from router.core.address import HERE, MULTICAST, Address, Consumer, Producer
 from router.core.network import sides, through
-from router.core.suspended import Terminus
+from router.core.suspended import Terminus, search
 from router.core.waiting import WaitingQueue
 from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink
@@ -45,8 +45,6 @@ def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> N
     if owner is None:
         return
     terminus: Terminus | None = link.terminus
-    if terminus is not None:
-        terminus.finish_moving()
     forwarder.link_names.leave(link)
     link.owner = None
     stays = terminus is not None and terminus.outlives(event)
@@ -117,7 +115,8 @@ def _resolve(
         return
     if link.unsettled:
         link.session.connection.count_work(link.unsettled)
-        forwarder.turn.deferred.go_through(unsettled.search(link), losing.lose)
+        found = search(link.terminus, unsettled, link)
+        forwarder.turn.deferred.go_through(found, losing.lose)
 
 
 class _Sent:

@@ -7,6 +7,7 @@ and has to act (`resumption`); towards a sender it waits for what that resumes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from router.amqp.encoded import EncodedMap, tags_of
 from router.amqp.performatives import Accepted, Modified, Received, Rejected, Released
 from router.core import stealing
 from router.core.suspended import Terminus
-from router.engine.deferred import THINGS_A_STEP, THINGS_AT_ONCE
+from router.engine.deferred import THINGS_A_STEP, THINGS_AT_ONCE, drained
 from router.engine.delivery import STUCK_INCOMING, STUCK_OUTGOING
 from router.engine.events import LinkResumed
 from router.engine.link import Link, OutgoingLink
@@ -71,9 +72,12 @@ def take_up(forwarder: Any, link: Link, holder: Link | None, address: Any) -> Te
         forwarder.suspended.take(found)
         if not _is_reattached(found, link):
             found.park()
-        else:
-            found.moving = _Moving(forwarder, found, link)
-            found.moving.begin()
+        elif found.moving is not None:
+            found.moving.go_on_to(link)
+        elif found.link.unsettled:
+            found.moving = moving = _Moving(forwarder, found)
+            moving.go_on_to(link)
+            forwarder.turn.deferred.work_off(moving.steps, at_once=THINGS_AT_ONCE)
     # it is gone through, told and compared
     link.session.connection.count_work(WORK * len(found.unsettled))
     if address is not None and address.creator is found.link:
@@ -126,43 +130,69 @@ class _Moving:
     """The live deliveries of a link that is reattached: they come to go by its new endpoint, of
     very many the last ones in later turns.
 
-    Until its turn comes, a delivery is one of a link that is detached and may be reattached.
-    Whoever needs all of them before has them moved by `finish`.
+    Until its turn comes, a delivery is one of a link that is detached and may be reattached. That
+    may happen before all have been moved: then those that have been are moved once more.
     """
 
-    def __init__(self, forwarder: Any, terminus: Terminus, link: Link) -> None:
+    def __init__(self, forwarder: Any, terminus: Terminus) -> None:
         self._forwarder = forwarder
         self._terminus = terminus
-        self._former = terminus.link
-        self._link = link
-        self._moves = self._move_each()
+        self._link = terminus.link
+        # the links before it that may still have some
+        self._formers: deque[Link] = deque()
+        self._moved: list[Any] = []
+        # what had been moved to one of these
+        self._again: list[tuple[Link, list[Any]]] = []
+        self.steps = self._move_each()
 
-    def begin(self) -> None:
-        """Move the first ones; all of them count for the new endpoint from now on."""
-        self._link.unsettled += self._former.unsettled
-        self._former.unsettled = 0
-        self._forwarder.turn.deferred.work_off(self._moves, at_once=THINGS_AT_ONCE)
+    def go_on_to(self, link: Link) -> None:
+        """Move all of them to `link`; they count for it from now on."""
+        former, self._link = self._link, link
+        self._formers.append(former)
+        if self._moved:
+            self._again.append((former, self._moved))
+            self._moved = []
+        self._count(former)
 
-    def finish(self) -> None:
-        """Move all that are left."""
-        for _ in self._moves:
-            pass
+    def _count(self, former: Link) -> None:
+        self._link.unsettled += former.unsettled
+        former.unsettled = 0
 
     def _move_each(self) -> Iterator[None]:
-        former, link = self._former, self._link
-        session: Any = link.session
-        unsettled = session.outgoing if isinstance(link, OutgoingLink) else session.incoming
-        for delivery in unsettled.search(former):
-            if delivery is not None:
-                _move(self._forwarder, delivery, link)
-            yield None
-        # what has been settled meanwhile was still the former endpoint's
-        link.unsettled += former.unsettled
-        former.unsettled = 0
+        session: Any = self._link.session
+        is_source = isinstance(self._link, OutgoingLink)
+        unsettled = session.outgoing if is_source else session.incoming
+        while self._formers:
+            former = self._formers.popleft()
+            for delivery in unsettled.search(former):
+                if delivery is not None:
+                    self._move(delivery)
+                yield None
+            # what has been settled meanwhile was still the former endpoint's
+            self._count(former)
+            while self._again:
+                former, moved = self._again.pop()
+                for delivery in drained(moved):
+                    if _goes_by(delivery, former):
+                        self._move(delivery)
+                    yield None
+                self._count(former)
         unsettled.links_changed()
         self._terminus.moving = None
-        if link.owner is not None and not isinstance(link, OutgoingLink):
+        link = self._link
+        if link.owner is not None and not is_source:
             self._forwarder.note_sender(link)
+
+    def _move(self, delivery: Any) -> None:
+        _move(self._forwarder, delivery, self._link)
+        self._moved.append(delivery)
+
+
+def _goes_by(delivery: Any, link: Link) -> bool:
+    """Return whether a delivery has a delivery-id on a link's session, and is that link's."""
+    if isinstance(link, OutgoingLink):
+        return bool(delivery.outgoing_open and delivery.outgoing is link)
+    return bool(delivery.incoming_open and delivery.incoming is link)
 
 
 def _move(forwarder: Any, delivery: Any, link: Link) -> None:
@@ -181,7 +211,10 @@ def _hand_over(forwarder: Any, delivery: Any, link: Link) -> None:
     for part in [delivery, *(delivery.copies or ())]:
         forwarder.backlog.hand_over(part, link)
     producer = link.owner
-    if producer.address is None and delivery.outgoing is None and delivery.chunks is not None:
+    # none where the link is detached again: nothing of it counts any more
+    if producer is None or producer.address is not None:
+        return
+    if delivery.outgoing is None and delivery.chunks is not None:
         producer.waiting += 1
 
 

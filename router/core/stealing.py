@@ -11,14 +11,15 @@ Of very many deliveries the last ones are resolved in later turns
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from router.amqp import constants
 from router.amqp.constants import Condition
 from router.core import credit, routed_loss
 from router.core.address import HERE, Address, Consumer, Producer
+from router.core.suspended import Moving, search
 from router.engine import attaching
-from router.engine.events import LinkStealingRefused, LinkStolen
+from router.engine.events import LinkDetached, LinkStealingRefused, LinkStolen
 from router.engine.link import IncomingLink, Link
 from router.engine.states import Settling
 from router.errors import AmqpError, Scope
@@ -122,6 +123,23 @@ def _hand_over(old: Consumer, new: Consumer) -> None:
         old.waiting.clear()
 
 
+class _Unresumable:
+    """In place of the terminus of a stolen sender, to which deliveries are still being moved."""
+
+    # nothing that is remembered can be resumed by it
+    unsettled: Final[dict[bytes, Any]] = {}
+
+    def __init__(self, moving: Moving) -> None:
+        self.moving = moving
+
+    def outlives(self, _: LinkDetached | None) -> bool:
+        """It goes with its link."""
+        return False
+
+    def give_up(self, _: Any) -> None:
+        """Do nothing: that has been done."""
+
+
 class _StolenSender:
     """A sender whose link is stolen: it is told the outcome of all that it has sent and not
     settled, of very many deliveries the last ones in later turns; then its link is closed.
@@ -149,8 +167,10 @@ class _StolenSender:
         link.session.recent_link = None
         terminus, link.terminus = link.terminus, None
         if terminus is not None:
-            terminus.finish_moving()
             terminus.give_up(forwarder)
+            if terminus.moving is not None:
+                # whoever resolves its deliveries has to wait for those
+                link.terminus = _Unresumable(terminus.moving)
         # whoever looks at its address gives it no credit, either
         self._owner.capacity = 0
         credit.stop(link)
@@ -174,7 +194,8 @@ class _StolenSender:
 
     def _parts(self) -> Iterator[Any]:
         """Yield each open delivery, or those copies of it whose receivers have not settled."""
-        for delivery in self._link.session.incoming.search(self._link):
+        link = self._link
+        for delivery in search(link.terminus, link.session.incoming, link):
             if delivery is None or self._is_over():
                 yield None
             elif delivery.address is None:

@@ -12,7 +12,7 @@ left. (docs/decisions/0035-suspended-links.md.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from router.amqp.constants import TerminusExpiryPolicy
@@ -43,8 +43,11 @@ Policy = TerminusExpiryPolicy
 class Moving(Protocol):
     """What moves the deliveries of a link that was reattached, over several turns."""
 
-    def finish(self) -> None:
-        """Move all that are left."""
+    steps: Iterator[None]
+    """Moves one after the other; whoever goes on with it shares it with the task that does."""
+
+    def go_on_to(self, link: Link) -> None:
+        """Move all of them to `link`, which the terminus is attached by now."""
 
 
 class Terminus:
@@ -90,13 +93,10 @@ class Terminus:
 
     def live(self) -> list[Any]:
         """The deliveries of its link that still have a delivery-id, oldest first."""
-        self.finish_moving()
-        return self._unsettled().of_link(self.link)
-
-    def finish_moving(self) -> None:
-        """Have all its deliveries be those of the link that it is attached by, or was last."""
         if self.moving is not None:
-            self.moving.finish()
+            for _ in self.moving.steps:
+                pass
+        return self._unsettled().of_link(self.link)
 
     def _unsettled(self) -> Unsettled:
         session = self.link.session
@@ -135,7 +135,7 @@ class Terminus:
 
         if link.unsettled:
             link.session.connection.count_work(link.unsettled)
-            found = self._unsettled().search(link)
+            found = search(self, self._unsettled(), link)
             deferred.go_through(found, lambda each: self._park(each, link), parked)
         else:
             parked()
@@ -219,6 +219,23 @@ class Terminus:
                 delivery.address.current_counters().count_outcome(outcome)
 
         forwarder.turn.deferred.go_through(unsettled.values(), resolve)
+
+
+class _Moved(Protocol):
+    """What knows of links whose deliveries are being moved to another."""
+
+    moving: Moving | None
+
+
+def search(terminus: _Moved | None, unsettled: Unsettled, link: Link) -> Iterator[Any]:
+    """Yield the deliveries of a link as `Unsettled.search` does, after what its terminus had by
+    earlier links has been moved to it.
+    """
+    if terminus is not None and terminus.moving is not None:
+        # not `yield from`, which would end the steps with this
+        for _ in terminus.moving.steps:
+            yield None
+    yield from unsettled.search(link)
 
 
 class Suspended:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from router.amqp.constants import TerminusExpiryPolicy as Policy
-from router.amqp.encoded import decoded
-from router.amqp.performatives import Accepted, Modified, Released, Source, Target
+from router.amqp.encoded import EncodedMap, decoded
+from router.amqp.performatives import Accepted, Modified, Received, Released, Source, Target
 from router.core import resuming
+from router.core.resumption import COMPARED_AT_ONCE
 from router.engine.deferred import THINGS_AT_ONCE
 
 from support.audit import check_accounts
@@ -182,6 +184,34 @@ def test_no_turns_are_taken_for_what_there_is_no_credit_for() -> None:
     assert not deferred
     router.end_turn()
     assert len(receiver.received) == 13
+
+
+def test_the_states_that_a_receiver_tells_are_read_over_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+    value = EncodedMap._value
+
+    def count(self: EncodedMap, at: int) -> Any:
+        read.append(at)
+        return value(self, at)
+
+    router, client, _, sent = suspended_receiver()
+    states = {(1 + number).to_bytes(8, "big"): Received(number, 0) for number in range(VERY_MANY)}
+    resumed = again(router, client)
+    receiver = receiving(resumed, unsettled=states, credit=2 * VERY_MANY)
+    assert told(receiver) == -1
+    while resumed.is_behind():
+        # all have been checked once the link is attached
+        read.clear()
+        monkeypatch.setattr(EncodedMap, "_value", count)
+        resumed.go_on()
+        assert len(read) <= 2 * COMPARED_AT_ONCE
+    assert told(receiver) == VERY_MANY
+    assert not any(each.is_over for each in sent)
+    router.catch_up()
+    assert [each.outcome for each in sent] == [FAILED] * VERY_MANY
+    check_accounts(router)
 
 
 def test_what_is_sent_again_is_sent_once_it_has_been_compared() -> None:
@@ -369,6 +399,107 @@ def test_a_link_is_reattached_once_more_before_all_have_been_moved() -> None:
     assert moved(third) == end_of(third).unsettled == VERY_MANY
     third.settle(Accepted())
     assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_no_more_are_moved_because_a_reattached_link_goes(closed: bool) -> None:
+    router, receiver, sent = reattached_receiver()
+    count = moved(receiver)
+    end, session = end_of(receiver), receiver.client.connection.local_sessions[0]
+    # a round that has no steps left
+    router.turn.deferred.left = 0
+    receiver.detach(closed=closed)
+    assert not any(each.is_over for each in sent)
+    found = [session.outgoing.find(number) for number in range(VERY_MANY)]
+    assert sum(each is not None and each.outgoing is end for each in found) == count
+    router.catch_up()
+    assert all(each.is_over for each in sent) == closed
+    check_accounts(router)
+
+
+def test_a_link_is_reattached_time_and_again() -> None:
+    router, receiver, sender, sent = reattached_sender(waiting=50)
+    for _ in range(5):
+        before = moved(sender)
+        router.turn.deferred.left = 0
+        sender.detach(closed=False)
+        router.turn.deferred.left = 0
+        sender = sending(sender.client)
+        # those that had been moved are not moved at once to the next link
+        assert moved(sender) < max(before, 1)
+        assert end_of(sender).unsettled == VERY_MANY
+        for _ in range(7):
+            router.go_on()
+    router.catch_up()
+    assert moved(sender) == end_of(sender).unsettled == VERY_MANY
+    receiver.grant(50)
+    receiver.settle(Accepted())
+    assert [each.outcome for each in sent] == [Accepted()] * VERY_MANY
+    assert end_of(sender).unsettled == 0
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_links_that_are_reattached_while_messages_come_and_are_settled(seed: int) -> None:
+    random = Random(seed)
+    router, receiver, sender, sent = reattached_sender(waiting=50)
+    receiver.grant(200)
+    receivers = [receiving(router.client(window=2 * VERY_MANY), credit=100)]
+    client = receivers[0].client
+    for _ in range(40):
+        # more often than not a round has no steps left
+        router.turn.deferred.left = random.choice([0, 0, 1, 3])
+        match random.randrange(5):
+            case 0:
+                sender.detach(closed=False)
+                router.turn.deferred.left = random.choice([0, 2])
+                sender = sending(sender.client)
+            case 1:
+                last = receivers[-1]
+                last.detach(closed=False)
+                receivers.append(receiving(client, credit=random.randrange(10)))
+                receivers[-1].unsettled = last.unsettled
+            case 2 if sender.credit > 0:
+                sent.append(sender.send(b"more"))
+            case 3:
+                for each in (receiver, receivers[-1]):
+                    some = sorted(each.unsettled)[: random.randrange(30)]
+                    for number in some:
+                        each.unsettled.pop(number)
+                        each.client.dispose([number])
+            case _:
+                for _ in range(random.randrange(4)):
+                    router.go_on()
+    router.catch_up()
+    check_accounts(router)
+    for each in (receiver, receivers[-1]):
+        each.grant(2 * VERY_MANY)
+        each.settle(Accepted())
+    assert [each.outcome for each in sent] == [Accepted()] * len(sent)
+    assert end_of(sender).unsettled == 0
+    check_accounts(router)
+
+
+@pytest.mark.parametrize("how", ["detach", "end", "lose"])
+def test_a_stolen_sender_goes_before_all_have_been_moved(how: str) -> None:
+    router, receiver, sender, sent = reattached_sender(waiting=50)
+    router.turn.deferred.left = 0
+    thief = sending(again(router, sender.client))
+    assert not is_stolen(sender)
+    if how == "detach":
+        sender.detach()
+    else:
+        getattr(sender.client, how)()
+    router.catch_up()
+    assert not any(each.outcome == Accepted() for each in sent)
+    if how == "detach":
+        assert is_stolen(sender)
+        session = sender.client.connection.local_sessions[0]
+        assert session.incoming.count == 0
+    receiver.grant(100)
+    thief.send(b"next")
+    assert receiver.received[-1].payload == b"next"
     check_accounts(router)
 
 

@@ -204,6 +204,7 @@ class ControlEnd:
 
     # nothing is remembered of what came by an earlier link
     unsettled: Final[dict[bytes, Any]] = {}
+    moving: Final = None
 
     def __init__(self, control: ControlLink) -> None:
         self._control = control
@@ -233,9 +234,6 @@ class ControlEnd:
         self._control.received(octets)
         if not self._control.is_full:
             forwarder.note_credit(None, link.owner)
-
-    def finish_moving(self) -> None:
-        """Do nothing: what came by an earlier link is never moved to this one."""
 
     def outlives(self, event: LinkDetached | None) -> bool:
         """It goes with its link."""

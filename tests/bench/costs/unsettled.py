@@ -26,6 +26,8 @@ KEPT_S: Final = 100
 # So many states of deliveries a frame has room for, and as many other values with a key of text.
 MOST_STATES: Final = 2_500
 OCTET: Final = 256
+# So often a link is detached and attached again in one read.
+REATTACHED: Final = 20
 # So many messages each of several senders of one session sends.
 EACH_SENDS: Final = 10_000
 
@@ -181,6 +183,22 @@ def reattach(*, receives: bool) -> Callable[[int], list[float]]:
     return run
 
 
+def reattach_often(*, receives: bool, closed: bool) -> Callable[[int], list[float]]:
+    """Detach a link that has so many messages unsettled, and attach it again, many times in one
+    read; then close it.
+    """
+
+    def run(count: int) -> list[float]:
+        world, client = kept(count, receives=receives)
+        attach = list(attaches(1, lambda _: "q", receives=receives, terminus={"timeout": KEPT_S}))
+        frames = [encode_frame(0, Detach(0)), *attach] * REATTACHED
+        if closed:
+            frames.append(encode_frame(0, Detach(0, closed=True)))
+        return measured(world, lambda: client.say(frames))
+
+    return run
+
+
 OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "message sent: n that nobody settles": send,
     "link stolen: n messages its receiver has not settled": unsettled_by_one(steal(receives=True)),
@@ -213,6 +231,18 @@ OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     ),
     "link reattached: n messages of its sender that are not settled": unsettled_by_one(
         reattach(receives=False)
+    ),
+    "link reattached often: n messages its receiver has not settled": reattach_often(
+        receives=True, closed=False
+    ),
+    "link reattached often: n messages of its sender that are not settled": reattach_often(
+        receives=False, closed=False
+    ),
+    "link reattached often and closed: n messages its receiver has not settled": reattach_often(
+        receives=True, closed=True
+    ),
+    "link reattached often and closed: n messages of its sender that are not settled": (
+        reattach_often(receives=False, closed=True)
     ),
     "link route: its container lost, with n unsettled messages": unsettled_by_one(lose_container),
     "link route: its client lost, with n unsettled messages": unsettled_by_one(lose_client),
