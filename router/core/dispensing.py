@@ -81,7 +81,7 @@ class Dispenser(Settler):
         count = 0
         most = MOST_SENT if self.going_on is not consumer else A_STEP
         while waiting.count and session.can_send(link):
-            if count == most:
+            if count >= most:
                 consumer.is_later = True
                 if self.going_on is not consumer:
                     self.turn.deferred.add(_Later(self, consumer))
@@ -97,10 +97,13 @@ class Dispenser(Settler):
                 delivery = None
                 if sides_meant is not None:
                     delivery = waiting.take_for(consumer.takes, sides_meant, link.max_message_size)
-                    session.connection.count_work(waiting.looked_at)
-                if delivery is None:
+                    count += waiting.looked_at // MESSAGE_WORK
+                if delivery is None and (sides_meant is None or not waiting.is_unfinished):
                     delivery = sizes.take(self, consumer)
+                    count += waiting.looked_at // MESSAGE_WORK
                 if delivery is None:
+                    if waiting.is_unfinished:
+                        continue
                     has_any = False
                     break
                 if (

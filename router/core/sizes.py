@@ -17,6 +17,10 @@ from router.core.network import sides
 
 REJECTED = int(Descriptor.REJECTED)
 UNLIMITED = 2**64 - 1
+# So many copies that are too large for their receiver are given up before the search goes on in a
+# later step; each takes as long as so many looks.
+MOST_LEFT_OUT = 32
+LOOKS_A_LOSS = 64
 
 
 def is_too_large(address: Address, delivery: Any) -> bool:
@@ -84,7 +88,11 @@ def is_spread_by_sides(address: Address) -> bool:
 
 
 def take(forwarder: Any, consumer: Consumer) -> Any:
-    """Take the next delivery that is not too large for a consumer out of its queue, or None."""
+    """Take the next delivery that is not too large for a consumer out of its queue.
+
+    None where there is none, and where the queue says that the search is unfinished. How much was
+    looked at is counted by whoever calls.
+    """
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
     if consumer.address.treatment != MULTICAST:
@@ -92,24 +100,23 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
         if is_spread_by_sides(consumer.address):
             takes, meant = consumer.takes, sides.taken_by(consumer)
             if not meant:
+                waiting.looked_at = 0
+                waiting.is_unfinished = False
                 return None
-        delivery = waiting.take_for(takes, meant, limit)
-        consumer.link.session.connection.count_work(waiting.looked_at)
-        return delivery
-    steps = 0
+        return waiting.take_for(takes, meant, limit)
     found = None
-    for delivery in list(waiting):
-        steps += 1
+    left_out = 0
+    while found is None and waiting.count and left_out < MOST_LEFT_OUT:
+        delivery = waiting.popleft()
         if delivery.size <= limit:
             found = delivery
-            break
-        # it is for nobody else
-        waiting.remove(delivery)
-        forwarder.backlog.drop(delivery)
-        _leave_out(forwarder, delivery, limit)
-    consumer.link.session.connection.count_work(steps)
-    if found is not None:
-        waiting.remove(found)
+        else:
+            # it is for nobody else
+            left_out += 1
+            forwarder.backlog.drop(delivery)
+            _leave_out(forwarder, delivery, limit)
+    waiting.looked_at = left_out * LOOKS_A_LOSS
+    waiting.is_unfinished = found is None and waiting.count > 0
     return found
 
 

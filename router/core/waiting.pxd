@@ -1,4 +1,5 @@
 cimport cython
+from router.core.by_size cimport BySize
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink
 
@@ -8,6 +9,7 @@ cdef int HERE
 cdef unsigned long long EVERY_LANE
 cdef unsigned long long UNLIMITED
 cdef int MOST_EMPTY
+cdef int FEW_LOOKS
 cdef Py_ssize_t FEW_HUSKS
 cdef int LEVEL_BITS
 cdef int LANE_BITS
@@ -20,7 +22,9 @@ cdef class WaitingQueue:
     cdef dict _apart
     cdef Py_ssize_t _apart_count
     cdef public Py_ssize_t looked_at
+    cdef public bint is_unfinished
     cdef set _husks
+    cdef BySize _sized
     cdef dict _elsewhere
     cdef dict _senders
 
@@ -31,15 +35,20 @@ cdef class WaitingQueue:
     cpdef Delivery popleft(self)
     @cython.locals(best=Delivery, found=Delivery, highest=int, level=int, lane=int, number=cython.longlong, is_apart=bint)
     cpdef Delivery take_for(self, unsigned long long takes, set sides, unsigned long long limit)
-    @cython.locals(delivery=Delivery)
+    @cython.locals(delivery=Delivery, left=int)
     cdef Delivery _first(self, object queue, unsigned long long limit)
+    @cython.locals(found=Delivery)
+    cdef Delivery _first_by_size(self, object queue, unsigned long long limit)
+    @cython.locals(link=IncomingLink, side=int)
+    cdef object _queue_of(self, Delivery delivery)
     @cython.locals(levels=list, level=int, highest=int, lane=int, number=cython.longlong)
     cpdef int top(self, unsigned long long takes=*) except -2
-    @cython.locals(link=IncomingLink, side=int)
+    @cython.locals(link=IncomingLink)
     cpdef bint remove(self, Delivery delivery) except -1
     @cython.locals(husks=set, first=Delivery)
     cdef void _prune(self, object queue) except *
     cdef int _sweep(self) except -1
+    @cython.locals(first=Delivery)
     cdef int _take_from(self, object queue, Delivery delivery, bint is_apart) except -1
     cpdef int clear(self) except -1
     cpdef dict by_side(self)

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from router.core.by_size import BySize
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
 
@@ -34,6 +35,8 @@ UNLIMITED = 2**64 - 1
 MOST_EMPTY = 16
 # As many husks stay in any case.
 FEW_HUSKS = 64
+# Where so many at the front are too large, the next is searched for by size.
+FEW_LOOKS = 32
 # How the number of a queue is made up: its priority, its lane and its side.
 LEVEL_BITS = 4
 LANE_BITS = 8
@@ -51,10 +54,14 @@ class WaitingQueue:
         # the queues of what waits apart, by their numbers, and how much is in them
         self._apart: dict[int, deque[Any]] | None = None
         self._apart_count = 0
-        # at how many deliveries the last `take_for` has looked
+        # at how many deliveries and queues the last `take_for` has looked; it has been put off, and
+        # is to be repeated in a later step
         self.looked_at = 0
-        # what was taken out and is still in a queue; None where nothing was
+        self.is_unfinished = False
+        # what was taken out and is still in a queue; None where nothing was, and nothing `_sized`
         self._husks: set[Any] | None = None
+        # what a receiver has searched for what is small enough for it; None where nobody has
+        self._sized: BySize | None = None
         # how many came from each side of a network but `HERE`; None where none did
         self._elsewhere: dict[int, int] | None = None
         # how many each link has sent, once anybody has asked
@@ -82,6 +89,8 @@ class WaitingQueue:
             self._ordinary.append(delivery)
         else:
             self._level(delivery.priority).append(delivery)
+        if self._sized is not None:
+            self._sized.append(self.count, self._queue_of(delivery), delivery)
 
     def popleft(self) -> Delivery:
         """Take the oldest of the highest priority; IndexError where nothing waits."""
@@ -109,22 +118,27 @@ class WaitingQueue:
 
     def take_for(self, takes: int, sides: set[int] | None, limit: int) -> Delivery | None:
         """Take the next that goes by one of some lanes, given as bits, came from one of some sides,
-        or from anywhere, and has no more than so many octets; None where nothing does.
+        or from anywhere, and has no more than so many octets; None where nothing does, or where
+        that takes so long that it `is_unfinished`.
         """
         best: Delivery | None = None
         from_queue: Any = None
         is_apart = False
         highest = -1
         self.looked_at = 0
+        self.is_unfinished = False
         if takes & 1 and (sides is None or HERE in sides):
             for queue in self._queues():
                 best = self._first(queue, limit)
+                if self.is_unfinished:
+                    return None
                 if best is not None:
                     from_queue = queue
                     highest = best.priority
                     break
         if self._apart_count:
             for number, queue in (self._apart or {}).items():
+                self.looked_at += 1
                 level = number & ((1 << LEVEL_BITS) - 1)
                 lane = number >> LEVEL_BITS & ((1 << LANE_BITS) - 1)
                 if level < highest or not queue or not takes >> lane & 1:
@@ -132,6 +146,8 @@ class WaitingQueue:
                 if sides is not None and number >> (LEVEL_BITS + LANE_BITS) not in sides:
                     continue
                 found = self._first(queue, limit)
+                if self.is_unfinished:
+                    return None
                 if found is None:
                     continue
                 if best is None or level > highest or found.arrived < best.arrived:
@@ -145,12 +161,43 @@ class WaitingQueue:
 
     def _first(self, queue: Any, limit: int) -> Delivery | None:
         """The first of a queue that has no more than so many octets."""
+        left = FEW_LOOKS
         for each in queue:
             delivery: Delivery = each
             self.looked_at += 1
             if delivery.size <= limit and delivery.waits_in is self:
                 return delivery
+            left -= 1
+            if not left:
+                return self._first_by_size(queue, limit)
         return None
+
+    def _first_by_size(self, queue: Any, limit: int) -> Delivery | None:
+        """The same, of a queue in which many at the front are too large."""
+        if self._sized is None:
+            self._sized = BySize()
+        if self._husks is None:
+            # so that whatever leaves a queue is seen
+            self._husks = set()
+        found = self._sized.first(self, queue, limit)
+        self.looked_at += self._sized.looked_at
+        self.is_unfinished = self._sized.is_unfinished
+        if found is not None and self._queue_of(found) is not queue:
+            # it has left, and has come to wait in another one since
+            self._sized.forget(queue)
+            self.is_unfinished = True
+            return None
+        return found
+
+    def _queue_of(self, delivery: Delivery) -> Any:
+        """The queue that a delivery which waits is in."""
+        link: Any = delivery.incoming
+        side = HERE if link is None else link.side
+        if side or delivery.lane:
+            return (self._apart or {}).get(_number(delivery, side))
+        if self._levels is None:
+            return self._ordinary
+        return self._levels[delivery.priority]
 
     def top(self, takes: int = EVERY_LANE) -> int:
         """The highest priority of what waits, for some lanes, given as bits; -1 where nothing
@@ -185,15 +232,9 @@ class WaitingQueue:
             self._husks = set()
         self._husks.add(delivery)
         link: Any = delivery.incoming
-        side = HERE if link is None else link.side
-        queue: Any = None
-        if side or delivery.lane:
+        if delivery.lane or (link is not None and link.side):
             self._apart_count -= 1
-            queue = (self._apart or {}).get(_number(delivery, side))
-        elif self._levels is None:
-            queue = self._ordinary
-        else:
-            queue = self._levels[delivery.priority]
+        queue = self._queue_of(delivery)
         self._leaves(delivery)
         self._prune(queue)
         if self._husks is not None and len(self._husks) > max(self.count, FEW_HUSKS):
@@ -212,20 +253,28 @@ class WaitingQueue:
                 break
             queue.popleft()
             husks.discard(first)
-        if not husks:
+        if self._sized is not None:
+            self._sized.let_go(self, queue)
+            if self.count == 0:
+                self._sized = None
+        if not husks and self._sized is None:
             self._husks = None
 
     def _sweep(self) -> None:
         """Let go of all husks."""
-        self._husks = None
+        self._husks = None if self._sized is None else set()
         for queue in [*self._queues(), *(self._apart or {}).values()]:
             kept = [each for each in queue if each.waits_in is self]
             queue.clear()
             queue.extend(kept)
 
     def _take_from(self, queue: Any, delivery: Delivery, is_apart: bool) -> None:
-        """Take out of one of the queues what is in it, near its front."""
-        queue.remove(delivery)
+        """Take out of one of the queues what is in it."""
+        first: Delivery = queue[0]
+        if first is not delivery:
+            self.remove(delivery)
+            return
+        queue.popleft()
         if is_apart:
             self._apart_count -= 1
         self._leaves(delivery)
@@ -255,6 +304,7 @@ class WaitingQueue:
                 if delivery.waits_in is self:
                     delivery.waits_in = None
         self._husks = None
+        self._sized = None
         self.count = 0
         self._ordinary.clear()
         self._levels = None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from router.amqp.message import Message, Properties, encode_message
+from router.amqp.message import AmqpValue, Message, Properties, encode_message
 from router.amqp.performatives import Accepted, Modified
+from router.core import sizes
+from router.core.address import Consumer
 from router.core.draining import PATIENCE_S
 
-from support.in_memory import Router
+from support.in_memory import ReceivingLink, Router
 from support.pairs import pair, several
 
 FAILED = Modified(delivery_failed=True)
@@ -80,12 +84,13 @@ def test_a_drain_waits_for_what_waits() -> None:
     assert (receiver.drained, receiver.credit) == (3, 0)
 
 
-def crowded(router: Router, count: int) -> None:
+def crowded(router: Router, count: int, text: str = "") -> None:
     """So many messages wait at an address."""
+    message = encode_message(Message(properties=Properties(to="q"), body=(AmqpValue(text),)))
     for _ in range(0, count, 100):
         sender = router.client(link_capacity=100).sender(None)
         for _ in range(100):
-            sender.send(encode_message(Message(properties=Properties(to="q"))))
+            sender.send(message)
 
 
 def test_what_waits_is_sent_over_several_turns() -> None:
@@ -131,4 +136,108 @@ def test_what_is_left_goes_to_others_when_a_receiver_goes() -> None:
     assert len(other.received) == 188
     router.catch_up()
     assert len(other.received) == 188
+    assert router.forwarder.backlog.held_bytes == 0
+
+
+# Of messages that wait behind so many that are too large for it, a receiver gets some later.
+LARGE = 1000
+SMALL = 400
+
+
+def behind_large_ones(router: Router) -> ReceivingLink:
+    """A receiver of small messages, some of which wait behind many that are too large for it."""
+    router.client().receiver("q")
+    small = router.client().receiver("q", max_message_size=60)
+    crowded(router, LARGE, "x" * 60)
+    crowded(router, SMALL)
+    return small
+
+
+def waiting(router: Router) -> int:
+    address = router.table.in_use("q")
+    assert address is not None
+    return address.waiting.count
+
+
+def test_what_is_too_large_for_a_receiver_is_not_looked_at_for_each_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    router = Router()
+    small = behind_large_ones(router)
+    looks = 0
+    take = sizes.take
+
+    def counted(forwarder: Any, consumer: Consumer) -> Any:
+        nonlocal looks
+        found = take(forwarder, consumer)
+        looks += consumer.waiting.looked_at
+        return found
+
+    monkeypatch.setattr(sizes, "take", counted)
+    small.grant(SMALL)
+    assert len(small.received) == SMALL
+    assert looks < 200 * SMALL
+    assert waiting(router) == LARGE
+
+
+def test_what_is_behind_too_large_messages_is_sent_over_several_turns() -> None:
+    router = Router()
+    small = behind_large_ones(router)
+    router.is_patient = True
+    small.grant(SMALL + 100, drain=True)
+    assert 100 < len(small.received) < SMALL
+    before = len(small.received)
+    router.go_on()
+    assert before < len(small.received) <= before + 32
+    assert small.drained == 0
+    router.catch_up()
+    assert len(small.received) == SMALL
+    router.wait(2 * PATIENCE_S)
+    assert small.drained == 100
+    assert waiting(router) == LARGE
+
+
+def test_a_receiver_that_goes_before_it_has_found_all_leaves_the_rest_to_others() -> None:
+    router = Router()
+    small = behind_large_ones(router)
+    other = router.client(window=10_000).receiver("q")
+    router.is_patient = True
+    small.grant(SMALL)
+    got = len(small.received)
+    small.client.lose()
+    router.catch_up()
+    other.grant(LARGE + SMALL)
+    assert len(other.received) == LARGE + SMALL - got
+    assert waiting(router) == 0
+
+
+def test_copies_that_grew_too_large_are_left_out_over_several_turns() -> None:
+    router = Router(default="multicast")
+    little, much = (
+        encode_message(Message(properties=Properties(to="q"), body=(AmqpValue("x" * size),)))
+        for size in (0, 10)
+    )
+    small = router.client().receiver("q", max_message_size=len(little))
+    other = router.client(window=10_000).receiver("q", credit=1000)
+    address = router.table.in_use("q")
+    assert address is not None
+    queue = address.consumers[0].waiting
+    sendings = []
+    for _ in range(7):
+        sender = router.client(link_capacity=100).sender(None)
+        for _ in range(100):
+            sendings.append(sender.send(much[:-10], more=True))
+            sender.go_on(much[-10:])
+    sendings.append(router.client().sender(None).send(little))
+    router.is_patient = True
+    small.grant(1)
+    # each of them takes as long as to send a message
+    assert queue.count == len(sendings) - 512
+    assert small.received == []
+    router.catch_up()
+    assert [each.payload for each in small.received] == [little]
+    small.settle(Accepted())
+    assert len(other.received) == len(sendings)
+    other.settle(Accepted())
+    assert all(each.outcome == Accepted() for each in sendings)
     assert router.forwarder.backlog.held_bytes == 0

@@ -1,17 +1,33 @@
-"""What messages cost that wait and expire."""
+"""What messages cost that wait: those that expire, go to a fallback, or are too large for some."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from bench.costs.world import FRAMES_AT_ONCE, World, attaches, measured, transfers
+from bench.costs.world import (
+    FRAMES_AT_ONCE,
+    Operation,
+    World,
+    attaches,
+    detaches,
+    flow,
+    measured,
+    transfers,
+)
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
+from router.amqp.types import Symbol
+from router.config.model import AddressSettings, Configuration
+from router.core.address import FALLBACK
 
 # How often time is let pass until something may expire, and for how long each time, in seconds.
 LOOKS: Final = 100
 LOOK_S: Final = 0.01
 TTL_MS: Final = 1000
+# So many small messages are behind the large ones, and receivers that take no more octets.
+SMALL: Final = 1000
+LIMIT_BYTES: Final = 60
+WITH_FALLBACK: Final = Configuration(addresses=(AddressSettings(prefix="q", enable_fallback=True),))
 
 
 def wait(world: World, count: int, ttl_ms: Callable[[int], int], addresses: int = 1) -> None:
@@ -56,7 +72,105 @@ def expire_each(count: int) -> list[float]:
     return measured(world, act)
 
 
-OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
+def one(_: int) -> str:
+    """The address of all."""
+    return "q"
+
+
+def hold(world: World, count: int, text: str) -> None:
+    """So many messages with this text wait at an address whose receivers give no credit."""
+    message = encode_message(Message(properties=Properties(to="q"), body=(AmqpValue(text),)))
+    for first in range(0, count, FRAMES_AT_ONCE):
+        sender = world.peer()
+        sender.say(attaches(1, lambda _: None, receives=False))
+        sender.transfer(transfers(min(FRAMES_AT_ONCE, count - first), message=message))
+
+
+def waiting_at(world: World, phase: int = 0) -> int:
+    """How many messages wait at the address."""
+    return sum(
+        address.waiting.count
+        for address in world.exchange.table.addresses()
+        if address.phase == phase
+    )
+
+
+def take_small(*, each: bool) -> Operation:
+    """Give credit to a receiver that takes small messages, a thousand of which wait behind so many
+    large ones: at once, or one by one.
+    """
+
+    def run(count: int) -> list[float]:
+        world = World()
+        large, small = world.peer(), world.peer()
+        large.say(attaches(1, one, receives=True))
+        small.say(attaches(1, one, receives=True, max_message_size=LIMIT_BYTES))
+        hold(world, count, "x" * LIMIT_BYTES)
+        hold(world, SMALL, "x")
+        flows = [flow(0, number) for number in (range(1, SMALL + 1) if each else [SMALL])]
+        turns = measured(world, lambda: small.say(flows))
+        assert waiting_at(world) == count
+        return turns
+
+    return run
+
+
+def come_small(count: int) -> list[float]:
+    """Send a thousand messages that go to a receiver of small ones, where so many large ones wait
+    already.
+    """
+    world = World()
+    large, small = world.peer(), world.peer()
+    large.say(attaches(1, one, receives=True))
+    small.say(attaches(1, one, receives=True, max_message_size=LIMIT_BYTES, credit=SMALL))
+    hold(world, count, "x" * LIMIT_BYTES)
+
+    turns = measured(world, lambda: hold(world, SMALL, "x"))
+    assert waiting_at(world) == count
+    return turns
+
+
+def take_copies(count: int) -> list[float]:
+    """Give credit to a multicast's receiver of small messages, for which so many copies wait."""
+    world = World(Configuration(addresses=(AddressSettings(prefix="q", distribution="multicast"),)))
+    small = world.peer()
+    small.say(attaches(1, one, receives=True, max_message_size=LIMIT_BYTES))
+    hold(world, count, "x")
+    turns = measured(world, lambda: small.say([flow(0, count)]))
+    assert world.forwarder.backlog.held_bytes == 0
+    return turns
+
+
+def fall_back(*, leaves: bool) -> Operation:
+    """Have the last receiver of an address go, or the first one come, where so many messages wait
+    there, or at its fallback.
+    """
+
+    def run(count: int) -> list[float]:
+        world = World(WITH_FALLBACK)
+        rest, first = world.peer(), world.peer()
+        rest.say(
+            attaches(1, one, receives=True, terminus={"capabilities": (Symbol("qd.fallback"),)})
+        )
+        frames = list(attaches(1, one, receives=True))
+        if leaves:
+            first.say(frames)
+            frames = list(detaches(1))
+        hold(world, count, "x")
+        turns = measured(world, lambda: first.say(frames))
+        assert waiting_at(world, FALLBACK if leaves else 0) == count
+        return turns
+
+    return run
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "credit given: 1,000 small messages behind n too large ones": take_small(each=False),
+    "credit given: 1,000 times for small messages behind n too large ones": take_small(each=True),
+    "message sent: 1,000 small ones behind n too large ones": come_small,
+    "credit given: a receiver of small messages with n copies": take_copies,
+    "fallback: n messages wait, the last receiver goes": fall_back(leaves=True),
+    "fallback: n messages wait there, the first receiver comes": fall_back(leaves=False),
     "message expired: n that wait": expire,
     "message expired: a hundred, one by one, of n that wait": expire_each,
 }
