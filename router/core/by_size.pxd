@@ -18,9 +18,9 @@ cdef class BySize:
     @cython.locals(blocks=Blocks, begun=Py_ssize_t)
     cpdef Delivery first(self, object waiting, object queue, unsigned long long limit)
     @cython.locals(blocks=Blocks)
-    cpdef int append(self, Py_ssize_t count, object queue, Delivery delivery) except -1
+    cpdef void append(self, Py_ssize_t count, object queue, Delivery delivery) except *
     @cython.locals(blocks=Blocks)
-    cpdef int let_go(self, object waiting, object queue) except -1
+    cpdef void let_go(self, object waiting, object queue) except *
     cpdef int forget(self, object queue) except -1
 
 @cython.final
