@@ -23,8 +23,8 @@ from router.core.network import across
 PATIENCE_S = 0.25
 # So many drains are ended at a time.
 MOST_FINISHED = 1000
-# So many senders are looked at in the time of a frame that comes once a message.
-SENDERS_A_FRAME = 4
+# So many links are looked at in the time of a frame that comes once a message.
+LINKS_A_FRAME = 4
 # Of an address with more links than these it takes several turns to find out what its senders may
 # send (`credit`).
 MOST_ASKED = 2048
@@ -81,7 +81,8 @@ def _ask(forwarder: Any, consumer: Consumer) -> bool:
         return len(address.producers) > 0
     senders = ties.producers(address)
     # a peer may drain with each of its flows
-    consumer.link.session.connection.count_work(len(senders) // SENDERS_A_FRAME)
+    links = len(senders) + len(address.consumers)
+    consumer.link.session.connection.count_work(links // LINKS_A_FRAME)
     before = _held(senders)
     if address.ties is None and address.sided == 0:
         replenish_at_once(address)

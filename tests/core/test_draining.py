@@ -202,6 +202,20 @@ def test_others_have_their_turn_between_drains_that_many_senders_are_asked_for()
     assert client.connection.is_behind
 
 
+def test_others_have_their_turn_between_drains_for_which_many_receivers_are_looked_at() -> None:
+    router = Router()
+    router.client().sender("q")
+    crowd = router.client(window=10_000)
+    receivers = [crowd.receiver("q") for _ in range(400)]
+    crowd.reads = False
+    drains = [
+        crowd.flow(handle=each.handle, delivery_count=0, link_credit=1, drain=True)
+        for each in receivers
+    ]
+    crowd.give(*drains)
+    assert crowd.connection.is_behind
+
+
 def test_very_many_senders_have_a_moment_and_are_asked_in_later_turns() -> None:
     router = Router()
     receiver = router.client().receiver("q")

@@ -28,6 +28,8 @@ from router.net.shutdown import close_in_order
 
 # Receivers of each of the addresses that have metrics of their own.
 RECEIVERS_OF_EACH: Final = 1_000
+# So many receivers drain in one read.
+DRAINS: Final = 1_000
 
 
 def many(world: World, count: int, address: Callable[[int], str], **fields: Any) -> Peer:
@@ -91,20 +93,47 @@ def overdraw(count: int) -> list[float]:
     return turns
 
 
+def drained(handle: int) -> bytes:
+    """A flow of a receiver that drains."""
+    return encode_frame(0, Flow(next_incoming_id=0, incoming_window=WINDOW, next_outgoing_id=0,
+                                outgoing_window=WINDOW, handle=handle, delivery_count=0,
+                                link_credit=10, drain=True))  # fmt: skip
+
+
 def drain(count: int) -> list[float]:
     """A receiver drains that so many senders send to."""
     world = World()
     receiver = many(world, 1, one, receives=True)
     many(world, count, one, receives=False)
-    drained = Flow(next_incoming_id=0, incoming_window=WINDOW, next_outgoing_id=0,
-                   outgoing_window=WINDOW, handle=0, delivery_count=0, link_credit=10,
-                   drain=True)  # fmt: skip
 
     def act() -> None:
-        receiver.say([encode_frame(0, drained)])
+        receiver.say([drained(0)])
         world.wait(1.0)
 
     return measured(world, act)
+
+
+def drain_each(*, is_sided: bool) -> Callable[[int], list[float]]:
+    """Have a thousand receivers drain at once, of so many of an address."""
+
+    def run(count: int) -> list[float]:
+        world = World()
+        receivers = many(world, count, one, receives=True)
+        many(world, 10, one, receives=False)
+        address = address_of(world, lambda address: address.name == "q")
+        if is_sided:
+            for consumer in address.consumers:
+                consumer.side = FIRST_EDGE
+            address.sided += count
+        frames = [drained(handle) for handle in range(min(count, DRAINS))]
+
+        def act() -> None:
+            receivers.say(frames)
+            world.wait(1.0)
+
+        return measured(world, act)
+
+    return run
 
 
 def leave_window(count: int) -> list[float]:
@@ -202,6 +231,10 @@ OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "connector deleted: n receivers of its connection": close_connector,
     "senders detached: n that have too much unsettled": in_one_session(overdraw),
     "drain: one receiver with n senders": drain,
+    "drain: 1,000 of n receivers of one address": in_one_session(drain_each(is_sided=False)),
+    "drain: 1,000 of n receivers of an address of two sides": in_one_session(
+        drain_each(is_sided=True)
+    ),
     "window left: 1,000 messages, with n links": in_one_session(leave_window),
     "credit given: one receiver that n messages wait for": take_waiting,
     "session window opened: n links wait for it": in_one_session(open_window),
