@@ -8,7 +8,7 @@ looks only into blocks that may have something small enough in them.
 What is noted is never more than what is true: messages grow as more of them comes in, and leave
 their queue without a word, which is seen when a search comes to their block. So nothing has to be
 done for them before. One that has left and comes back may be found where it was
-(docs/decisions/0097-small-enough.md).
+(docs/decisions/0097-what-a-receiver-takes.md).
 """
 
 from __future__ import annotations

@@ -20,8 +20,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
+from router.core.apart import LANE_BITS, LEVEL_BITS, LEVEL_MASK, Apart, Place, number_of
 from router.core.by_size import BySize
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
@@ -31,15 +33,10 @@ ORDINARY = 4
 HERE = 0
 EVERY_LANE = 2**64 - 1
 UNLIMITED = 2**64 - 1
-# So many empty queues are kept, for what comes next.
-MOST_EMPTY = 16
 # As many husks stay in any case.
 FEW_HUSKS = 64
 # Where so many at the front are too large, the next is searched for by size.
 FEW_LOOKS = 32
-# How the number of a queue is made up: its priority, its lane and its side.
-LEVEL_BITS = 4
-LANE_BITS = 8
 
 
 class WaitingQueue:
@@ -51,9 +48,8 @@ class WaitingQueue:
         # one for each priority that something had of late, and `_ordinary` among them; None as
         # long as all that waits is ordinary
         self._levels: list[deque[Any] | None] | None = None
-        # the queues of what waits apart, by their numbers, and how much is in them
-        self._apart: dict[int, deque[Any]] | None = None
-        self._apart_count = 0
+        # the queues of what waits apart; None where nothing ever has
+        self._apart: Apart | None = None
         # at how many deliveries and queues the last `take_for` has looked; it has been put off, and
         # is to be repeated in a later step
         self.looked_at = 0
@@ -83,8 +79,9 @@ class WaitingQueue:
         if self._senders is not None:
             self._count_sender(link, 1)
         if side or delivery.lane:
-            self._queue_apart(_number(delivery, side)).append(delivery)
-            self._apart_count += 1
+            if self._apart is None:
+                self._apart = Apart()
+            self._apart.append(number_of(delivery, side), delivery)
         elif delivery.priority == ORDINARY:
             self._ordinary.append(delivery)
         else:
@@ -94,7 +91,7 @@ class WaitingQueue:
 
     def popleft(self) -> Delivery:
         """Take the oldest of the highest priority; IndexError where nothing waits."""
-        if self._apart_count:
+        if self._apart is not None and self._apart.count:
             found = self.take_for(EVERY_LANE, None, UNLIMITED)
             assert found is not None
             return found
@@ -122,8 +119,6 @@ class WaitingQueue:
         that takes so long that it `is_unfinished`.
         """
         best: Delivery | None = None
-        from_queue: Any = None
-        is_apart = False
         highest = -1
         self.looked_at = 0
         self.is_unfinished = False
@@ -133,30 +128,54 @@ class WaitingQueue:
                 if self.is_unfinished:
                     return None
                 if best is not None:
-                    from_queue = queue
                     highest = best.priority
                     break
-        if self._apart_count:
-            for number, queue in (self._apart or {}).items():
-                self.looked_at += 1
-                level = number & ((1 << LEVEL_BITS) - 1)
-                lane = number >> LEVEL_BITS & ((1 << LANE_BITS) - 1)
-                if level < highest or not queue or not takes >> lane & 1:
+        if self._apart is not None and self._apart.count:
+            for group in self._apart.groups():
+                level = group & LEVEL_MASK
+                if level < highest or not takes >> (group >> LEVEL_BITS) & 1:
                     continue
-                if sides is not None and number >> (LEVEL_BITS + LANE_BITS) not in sides:
-                    continue
-                found = self._first(queue, limit)
+                found = self._first_apart(group, sides, limit)
                 if self.is_unfinished:
                     return None
                 if found is None:
                     continue
                 if best is None or level > highest or found.arrived < best.arrived:
                     best = found
-                    from_queue = queue
-                    is_apart = True
                     highest = level
         if best is not None:
-            self._take_from(from_queue, best, is_apart)
+            self._take(best)
+        return best
+
+    def _first_apart(self, group: int, sides: set[int] | None, limit: int) -> Delivery | None:
+        """The oldest that waits apart in a group of queues, from some sides, and is no larger."""
+        apart = self._apart
+        assert apart is not None
+        if sides is not None and len(sides) == 1:
+            for side in sides:
+                queue = apart.queues.get(side << (LEVEL_BITS + LANE_BITS) | group)
+                self.looked_at += 1
+                return self._first(queue, limit) if queue else None
+        best: Delivery | None = None
+        aside: list[Place] = []
+        while True:
+            queue = apart.first(group, sides, aside)
+            self.looked_at += apart.looked_at
+            if not queue:
+                break
+            oldest: Delivery = queue[0]
+            if best is not None and oldest.arrived >= best.arrived:
+                break
+            found = self._first(queue, limit)
+            if self.is_unfinished:
+                break
+            if found is not None and (best is None or found.arrived < best.arrived):
+                best = found
+            if found is oldest:
+                break
+            # what is behind may be older than what this queue has
+            apart.put_aside(group, aside)
+        apart.put_back(group, aside)
         return best
 
     def _first(self, queue: Any, limit: int) -> Delivery | None:
@@ -194,7 +213,9 @@ class WaitingQueue:
         link: Any = delivery.incoming
         side = HERE if link is None else link.side
         if side or delivery.lane:
-            return (self._apart or {}).get(_number(delivery, side))
+            return (
+                None if self._apart is None else self._apart.queues.get(number_of(delivery, side))
+            )
         if self._levels is None:
             return self._ordinary
         return self._levels[delivery.priority]
@@ -208,20 +229,15 @@ class WaitingQueue:
         if not takes & 1:
             pass
         elif levels is None:
-            if self.count > self._apart_count:
+            if self.count > (0 if self._apart is None else self._apart.count):
                 highest = ORDINARY
         else:
             for level in range(LEVELS - 1, -1, -1):
                 if levels[level]:
                     highest = level
                     break
-        if self._apart_count:
-            for number, queue in (self._apart or {}).items():
-                level = number & ((1 << LEVEL_BITS) - 1)
-                if level > highest and queue:
-                    lane = number >> LEVEL_BITS & ((1 << LANE_BITS) - 1)
-                    if takes >> lane & 1:
-                        highest = level
+        if self._apart is not None and self._apart.count:
+            highest = max(highest, self._apart.top(takes))
         return highest
 
     def remove(self, delivery: Delivery) -> bool:
@@ -231,10 +247,8 @@ class WaitingQueue:
         if self._husks is None:
             self._husks = set()
         self._husks.add(delivery)
-        link: Any = delivery.incoming
-        if delivery.lane or (link is not None and link.side):
-            self._apart_count -= 1
         queue = self._queue_of(delivery)
+        self._leaves_apart(delivery)
         self._leaves(delivery)
         self._prune(queue)
         if self._husks is not None and len(self._husks) > max(self.count, FEW_HUSKS):
@@ -263,23 +277,28 @@ class WaitingQueue:
     def _sweep(self) -> None:
         """Let go of all husks."""
         self._husks = None if self._sized is None else set()
-        for queue in [*self._queues(), *(self._apart or {}).values()]:
+        for queue in self._all_queues():
             kept = [each for each in queue if each.waits_in is self]
             queue.clear()
             queue.extend(kept)
 
-    def _take_from(self, queue: Any, delivery: Delivery, is_apart: bool) -> None:
-        """Take out of one of the queues what is in it."""
+    def _take(self, delivery: Delivery) -> None:
+        """Take out what is in one of the queues."""
+        queue = self._queue_of(delivery)
         first: Delivery = queue[0]
         if first is not delivery:
             self.remove(delivery)
             return
         queue.popleft()
-        if is_apart:
-            self._apart_count -= 1
+        self._leaves_apart(delivery)
         self._leaves(delivery)
         self._prune(queue)
         self._forget_levels()
+
+    def _leaves_apart(self, delivery: Delivery) -> None:
+        link: Any = delivery.incoming
+        if self._apart is not None and (delivery.lane or (link is not None and link.side)):
+            self._apart.leaves()
 
     def take_out(self, is_meant: Callable[[Any], bool]) -> list[Any]:
         """Take out all that `is_meant` is true of, in the order in which they would be taken."""
@@ -299,7 +318,7 @@ class WaitingQueue:
 
     def clear(self) -> None:
         """Let go of everything."""
-        for queue in [*self._queues(), *(self._apart or {}).values()]:
+        for queue in self._all_queues():
             for delivery in queue:
                 if delivery.waits_in is self:
                     delivery.waits_in = None
@@ -309,7 +328,6 @@ class WaitingQueue:
         self._ordinary.clear()
         self._levels = None
         self._apart = None
-        self._apart_count = 0
         self._elsewhere = None
         self._senders = None
 
@@ -383,20 +401,25 @@ class WaitingQueue:
 
     def __iter__(self) -> Iterator[Delivery]:
         """All, in the order in which they would be taken."""
-        if self._apart_count == 0:
+        if self._apart is None or not self._apart.count:
             for queue in self._queues():
                 for delivery in queue:
                     if delivery.waits_in is self:
                         yield delivery
             return
         levels: dict[int, list[deque[Any]]] = {}
-        for queue in [*self._queues(), *(self._apart or {}).values()]:
+        for queue in self._all_queues():
             if queue:
                 levels.setdefault(queue[0].priority, []).append(queue)
         for level in sorted(levels, reverse=True):
-            for delivery in heapq.merge(*levels[level], key=_arrived):
+            for delivery in heapq.merge(*levels[level], key=attrgetter("arrived")):
                 if delivery.waits_in is self:
                     yield delivery
+
+    def _all_queues(self) -> list[deque[Any]]:
+        if self._apart is None:
+            return self._queues()
+        return [*self._queues(), *self._apart.queues.values()]
 
     def _queues(self) -> list[deque[Any]]:
         if self._levels is None:
@@ -412,18 +435,6 @@ class WaitingQueue:
             queue = self._levels[priority] = deque()
         return queue
 
-    def _queue_apart(self, number: int) -> deque[Any]:
-        apart = self._apart
-        if apart is None:
-            apart = self._apart = {}
-        queue = apart.get(number)
-        if queue is None:
-            if len(apart) >= MOST_EMPTY:
-                for each in [each for each, there in apart.items() if not there]:
-                    del apart[each]
-            queue = apart[number] = deque()
-        return queue
-
     def _forget_levels(self) -> None:
         """Keep no empty queues when nothing but ordinary deliveries is left."""
         levels = self._levels
@@ -433,12 +444,3 @@ class WaitingQueue:
             if level != ORDINARY and levels[level]:
                 return
         self._levels = None
-
-
-def _number(delivery: Delivery, side: int) -> int:
-    """Which of the queues apart a delivery waits in."""
-    return (side << LANE_BITS | delivery.lane) << LEVEL_BITS | delivery.priority
-
-
-def _arrived(delivery: Delivery) -> float:
-    return float(delivery.arrived)

@@ -46,7 +46,15 @@ def may_take(consumer: Consumer, side: int) -> bool:
 
 def taken_by(consumer: Consumer) -> set[int]:
     """The sides from which something waits at its address that is for a consumer."""
-    return {side for side in consumer.address.waiting.by_side() if may_take(consumer, side)}
+    address = consumer.address
+    found = {side for side in address.waiting.by_side() if serves(consumer, side)}
+    if address.treatment != CLOSEST:
+        return found
+    # with receivers on two sides that are nearer, or on this one, there is one for each side
+    nearer = {each.side for each in address.consumers if each.cost < consumer.cost}
+    if len(nearer) > 1 or HERE in nearer:
+        return set()
+    return found & nearer if nearer else found
 
 
 def receiver_lost(forwarder: Any, address: Address) -> None:

@@ -18,7 +18,7 @@ from bench.costs.world import (
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Symbol
 from router.config.model import AddressSettings, Configuration
-from router.core.address import FALLBACK
+from router.core.address import FALLBACK, FIRST_EDGE
 
 # How often time is let pass until something may expire, and for how long each time, in seconds.
 LOOKS: Final = 100
@@ -141,6 +141,24 @@ def take_copies(count: int) -> list[float]:
     return turns
 
 
+def take_from_edges(count: int) -> list[float]:
+    """Give credit to a receiver for which so many messages wait that came from a crowd of edges."""
+    world = World()
+    receiver = world.peer()
+    receiver.say(attaches(1, one, receives=True))
+    hold(world, count, "x")
+    (address,) = (each for each in world.exchange.table.addresses() if each.waiting.count)
+    waiting = list(address.waiting)
+    address.waiting.clear()
+    for number, delivery in enumerate(waiting):
+        delivery.incoming.side = FIRST_EDGE + number // FRAMES_AT_ONCE
+    address.waiting.extend(waiting)
+    address.sided += 1
+    turns = measured(world, lambda: receiver.say([flow(0, count)]))
+    assert waiting_at(world) == 0
+    return turns
+
+
 def fall_back(*, leaves: bool) -> Operation:
     """Have the last receiver of an address go, or the first one come, where so many messages wait
     there, or at its fallback.
@@ -169,6 +187,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "credit given: 1,000 times for small messages behind n too large ones": take_small(each=True),
     "message sent: 1,000 small ones behind n too large ones": come_small,
     "credit given: a receiver of small messages with n copies": take_copies,
+    "credit given: one receiver of n messages from n / 32 edges": take_from_edges,
     "fallback: n messages wait, the last receiver goes": fall_back(leaves=True),
     "fallback: n messages wait there, the first receiver comes": fall_back(leaves=False),
     "message expired: n that wait": expire,
