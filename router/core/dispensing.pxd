@@ -33,7 +33,7 @@ cdef class Dispenser(Settler):
     cdef int _waited(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(waiting=WaitingQueue, consumer=Consumer, is_urgent=bint, lane=cython.ulonglong)
     cpdef int wait(self, Address address, Delivery delivery) except -1
-    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session)
+    @cython.locals(consumer=Consumer, link=OutgoingLink, session=Session, sender=IncomingLink)
     cdef int _offer_behind(self, Address address, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, level=int, takes=cython.ulonglong)
     cdef int _level(self, Consumer consumer) except? -1

@@ -204,6 +204,9 @@ class Dispenser(Settler):
                 continue
             session = link.session
             if session.can_send(link):
+                # a peer may send very many such messages in one turn
+                sender = delivery.incoming
+                sender.session.connection.count_work(MESSAGE_WORK)
                 self.serve(consumer)
                 break
 

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from router.amqp.message import AmqpValue, Message, Properties, encode_message
-from router.amqp.performatives import Accepted, Modified
+from router.amqp.performatives import Accepted, Modified, Transfer
 from router.core import sizes
 from router.core.address import Consumer
 from router.core.draining import PATIENCE_S
+from router.engine.connection import TURN_WORK
 
-from support.in_memory import ReceivingLink, Router
+from support.in_memory import ROUTER_CHANNEL, ReceivingLink, Router
 from support.pairs import pair, several
+from support.transcripts import On
 
 FAILED = Modified(delivery_failed=True)
 
@@ -241,3 +243,28 @@ def test_copies_that_grew_too_large_are_left_out_over_several_turns() -> None:
     other.settle(Accepted())
     assert all(each.outcome == Accepted() for each in sendings)
     assert router.forwarder.backlog.held_bytes == 0
+
+
+def test_messages_that_come_behind_a_large_one_are_work_of_their_sender_s_turn() -> None:
+    router = Router()
+    router.client().receiver("q")
+    small = router.client(window=10_000).receiver("q", 1000, max_message_size=60)
+    large, little = (
+        encode_message(Message(properties=Properties(to="q"), body=(AmqpValue("x" * size),)))
+        for size in (60, 0)
+    )
+    router.client().sender(None).send(large)
+    client = router.client()
+    sender = client.sender(None)
+    connection = client.connection
+    client.give(
+        *(
+            On(ROUTER_CHANNEL, Transfer(sender.handle, number, b"%d" % number, 0), little)
+            for number in range(50)
+        )
+    )
+    # each of them takes as long as so many frames
+    assert connection.turn_end - connection.frames_received <= TURN_WORK - 50 * 64
+    router.finish_turn()
+    assert len(small.received) == 50
+    assert waiting(router) == 1
