@@ -27,4 +27,10 @@ cdef class Apart:
     @cython.locals(highest=int, level=int, group=cython.longlong)
     cpdef int top(self, unsigned long long takes) except -2
 
+cpdef int level_of(long long group) except? -1
+
+cpdef int lane_of(long long group) except? -1
+
+cpdef long long number_in(long long group, long long side) except? -1
+
 cpdef long long number_of(Delivery delivery, long long side) except? -1

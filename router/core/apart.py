@@ -109,6 +109,21 @@ class Apart:
         return highest
 
 
+def level_of(group: int) -> int:
+    """Return the priority of what waits in a group."""
+    return group & LEVEL_MASK
+
+
+def lane_of(group: int) -> int:
+    """Return the lane by which what waits in a group goes on."""
+    return group >> LEVEL_BITS
+
+
+def number_in(group: int, side: int) -> int:
+    """Return the number of the queue of a group for what comes from a side."""
+    return side << GROUP_BITS | group
+
+
 def number_of(delivery: Delivery, side: int) -> int:
     """Return the number of the queue that a delivery from a side waits in."""
     return (side << LANE_BITS | delivery.lane) << LEVEL_BITS | delivery.priority

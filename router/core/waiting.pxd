@@ -1,5 +1,5 @@
 cimport cython
-from router.core.apart cimport LANE_BITS, LEVEL_BITS, LEVEL_MASK, Apart, number_of
+from router.core.apart cimport Apart, lane_of, level_of, number_in, number_of
 from router.core.by_size cimport BySize
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from router.core.apart import LANE_BITS, LEVEL_BITS, LEVEL_MASK, Apart, Place, number_of
+from router.core.apart import Apart, Place, lane_of, level_of, number_in, number_of
 from router.core.by_size import BySize
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink
@@ -132,8 +132,8 @@ class WaitingQueue:
                     break
         if self._apart is not None and self._apart.count:
             for group in self._apart.groups():
-                level = group & LEVEL_MASK
-                if level < highest or not takes >> (group >> LEVEL_BITS) & 1:
+                level = level_of(group)
+                if level < highest or not takes >> lane_of(group) & 1:
                     continue
                 found = self._first_apart(group, sides, limit)
                 if self.is_unfinished:
@@ -153,7 +153,7 @@ class WaitingQueue:
         assert apart is not None
         if sides is not None and len(sides) == 1:
             for side in sides:
-                queue = apart.queues.get(side << (LEVEL_BITS + LANE_BITS) | group)
+                queue = apart.queues.get(number_in(group, side))
                 self.looked_at += 1
                 return self._first(queue, limit) if queue else None
         best: Delivery | None = None

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from router.core.apart import GROUP_BITS, MOST_EMPTY, Apart, Place, number_of
+from router.core.apart import Apart, Place, number_in, number_of
 from router.engine.delivery import Delivery
 
 from support.examples import seeds
@@ -78,7 +78,7 @@ def test_few_queues_are_kept_when_nothing_waits() -> None:
     for queue in list(apart.queues.values()):
         queue.clear()
         apart.leaves()
-    assert len(apart.queues) <= MOST_EMPTY
+    assert len(apart.queues) <= 16
 
 
 @pytest.mark.parametrize("seed", seeds(50))
@@ -99,6 +99,6 @@ def test_it_is_as_if_each_queue_were_looked_at(seed: int) -> None:
             model = [each for each in model if each[0] is not found]
         else:
             gone = model.pop(rng.randrange(len(model)))
-            apart.queues[gone[1] << GROUP_BITS | GROUP].remove(gone[0])
+            apart.queues[number_in(GROUP, gone[1])].remove(gone[0])
             apart.leaves()
         assert apart.count == len(model)

@@ -8,12 +8,14 @@ import sys
 
 import pytest
 
-from router.core.by_size import MOST_LOOKS, WIDTH
 from router.core.waiting import WaitingQueue
 from router.engine.delivery import Delivery
 
 from support.examples import seeds
 
+# As in the module: how much makes a block, and the looks after which a search is put off.
+WIDTH = 32
+MOST_LOOKS = 2048
 LARGE = 100
 SMALL = 10
 EVERY_LANE = 2**64 - 1
