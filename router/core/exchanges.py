@@ -12,132 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
-
-import attrs
+from typing import Any
 
 from router.amqp.peek import find_subject
 from router.amqp.reading import TransferFrame
 from router.core.address import Address
+from router.core.bindings import (
+    Binding,
+    BindingRule,
+    Bound,
+    Change,
+    Exchange,
+    ExchangeEdit,
+    ExchangeRule,
+    FewChanges,
+    enter_edit,
+)
 from router.core.table import AddressTable
 from router.core.ties import forget, is_received_from, served_by, ties_of
-from router.core.topics import AMQP, TopicTree
 from router.engine.deferred import drained, emptied
-
-
-class BindingRule(NamedTuple):
-    """What is configured of a binding; without a `key` it is for every message."""
-
-    name: str
-    exchange: str
-    key: str | None
-    next_hop: str
-    phase: int = 0
-
-
-class ExchangeRule(NamedTuple):
-    """What is configured of an exchange. `method` is one of those of `topics`."""
-
-    name: str
-    address: str
-    phase: int = 0
-    alternate: str | None = None
-    alternate_phase: int = 0
-    method: str = AMQP
-
-
-class Binding:
-    """A binding and how many deliveries it has matched."""
-
-    def __init__(self, rule: BindingRule) -> None:
-        self.rule = rule
-        self.matched = 0
-        self.hop: Address | None = None
-
-
-class Bound:
-    """The bindings of an exchange, with the addresses that they lead to, which are entered before
-    messages go there.
-    """
-
-    def __init__(
-        self, rule: ExchangeRule, bindings: list[Binding], like: Bound | None = None
-    ) -> None:
-        self.rule = rule
-        self.bindings = bindings
-        self.address: Address | None = None
-        self.alternate: Address | None = None
-        # the addresses that messages may go to, each once
-        self.hops: dict[Address, None] = {}
-        # `like` has the same bindings
-        self.by_name: dict[str, Binding] = (
-            {each.rule.name: each for each in bindings} if like is None else like.by_name
-        )
-        self._everything = [each for each in bindings if each.rule.key is None]
-        self._tree: TopicTree[Binding] = _tree(rule, bindings) if like is None else like._tree
-
-    def matching(self, subject: str) -> Iterator[Binding | None]:
-        """Yield the bindings that a message with this subject is for, empty being as good as none;
-        and None wherever a step of the search finds none.
-        """
-        # there may be others by the time that the last of them is looked at
-        yield from list(self._everything)
-        yield from self._tree.search(subject)
-
-    def pieces(self) -> Iterator[object]:
-        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
-        yield from self._tree.pieces()
-        yield from emptied(self.by_name)
-        self._everything.clear()
-        while self.bindings:
-            yield self.bindings.pop()
-
-
-def _tree(rule: ExchangeRule, bindings: list[Binding]) -> TopicTree[Binding]:
-    tree: TopicTree[Binding] = TopicTree(rule.method)
-    for each in bindings:
-        if each.rule.key is not None:
-            tree.add(each.rule.key, each)
-    return tree
-
-
-class Exchange:
-    """One exchange, with what has become of the deliveries that it received.
-
-    Each was forwarded to somebody, or dropped because nobody was there, which its sender learns;
-    those that went to the alternate address are counted as `diverted` besides.
-    """
-
-    def __init__(self, rule: ExchangeRule) -> None:
-        self.bound = Bound(rule, [])
-        self.received = 0
-        self.forwarded = 0
-        self.dropped = 0
-        self.diverted = 0
-
-    @property
-    def bindings(self) -> list[Binding]:
-        """Its bindings."""
-        return self.bound.bindings
-
-    @property
-    def address(self) -> Address | None:
-        """The address that messages are sent to; None where it is unavailable."""
-        return self.bound.address
-
-    @property
-    def hops(self) -> Iterable[Address]:
-        """The addresses that messages may go to, each once."""
-        return self.bound.hops
-
-
-@attrs.frozen(eq=False)
-class Change:
-    """Other exchanges, and what is to be of those that are not as they were."""
-
-    by_name: dict[str, Exchange]
-    bounds: dict[str, Bound]
-    changed: list[tuple[Exchange, Bound]]
 
 
 class Exchanges:
@@ -154,6 +47,8 @@ class Exchanges:
         self.by_name: dict[str, Exchange] = {}
         # how each is to be; of very many some may not be yet
         self._bounds: dict[str, Bound] = {}
+        # what is entered meanwhile to take the place of some of these
+        self._resolving: dict[str, Bound] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
         """From now on there are these, and no others; what stays goes on counting.
@@ -176,7 +71,7 @@ class Exchanges:
             name, its = each.name, bound.get(each.name, [])
             before = self._bounds.get(name)
             exchange = change.by_name[name] = self.by_name.get(name) or Exchange(each)
-            if before is not None and before.rule == each and before.bindings == its:
+            if before is not None and before.rule == each and list(before.bindings) == its:
                 change.bounds[name] = before
             else:
                 change.bounds[name] = Bound(each, its)
@@ -186,18 +81,51 @@ class Exchanges:
                 change.changed.append((exchange, Bound(self._bounds[name].rule, [])))
         return change
 
-    def enter(self, change: Change) -> Iterator[None]:
+    def prepare_few(
+        self,
+        exchanges: Iterable[ExchangeEdit],
+        bindings: Iterable[tuple[BindingRule | None, BindingRule | None]],
+    ) -> FewChanges:
+        """As `prepare`, where all else stays as it is, which costs nothing.
+
+        Of an exchange whose own rule is another one, all bindings are entered anew.
+        """
+        anew: dict[str, dict[str, Binding]] = {}
+        change = FewChanges([], [], [])
+        exchanges = list(exchanges)
+        for old, new in exchanges:
+            if old is not None:
+                before = self._bounds[old.name].by_name
+                anew[old.name] = {} if new is None else dict(before)
+                if new is None:
+                    change.removed.append(old.name)
+            elif new is not None:
+                anew[new.name] = {}
+        for gone, come in bindings:
+            was = None if gone is None else self._bounds[gone.exchange].by_name[gone.name]
+            becomes = None if come is None else Binding(come)
+            enter_edit(anew, was, becomes, change.edits)
+        for _, new in exchanges:
+            if new is not None:
+                exchange = self.by_name.get(new.name) or Exchange(new)
+                change.changed.append((exchange, Bound(new, anew[new.name].values())))
+        return change
+
+    def enter(self, change: Change | FewChanges) -> Iterator[None]:
         """Enter the addresses that a change needs, step by step."""
         for _, bound in change.changed:
             yield
-            if change.bounds.get(bound.rule.name) is bound:
+            if isinstance(change, FewChanges) or change.bounds.get(bound.rule.name) is bound:
                 yield from self._enter(bound)
 
-    def take_up(self, change: Change) -> None:
+    def take_up(self, change: Change | FewChanges) -> None:
         """Have messages go by a change whose addresses are entered; to be called in a turn.
 
         Each exchange changes as a whole; of very many the last change in later turns.
         """
+        if isinstance(change, FewChanges):
+            self._take_up_few(change)
+            return
         before, self.by_name = self.by_name, change.by_name
         outdated, self._bounds = self._bounds, change.bounds
         deferred = self._forwarder.turn.deferred
@@ -213,10 +141,52 @@ class Exchanges:
             yield None
             yield from self._released(before, by)
             # what is resolved has the very same bindings
-            if by is None or by.bindings is not before.bindings:
+            if by is None or by.by_name is not before.by_name:
                 yield from before.pieces()
 
-    def give_up(self, change: Change) -> None:
+    def _take_up_few(self, change: FewChanges) -> None:
+        for exchange, bound in change.changed:
+            self.by_name[bound.rule.name] = exchange
+            self._bounds[bound.rule.name] = bound
+        for name in change.removed:
+            before = self._bounds.pop(name)
+            change.changed.append((self.by_name.pop(name), Bound(before.rule, ())))
+        self._forwarder.turn.deferred.work_off(self._taken_up(change.changed))
+        bounds: dict[Bound, None] = {}
+        for was, becomes in change.edits:
+            bounds.update(dict.fromkeys(self._edit(was, becomes)))
+        for bound in bounds:
+            self._note(bound.address)
+
+    def _edit(self, was: Binding | None, becomes: Binding | None) -> list[Bound]:
+        """Have a binding in the place of another, or of none, and enter where it leads; return what
+        has it or had it.
+        """
+        old = [] if was is None else self._having(was)
+        new = [] if becomes is None else self._having(becomes)
+        if was is not None:
+            bindings = old[0]
+            bindings.hide(was)
+            if becomes is None or new != old or becomes.rule.name != was.rule.name:
+                del bindings.by_name[was.rule.name]
+        if becomes is not None:
+            new[0].add(becomes)
+        for bound in new:
+            if becomes is not None and bound.address is not None:
+                self._enter_hop(bound, becomes)
+        for bound in old:
+            if was is not None:
+                self._leave_hop(bound, was)
+        return [*old, *new]
+
+    def _having(self, binding: Binding) -> list[Bound]:
+        """What has the bindings of an exchange: what it is to be, and what is made of it."""
+        name = binding.rule.exchange
+        bound, resolved = self._bounds[name], self._resolving.get(name)
+        is_same = resolved is not None and resolved.by_name is bound.by_name
+        return [bound] if resolved is None or not is_same else [bound, resolved]
+
+    def give_up(self, change: Change | FewChanges) -> None:
         """Leave the addresses that a change has entered which is not taken up after all."""
         self._forwarder.turn.deferred.work_off(
             piece
@@ -234,8 +204,10 @@ class Exchanges:
             for other in self._would_differ(before):
                 yield None
                 if other:
-                    bound = Bound(before.rule, before.bindings, before)
+                    bound = self._resolving[name] = Bound(before.rule, (), before)
                     yield from self._enter(bound)
+                    if self._resolving.get(name) is bound:
+                        del self._resolving[name]
                     if self._bounds.get(name) is before:
                         self._bounds[name] = bound
                         self._become(self.by_name[name], bound)
@@ -250,8 +222,10 @@ class Exchanges:
         yield self._table.enter(rule.address, rule.phase) is not bound.address
         if bound.address is None:
             return
-        for each in bound.bindings:
-            yield self._table.enter(each.rule.next_hop, each.rule.phase) is not each.hop
+        # there may be others by the time that the last of them is looked at
+        for each in list(bound.bindings):
+            hop = bound.entered.get(each)
+            yield self._table.enter(each.rule.next_hop, each.rule.phase) is not hop
         if rule.alternate is not None:
             hop = self._table.enter(rule.alternate, rule.alternate_phase)
             yield hop is not bound.alternate
@@ -266,18 +240,44 @@ class Exchanges:
         # it is there from now on, as if it led to itself
         ties_of(bound.address).fed_by[bound] = bound.address
         yield
-        for binding in bound.bindings:
-            binding.hop = self._hop(bound, binding.rule.next_hop, binding.rule.phase)
+        for binding in list(bound.bindings):
+            self._enter_hop(bound, binding)
             yield
         if rule.alternate is not None:
             bound.alternate = self._hop(bound, rule.alternate, rule.alternate_phase)
 
+    def _enter_hop(self, bound: Bound, binding: Binding) -> None:
+        """Enter where a binding leads, unless that is done, or the binding is gone by now."""
+        rule = binding.rule
+        if binding in bound.entered or bound.by_name.get(rule.name) is not binding:
+            return
+        binding.hop = self._hop(bound, rule.next_hop, rule.phase)
+        if binding.hop is not None and bound.address is not None:
+            bound.entered[binding] = binding.hop
+
+    def _leave_hop(self, bound: Bound, binding: Binding) -> None:
+        """Leave where a binding leads, unless something else of its exchange leads there."""
+        hop = bound.entered.pop(binding, None)
+        if hop is None:
+            return
+        bound.hops[hop] -= 1
+        if not bound.hops[hop]:
+            del bound.hops[hop]
+            self._let_go(bound, hop)
+            self._note(hop)
+            self._table.leave(hop)
+
     def _hop(self, bound: Bound, text: str, phase: int) -> Address | None:
         hop, address = self._table.enter(text, phase), bound.address
         if hop is not None and address is not None:
-            bound.hops[hop] = None
+            bound.hops[hop] = bound.hops.get(hop, 0) + 1
             ties_of(hop).fed_by[bound] = address
         return hop
+
+    def _let_go(self, bound: Bound, hop: Address) -> None:
+        if hop.ties is not None:
+            hop.ties.fed_by.pop(bound, None)
+            forget(hop)
 
     def _become(self, exchange: Exchange, bound: Bound) -> tuple[Bound, Bound | None]:
         """Have an exchange go by some bindings; which others are to be released, and what has taken
@@ -308,14 +308,13 @@ class Exchanges:
             hops.append(address)
         is_same = by is not None and by.address is address
         for hop in hops:
-            if hop.ties is not None:
-                hop.ties.fed_by.pop(bound, None)
-                forget(hop)
+            self._let_go(bound, hop)
             if by is None or not is_same or hop not in by.hops:
                 self._note(hop)
             self._table.leave(hop)
             yield None
         yield from emptied(bound.hops)
+        yield from emptied(bound.entered)
 
     def _note(self, address: Address | None) -> None:
         """Have everybody look at an address again who has to do with it."""

@@ -41,6 +41,25 @@ class Node(Generic[T]):
                 node = node.exact.setdefault(token, Node())
         return node
 
+    def following(self, token: str, one: str) -> Node[T] | None:
+        """Return the node after this one that a token leads to, if there is one."""
+        if token == one:
+            return self.one
+        return self.any if token == ANY else self.exact.get(token)
+
+    def drop(self, token: str, one: str) -> None:
+        """Remove the node after this one that a token leads to."""
+        if token == one:
+            self.one = None
+        elif token == ANY:
+            self.any = None
+        else:
+            self.exact.pop(token, None)
+
+    def is_empty(self) -> bool:
+        """Return whether no pattern ends here or goes on."""
+        return not (self.exact or self.one or self.any or self.values)
+
     def pieces(self) -> Iterator[object]:
         """Take the tree apart, and yield it piece by piece (`router.engine.deferred`)."""
         pending = [self]

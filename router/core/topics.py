@@ -30,6 +30,25 @@ class TopicTree(Generic[T]):
         """Have `value` found for the subjects that `key` matches."""
         self._root.grow(self._tokens(key), self._one).values.append(value)
 
+    def remove(self, key: str, value: T) -> None:
+        """Have `value` not be found for `key` any more, which it was added for; a search that is
+        under way may find it still.
+        """
+        node = self._root
+        # the nodes on the way that lead on to the next
+        above: list[tuple[Node[T], str]] = []
+        for token in self._tokens(key):
+            above.append((node, token))
+            following = node.following(token, self._one)
+            if following is None:
+                return
+            node = following
+        if value in node.values:
+            node.values.remove(value)
+        while above and node.is_empty():
+            node, token = above.pop()
+            node.drop(token, self._one)
+
     def matches(self, subject: str) -> list[T]:
         """The values of all keys that match, each once."""
         return [each for each in self.search(subject) if each is not None]
@@ -38,13 +57,14 @@ class TopicTree(Generic[T]):
         """Yield the values of all keys that match, each once; and None for each other step."""
         names = self._tokens(subject)
         # several `#` do not try the same place again: nodes x tokens steps at most
-        tried: set[tuple[int, int]] = set()
+        # with the nodes, which are kept so that no other takes the place of one that is removed
+        tried: dict[tuple[int, int], Node[T]] = {}
         pending = [(self._root, 0)]
         while pending:
             node, at = pending.pop()
             if (id(node), at) in tried:
                 continue
-            tried.add((id(node), at))
+            tried[id(node), at] = node
             if node.any is not None:
                 pending.extend((node.any, after) for after in range(at, len(names) + 1))
             if at == len(names):

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.message import decode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
-from router.core.exchanges import BindingRule, Exchange, ExchangeRule
+from router.core.bindings import BindingRule, Exchange, ExchangeRule
 from router.core.rules import AddressRule
 from router.core.topics import MQTT
 from router.core.treating import Treating
@@ -388,7 +388,7 @@ def test_an_exchange_that_moves_takes_its_bindings_along() -> None:
 def test_an_address_that_becomes_available() -> None:
     closed = AddressRule(True, "one", "unavailable")
     router, exchange = exchange_of(("a", "one"), rules=[closed])
-    assert exchange.bindings[0].hop is None
+    assert [each.hop for each in exchange.bindings] == [None]
     Treating(router.forwarder).change_rules([closed], [], "balanced")
     router.forwarder.exchanges.resolve()
     (one,) = receivers(router, "one")

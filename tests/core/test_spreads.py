@@ -8,7 +8,7 @@ import pytest
 
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
 from router.core.address import Address
-from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.bindings import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
 from router.engine.deferred import THINGS_AT_ONCE
 from router.engine.events import ConnectionClosed

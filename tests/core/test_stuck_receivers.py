@@ -9,7 +9,7 @@ import pytest
 from router.amqp.constants import Condition
 from router.amqp.performatives import Accepted, Detach, Modified, Released
 from router.core.address import FIRST_EDGE, MESH, NO_TREE
-from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.bindings import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
 from router.core.stuck_receivers import STEPS, Lack, StuckReceivers
 from router.core.treating import Treating

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
-from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.bindings import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
 from router.core.tied_credit import A_STEP, AT_ONCE
 

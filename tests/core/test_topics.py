@@ -86,3 +86,32 @@ def test_values_of_one_key_are_taken_apart_one_by_one() -> None:
     pieces = [piece for piece in tree.pieces() if isinstance(piece, str)]
     assert sorted(pieces) == sorted(f"value {number}" for number in range(100))
     assert tree.matches("a.b") == []
+
+
+@examples(100)
+@given(st.lists(st.sampled_from(["a", "a.b", "*", "a.#", "#", "#.b", ""]), max_size=12))
+def test_what_is_removed_leaves_the_tree_as_if_it_had_never_been_there(keys: list[str]) -> None:
+    tree: TopicTree[int] = TopicTree(AMQP)
+    for number, key in enumerate(keys):
+        tree.add(key, number)
+    half = len(keys) // 2
+    for number, key in enumerate(keys[:half]):
+        tree.remove(key, number)
+        # nobody minds once more
+        tree.remove(key, number)
+    other: TopicTree[int] = TopicTree(AMQP)
+    for number, key in enumerate(keys[half:], half):
+        other.add(key, number)
+    assert tree._root == other._root
+
+
+def test_a_search_goes_on_where_keys_are_added_and_removed_meanwhile() -> None:
+    tree: TopicTree[str] = TopicTree(AMQP)
+    for key in ("#", "a.*", "a.b", "*.b"):
+        tree.add(key, key)
+    search = tree.search("a.b")
+    first = next(search)
+    for key in ("a.b", "*.b", "a.*"):
+        tree.remove(key, key)
+        tree.add(f"{key}.c", key)
+    assert "#" in [first, *search]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from router.amqp.performatives import Accepted, Released
-from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.bindings import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
 
 from support.far_routers import Mesh

@@ -1,0 +1,190 @@
+"""What exchanges are made of: their bindings, and the addresses that these lead to.
+
+Very many bindings may be those of one exchange. One is added or removed in place, at no cost for
+the others; a search that is under way may find it or not.
+(docs/decisions/0102-one-change-beside-very-many.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import attrs
+
+from router.core.address import Address
+from router.core.topics import AMQP, TopicTree
+from router.engine.deferred import emptied
+
+
+class BindingRule(NamedTuple):
+    """What is configured of a binding; without a `key` it is for every message."""
+
+    name: str
+    exchange: str
+    key: str | None
+    next_hop: str
+    phase: int = 0
+
+
+class ExchangeRule(NamedTuple):
+    """What is configured of an exchange. `method` is one of those of `topics`."""
+
+    name: str
+    address: str
+    phase: int = 0
+    alternate: str | None = None
+    alternate_phase: int = 0
+    method: str = AMQP
+
+
+class Binding:
+    """A binding and how many deliveries it has matched."""
+
+    def __init__(self, rule: BindingRule) -> None:
+        self.rule = rule
+        self.matched = 0
+        self.hop: Address | None = None
+
+
+class Bound:
+    """The bindings of an exchange, with the addresses that they lead to, which are entered before
+    messages go there.
+    """
+
+    def __init__(
+        self, rule: ExchangeRule, bindings: Iterable[Binding], like: Bound | None = None
+    ) -> None:
+        self.rule = rule
+        self.address: Address | None = None
+        self.alternate: Address | None = None
+        # the addresses that messages may go to, and how many ways lead to each
+        self.hops: dict[Address, int] = {}
+        # the address that is entered for each binding
+        self.entered: dict[Binding, Address] = {}
+        self.by_name: dict[str, Binding] = {}
+        # those without a key
+        self.everything: dict[Binding, None] = {}
+        self.tree: TopicTree[Binding] = TopicTree(rule.method)
+        if like is not None:
+            # it has the very same bindings, and those that come to it later
+            self.by_name, self.everything, self.tree = like.by_name, like.everything, like.tree
+        for each in bindings:
+            self.add(each)
+
+    @property
+    def bindings(self) -> Collection[Binding]:
+        """The bindings, in their order."""
+        return self.by_name.values()
+
+    def add(self, binding: Binding) -> None:
+        """Have one more binding, or one in the place of that of the same name, which is removed
+        from what is searched by then.
+        """
+        self.by_name[binding.rule.name] = binding
+        if binding.rule.key is None:
+            self.everything[binding] = None
+        else:
+            self.tree.add(binding.rule.key, binding)
+
+    def hide(self, binding: Binding) -> None:
+        """Have no message find a binding any more."""
+        if binding.rule.key is None:
+            self.everything.pop(binding, None)
+        else:
+            self.tree.remove(binding.rule.key, binding)
+
+    def matching(self, subject: str) -> Iterator[Binding | None]:
+        """Yield the bindings that a message with this subject is for, empty being as good as none;
+        and None wherever a step of the search finds none.
+        """
+        # there may be others by the time that the last of them is looked at
+        yield from list(self.everything)
+        yield from self.tree.search(subject)
+
+    def pieces(self) -> Iterator[object]:
+        """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
+        yield from self.tree.pieces()
+        yield from emptied(self.by_name)
+        yield from emptied(self.everything)
+
+
+class Exchange:
+    """One exchange, with what has become of the deliveries that it received.
+
+    Each was forwarded to somebody, or dropped because nobody was there, which its sender learns;
+    those that went to the alternate address are counted as `diverted` besides.
+    """
+
+    def __init__(self, rule: ExchangeRule) -> None:
+        self.bound = Bound(rule, [])
+        self.received = 0
+        self.forwarded = 0
+        self.dropped = 0
+        self.diverted = 0
+
+    @property
+    def bindings(self) -> Collection[Binding]:
+        """Its bindings."""
+        return self.bound.bindings
+
+    @property
+    def address(self) -> Address | None:
+        """The address that messages are sent to; None where it is unavailable."""
+        return self.bound.address
+
+    @property
+    def hops(self) -> Iterable[Address]:
+        """The addresses that messages may go to, each once."""
+        return self.bound.hops
+
+
+@attrs.frozen(eq=False)
+class Change:
+    """Other exchanges, and what is to be of those that are not as they were."""
+
+    by_name: dict[str, Exchange]
+    bounds: dict[str, Bound]
+    changed: list[tuple[Exchange, Bound]]
+
+
+# What is to be in the place of what: None where there was none, or is to be none.
+ExchangeEdit = tuple[ExchangeRule | None, ExchangeRule | None]
+BindingEdit = tuple[Binding | None, Binding | None]
+
+
+@attrs.frozen(eq=False)
+class FewChanges:
+    """Some exchanges and bindings among others that stay as they are.
+
+    `changed` are the exchanges that come, or have another rule, with all of their bindings. `edits`
+    are bindings of other exchanges.
+    """
+
+    removed: list[str]
+    changed: list[tuple[Exchange, Bound]]
+    edits: list[BindingEdit]
+
+
+def enter_edit(
+    anew: dict[str, dict[str, Binding]],
+    was: Binding | None,
+    becomes: Binding | None,
+    edits: list[BindingEdit],
+) -> None:
+    """Have one binding in the place of another where exchanges are made anew; else it is one of the
+    `edits`.
+    """
+    if was is not None and was.rule.exchange in anew:
+        its = anew[was.rule.exchange]
+        if becomes is None or (becomes.rule.exchange, becomes.rule.name) != (
+            was.rule.exchange,
+            was.rule.name,
+        ):
+            its.pop(was.rule.name, None)
+        was = None
+    if becomes is not None and becomes.rule.exchange in anew:
+        anew[becomes.rule.exchange][becomes.rule.name] = becomes
+        becomes = None
+    if was is not None or becomes is not None:
+        edits.append((was, becomes))
