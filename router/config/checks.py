@@ -167,11 +167,12 @@ def _address_repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iter
 
 def _covered(address: AddressSettings | RedirectSettings) -> tuple[str, ...] | None:
     """The tokens that an entity matches: a prefix is a pattern that ends in #."""
-    return _tokens_covered(address.prefix, address.pattern)
+    return tokens_covered(address.prefix, address.pattern)
 
 
 @lru_cache(maxsize=65536)
-def _tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
+def tokens_covered(prefix: str | None, pattern: str | None) -> tuple[str, ...] | None:
+    """The tokens that a prefix or a pattern matches; None where there is not one of the two."""
     # of very many addresses few change from one configuration to the next
     if (prefix is None) == (pattern is None):
         return None

@@ -8,16 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from router.config.exchange_loops import Place, name_of
 from router.config.mistakes import Finding, Path
 from router.config.model import Configuration
-
-# an address and its phase
-_Place = tuple[str, int]
-
-
-def _name(address: str) -> str:
-    """The name that an address text means."""
-    return address.lstrip("/").rstrip("/.")
 
 
 def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
@@ -44,7 +37,7 @@ def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
     exchanges, bindings = configuration.exchanges, configuration.bindings
     yield from _same("exchange", "name", [each.name for each in exchanges], "is the name of")
     # as in Dispatch, of whichever phase
-    places = [each.address and _name(each.address) for each in exchanges]
+    places = [each.address and name_of(each.address) for each in exchanges]
     yield from _same("exchange", "address", places, "is the address of")
     same = [
         each.exchange_name
@@ -52,7 +45,7 @@ def _repeats(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fin
         and (
             each.exchange_name,
             each.binding_key,
-            _name(each.next_hop_address),
+            name_of(each.next_hop_address),
             each.next_hop_phase,
         )
         for each in bindings
@@ -117,19 +110,19 @@ def _is_cut(key: str) -> bool:
 
 def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     """An exchange whose messages may come back to it: each path is told once, where it closes."""
-    at: dict[_Place, str] = {}
-    leads: dict[str, list[tuple[_Place, Path]]] = {}
+    at: dict[Place, str] = {}
+    leads: dict[str, list[tuple[Place, Path]]] = {}
     for index, exchange in enumerate(configuration.exchanges):
         if exchange.name is None or exchange.address is None:
             continue
-        at.setdefault((_name(exchange.address), exchange.phase), exchange.name)
+        at.setdefault((name_of(exchange.address), exchange.phase), exchange.name)
         hops = leads.setdefault(exchange.name, [])
         if exchange.alternate_address is not None:
-            place = (_name(exchange.alternate_address), exchange.alternate_phase)
+            place = (name_of(exchange.alternate_address), exchange.alternate_phase)
             hops.append((place, ("exchange", index, "alternateAddress")))
     for index, binding in enumerate(configuration.bindings):
         if binding.exchange_name in leads and binding.next_hop_address is not None:
-            place = (_name(binding.next_hop_address), binding.next_hop_phase)
+            place = (name_of(binding.next_hop_address), binding.next_hop_phase)
             leads[binding.exchange_name].append((place, ("binding", index, "nextHopAddress")))
     for name, where in _closing(at, leads):
         phase = "alternatePhase" if where[2] == "alternateAddress" else "nextHopPhase"
@@ -143,7 +136,7 @@ def _loops(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _closing(
-    at: Mapping[_Place, str], leads: Mapping[str, list[tuple[_Place, Path]]]
+    at: Mapping[Place, str], leads: Mapping[str, list[tuple[Place, Path]]]
 ) -> Iterator[tuple[str, Path]]:
     """The hops that lead back to an exchange on the way to them, found by walking each way once."""
     done: set[str] = set()

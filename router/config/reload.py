@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from router.config.edits import Edits, others
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.redirects import RedirectSettings
 from router.config.setting import file_name, setting_of
@@ -91,9 +92,18 @@ class Applied:
     saved: str | None = None
 
 
-def find_differences(old: Configuration, new: Configuration) -> tuple[Difference, ...]:
-    """What has to be done to `old` to make it `new`: what is added first, what is removed last."""
-    found = [each for entity in ENTITIES for each in _of_entity(entity, old, new)]
+def find_differences(
+    old: Configuration, new: Configuration, edits: Edits | None = None
+) -> tuple[Difference, ...]:
+    """What has to be done to `old` to make it `new`: what is added first, what is removed last.
+
+    `edits` is all that is other, where that is known: then nothing else is looked at.
+    """
+    found = [
+        each
+        for entity in ENTITIES
+        for each in _between(entity, *(_entities(entity, old, new, edits)))
+    ]
     order = ("added", "changed", "removed")
     return tuple(sorted(found, key=lambda each: order.index(each.what)))
 
@@ -122,8 +132,19 @@ def key_of(settings: Any) -> str:
     return f"{kind} {value}{direction}"
 
 
-def _of_entity(entity: Entity, old: Configuration, new: Configuration) -> Iterator[Difference]:
-    before, after = _by_key(entity, old, new), _by_key(entity, new, old)
+def _entities(
+    entity: Entity, old: Configuration, new: Configuration, edits: Edits | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The entities of a kind that may be others in two configurations, by their keys."""
+    if edits is None:
+        return _by_key(entity, old, new), _by_key(entity, new, old)
+    gone, come = others(edits, entity.name)
+    if not entity.repeated:
+        return ({"": gone[0]}, {"": come[0]}) if gone else ({}, {})
+    return {key_of(each): each for each in gone}, {key_of(each): each for each in come}
+
+
+def _between(entity: Entity, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Difference]:
     for key, settings in after.items():
         if key not in before:
             fields = _fields(entity, default_of(entity, settings), settings)
@@ -139,10 +160,10 @@ def _of_entity(entity: Entity, old: Configuration, new: Configuration) -> Iterat
 
 def _by_key(entity: Entity, of: Configuration, other: Configuration) -> dict[str, Any]:
     """The entities of a configuration, without those that are the very same objects in another."""
-    value, others = getattr(of, entity.attribute), getattr(other, entity.attribute)
+    value, theirs = getattr(of, entity.attribute), getattr(other, entity.attribute)
     if not entity.repeated:
         return {"": value}
-    same = set(map(id, others))
+    same = set(map(id, theirs))
     return {key_of(each): each for each in value if id(each) not in same}
 
 

@@ -1,0 +1,152 @@
+"""Whether an exchange whose bindings change may send to itself, found from where they change.
+
+A loop that has come goes through what is new. So the exchanges that it leads to and those that lead
+to it are walked along by turns, until one of the two ends: what leads nowhere costs nothing.
+(docs/decisions/0102-one-change-beside-very-many.md)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from router.config.edits import Edit, Edits
+
+# An address and its phase.
+Place = tuple[str, int]
+
+# How many ways of exchanges are walked along, for each edit, before the whole is looked at instead.
+MOST_WALKED: Final = 1000
+
+
+def name_of(address: str) -> str:
+    """Return the name that an address text means."""
+    return address.lstrip("/").rstrip("/.")
+
+
+class Loops:
+    """Where the exchanges of one configuration lead; no two have the same name or address."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, Place] = {}
+        self._exchanges: dict[Place, str] = {}
+        # how many ways lead from each exchange to each place, and to each place from each exchange
+        self._after: dict[str, Counter[Place]] = {}
+        self._before: dict[Place, Counter[str]] = {}
+
+    def enter(self, edit: Edit) -> None:
+        """Take up one change of an exchange or a binding."""
+        if edit.entity.name == "exchange":
+            if edit.old is not None:
+                self._count(edit.old.name, _alternate(edit.old), -1)
+                self._leave(edit.old.name)
+            if edit.new is not None:
+                self._count(edit.new.name, _alternate(edit.new), 1)
+                self._settle(edit.new)
+        elif edit.entity.name == "binding":
+            for one, by in ((edit.old, -1), (edit.new, 1)):
+                if one is not None:
+                    self._count(one.exchange_name, _hop(one), by)
+
+    def may_be_closed_by(self, edits: Edits) -> bool:
+        """Return whether what is new is part of a loop, or would have to be walked too far for."""
+        left = MOST_WALKED * len(edits)
+        for edit in edits:
+            new = edit.new
+            if new is None:
+                continue
+            if edit.entity.name == "exchange":
+                start, end = new.name, new.name
+            elif edit.entity.name == "binding":
+                start, end = self._exchanges.get(_hop(new) or ("", -1)), new.exchange_name
+            else:
+                continue
+            if start is None or end is None:
+                continue
+            left = self._walked(start, end, left)
+            if left < 0:
+                return True
+        return False
+
+    def pieces(self) -> Iterator[object]:
+        """Take apart, piece by piece, what is no longer needed."""
+        for one in (self._places, self._exchanges, self._after, self._before):
+            while one:
+                yield one.popitem()
+
+    def _walked(self, start: str, end: str, left: int) -> int:
+        """Walk from one exchange to another; return how many steps are left of so many, -1 where
+        there is a way, or the steps are used up.
+        """
+        # one that leads to itself is found again on either side
+        found: tuple[set[str], set[str]] = ({start}, {end}) if start != end else (set(), set())
+        walks = (
+            self._following([start], found[0], ahead=True),
+            self._following([end], found[1], ahead=False),
+        )
+        while left > 0:
+            for side in (0, 1):
+                left -= 1
+                step = next(walks[side], None)
+                if step is None:
+                    # all that there is on this side is known, and the other is not among it
+                    return left
+                if step in found[1 - side] or step == (end, start)[side]:
+                    return -1
+        return -1
+
+    def _following(self, pending: list[str], found: set[str], *, ahead: bool) -> Iterator[str]:
+        """Yield the exchanges behind or before some, and an empty name for a way to no exchange."""
+        while pending:
+            name = pending.pop()
+            for other in self._ahead(name) if ahead else self._behind(name):
+                if other is None or other in found:
+                    yield ""
+                else:
+                    found.add(other)
+                    pending.append(other)
+                    yield other
+
+    def _ahead(self, name: str) -> Iterator[str | None]:
+        return (self._exchanges.get(place) for place in self._after.get(name, ()))
+
+    def _behind(self, name: str) -> Iterator[str | None]:
+        place = self._places.get(name)
+        return iter(()) if place is None else iter(self._before.get(place, ()))
+
+    def _settle(self, exchange: Any) -> None:
+        if exchange.name is not None and exchange.address is not None:
+            place = name_of(exchange.address), exchange.phase
+            self._places[exchange.name] = place
+            self._exchanges[place] = exchange.name
+
+    def _leave(self, name: str | None) -> None:
+        place = self._places.pop(name or "", None)
+        if place is not None and self._exchanges.get(place) == name:
+            del self._exchanges[place]
+
+    def _count(self, name: str | None, place: Place | None, by: int) -> None:
+        if name is None or place is None:
+            return
+        _count(self._after, name, place, by)
+        _count(self._before, place, name, by)
+
+
+def _count(counters: dict[Any, Counter[Any]], key: Any, value: Any, by: int) -> None:
+    counter = counters.setdefault(key, Counter())
+    counter[value] += by
+    if not counter[value]:
+        del counter[value]
+    if not counter:
+        del counters[key]
+
+
+def _alternate(exchange: Any) -> Place | None:
+    address = exchange.alternate_address
+    return None if address is None else (name_of(address), exchange.alternate_phase)
+
+
+def _hop(binding: Any) -> Place | None:
+    address = binding.next_hop_address
+    return None if address is None else (name_of(address), binding.next_hop_phase)

@@ -1,0 +1,170 @@
+"""Which entities of a configuration another one has to do with, found without a search of all.
+
+Two entities contradict each other only where they share something: a name, the addresses that they
+cover, an exchange. A configuration without mistakes is entered here by what may be shared. Where
+few of its entities change, they are checked together with those that share something with them, by
+the same rules as the whole (docs/decisions/0102-one-change-beside-very-many.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from router.config.checks import tokens_covered
+from router.config.edits import Edit, Edits
+from router.config.exchange_loops import Loops, name_of
+from router.config.exchanges import BindingSettings, ExchangeSettings
+from router.config.link_routes import covered
+from router.config.model import ENTITIES, Configuration
+
+# By entity, with the attribute of the configuration that has them.
+ENTERED: Final = {
+    each.name: each.attribute
+    for each in ENTITIES
+    if each.name in ("address", "linkRoute", "autoLink", "exchange", "binding")
+}
+
+Key = tuple[Hashable, ...]
+
+
+class Neighbours:
+    """The entities of one configuration, by what they may share with others."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        # a few share something: the one, or several by their identities
+        self._sharing: dict[Key, Any] = {}
+        self._loops = Loops()
+        for entity in ENTITIES:
+            if entity.name in ENTERED:
+                for one in getattr(configuration, entity.attribute):
+                    edit = Edit(entity, None, one)
+                    self._enter(edit)
+                    self._loops.enter(edit)
+
+    def are_of(self, configuration: Configuration) -> bool:
+        """Whether they are those of a configuration."""
+        return all(
+            getattr(self._configuration, each) is getattr(configuration, each)
+            for each in ENTERED.values()
+        )
+
+    def change(
+        self, wanted: Configuration, edits: Edits, is_right: Callable[[Configuration], bool]
+    ) -> bool:
+        """Be those of another configuration without mistakes, which differs by the edits; return
+        False, and stay as they are, where it may have some.
+
+        `is_right` is asked about a small configuration: what is new, and all that shares something
+        with it.
+        """
+        edits = [edit for edit in edits if edit.entity.name in ENTERED]
+        for edit in edits:
+            self._enter(edit)
+        if is_right(self._around(wanted, edits)):
+            for edit in edits:
+                self._loops.enter(edit)
+            if not self._loops.may_be_closed_by(edits):
+                self._configuration = wanted
+                return True
+            for edit in reversed(edits):
+                self._loops.enter(edit.undone)
+        for edit in reversed(edits):
+            self._enter(edit.undone)
+        return False
+
+    def _around(self, wanted: Configuration, edits: Edits) -> Configuration:
+        found: dict[str, dict[int, Any]] = {attribute: {} for attribute in ENTERED.values()}
+        for edit in edits:
+            for entity, one in self._near(edit):
+                found[ENTERED[entity]][id(one)] = one
+        # a binding is right only beside its exchange
+        for binding in found["bindings"].values():
+            for one in self._with(("exchange", "name", binding.exchange_name)):
+                found["exchanges"][id(one)] = one
+        values: dict[str, Any] = {name: tuple(some.values()) for name, some in found.items()}
+        return attrs.evolve(wanted, **values)
+
+    def pieces(self) -> Iterator[object]:
+        """Take apart, piece by piece, what is no longer needed."""
+        while self._sharing:
+            yield self._sharing.popitem()
+        yield from self._loops.pieces()
+
+    def _near(self, edit: Edit) -> Iterator[tuple[str, Any]]:
+        """Yield the entities, with their kinds, that an edit may have made wrong."""
+        kind = edit.entity.name
+        if edit.new is not None:
+            yield kind, edit.new
+            for key in _keys(kind, edit.new):
+                yield from ((kind, one) for one in self._with(key))
+        if kind == "exchange" and edit.old is not None and not _is_as_good(edit.old, edit.new):
+            for one in self._with(("binding", "of", edit.old.name)):
+                yield "binding", one
+
+    def _with(self, key: Key) -> list[Any]:
+        found = self._sharing.get(key)
+        if found is None:
+            return []
+        return list(found.values()) if isinstance(found, dict) else [found]
+
+    def _enter(self, edit: Edit) -> None:
+        kind = edit.entity.name
+        if edit.old is not None:
+            for key in _all_keys(kind, edit.old):
+                self._remove(key, edit.old)
+        if edit.new is not None:
+            for key in _all_keys(kind, edit.new):
+                self._add(key, edit.new)
+
+    def _add(self, key: Key, one: Any) -> None:
+        known = self._sharing.get(key)
+        if known is None:
+            self._sharing[key] = one
+        elif isinstance(known, dict):
+            known[id(one)] = one
+        else:
+            self._sharing[key] = {id(known): known, id(one): one}
+
+    def _remove(self, key: Key, one: Any) -> None:
+        known = self._sharing.get(key)
+        if known is one:
+            del self._sharing[key]
+        elif isinstance(known, dict):
+            known.pop(id(one), None)
+            if not known:
+                del self._sharing[key]
+
+
+def _is_as_good(old: ExchangeSettings, new: ExchangeSettings | None) -> bool:
+    """Whether bindings that were right with one exchange are right with the other."""
+    return new is not None and (new.name, new.match_method) == (old.name, old.match_method)
+
+
+def _all_keys(kind: str, one: Any) -> Iterator[Key]:
+    yield from _keys(kind, one)
+    if kind == "binding":
+        yield "binding", "of", one.exchange_name
+
+
+def _keys(kind: str, one: Any) -> Iterator[Key]:
+    """Yield what no other entity of its kind may have as well, or not in each case."""
+    if one.name is not None:
+        yield kind, "name", one.name
+    if kind == "address":
+        yield kind, tokens_covered(one.prefix, one.pattern)
+    elif kind == "linkRoute":
+        yield kind, one.direction, covered(one), one.container_id, one.connection
+    elif kind == "exchange" and one.address is not None:
+        yield kind, "address", name_of(one.address)
+    elif kind == "binding":
+        yield _said(one)
+
+
+def _said(one: BindingSettings) -> Key:
+    hop = one.next_hop_address
+    name = None if hop is None else name_of(hop)
+    return "binding", one.exchange_name, one.binding_key, name, one.next_hop_phase

@@ -1,0 +1,51 @@
+"""Finds the mistakes of one configuration after the other, where few entities differ each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from router.config.checks import Check
+from router.config.edits import Edits
+from router.config.mistakes import Mistake
+from router.config.model import Configuration
+from router.config.neighbours import ENTERED, Neighbours
+from router.config.validate import find_mistakes
+
+
+class Rechecks:
+    """The checks of what one router is to run; `further` are those that other parts of it know."""
+
+    def __init__(self, further: Sequence[Check] = ()) -> None:
+        self._further = further
+        self._neighbours: Neighbours | None = None
+
+    def find_mistakes(
+        self, old: Configuration, wanted: Configuration, edits: Edits | None
+    ) -> list[Mistake]:
+        """Return every mistake in `wanted`, which differs from `old` by the edits, if these are
+        known: as `validate.find_mistakes`, but without looking at everything each time.
+        """
+        neighbours = self._neighbours
+        is_known = neighbours is not None and neighbours.are_of(old)
+        # what else changes may be about any of those
+        is_among_them = edits is not None and all(each.entity.name in ENTERED for each in edits)
+        if edits is not None and neighbours is not None and is_among_them and is_known:
+            if neighbours.change(wanted, edits, self._is_right):
+                return []
+        mistakes = find_mistakes(wanted, self._further)
+        if not is_known:
+            self._forget()
+        if is_among_them and not mistakes:
+            self._forget()
+            self._neighbours = Neighbours(wanted)
+        return mistakes
+
+    def _is_right(self, configuration: Configuration) -> bool:
+        return not find_mistakes(configuration, self._further)
+
+    def _forget(self) -> None:
+        """Free what may be very large, piece by piece: other threads may run in between."""
+        neighbours, self._neighbours = self._neighbours, None
+        if neighbours is not None:
+            for _ in neighbours.pieces():
+                pass
