@@ -9,28 +9,36 @@ taken up does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
+from router.config.edits import Edit, Edits, others
 from router.config.model import ENTITIES, Configuration
 from router.config.reload import Difference
 from router.control.auto_links import Wanted
 from router.control.control import Control
 from router.control.link_routes import RouteChange
-from router.core.exchanges import Change as ExchangeChange
+from router.core.auto_links import Plan
+from router.core.bindings import Change as ExchangeChange, FewChanges as FewExchanges
 from router.core.redirects import Redirects
 from router.core.rules import MANY_RULES, AddressRule, Rules
 from router.net.endpoints import (
     configured_auto_links,
+    configured_bindings,
     configured_exchanges,
     configured_link_routes,
     configured_redirects,
     configured_rules,
 )
 from router.net.exchange import Exchange
+
+T = TypeVar("T")
+
+# If more entities than these change, the parts of the router are made anew for all.
+MANY_EDITS: Final = 64
 
 
 class Changed(Protocol):
@@ -65,10 +73,10 @@ class Changes:
     fields: frozenset[tuple[str, str]]
     rules: Rules | RuleChange | None = None
     redirects: Redirects | None = None
-    exchanges: ExchangeChange | None = None
+    exchanges: ExchangeChange | FewExchanges | None = None
     link_routes: RouteChange | None = None
-    # with the names of those that have changed
-    auto_links: tuple[Wanted, list[str]] | None = None
+    # with the names of those that have changed; or these alone, with what takes their places
+    auto_links: tuple[Wanted, list[str]] | dict[str, Plan | None] | None = None
 
 
 def prepare(
@@ -76,46 +84,79 @@ def prepare(
     old: Configuration,
     wanted: Configuration,
     differences: tuple[Difference, ...],
+    edits: Edits | None = None,
 ) -> Changes:
     """Prepare what a router needs to go from `old` to `wanted`; may run in a thread.
 
     `differences` are those of the two. Entities that are the same in both have to be the same
-    objects (`router.config.revisions.share`).
+    objects (`router.config.revisions.share`). `edits` is all that is other, where that is known:
+    where it is little, what stays is not looked at.
     """
+    if edits is not None and len(edits) > MANY_EDITS:
+        edits = None
     fields = frozenset(
         (difference.entity, field.name) for difference in differences for field in difference.fields
     )
     entities = {entity for entity, _ in fields}
     changes: dict[str, Any] = {}
     if "address" in entities or ("router", "defaultDistribution") in fields:
-        changes["rules"] = _rules(old, wanted)
+        changes["rules"] = _rules(old, wanted, edits)
     if "redirect" in entities:
         changes["redirects"] = configured_redirects(wanted.redirects)
     if entities & {"exchange", "binding"}:
-        exchanges = running.exchange.forwarder.exchanges
-        changes["exchanges"] = exchanges.prepare(*configured_exchanges(wanted))
+        changes["exchanges"] = _exchanges(running, wanted, edits)
     if "linkRoute" in entities:
-        gone, come = _others(old.link_routes, wanted.link_routes)
+        gone, come = _others("linkRoute", old.link_routes, wanted.link_routes, edits)
         changes["link_routes"] = RouteChange(
             [each.name for each in gone], configured_link_routes(come)
         )
     if "autoLink" in entities:
-        others = chain(*_others(old.auto_links, wanted.auto_links))
-        # they are taken from the end of the list
-        names = list(dict.fromkeys(each.name for each in others))[::-1]
-        changes["auto_links"] = Wanted(configured_auto_links(wanted.auto_links)), names
+        gone, come = _others("autoLink", old.auto_links, wanted.auto_links, edits)
+        if edits is None:
+            # they are taken from the end of the list
+            names = list(dict.fromkeys(each.name for each in chain(gone, come)))[::-1]
+            changes["auto_links"] = Wanted(configured_auto_links(wanted.auto_links)), names
+        else:
+            plans: dict[str, Plan | None] = {each.name: None for each in gone}
+            plans.update((plan.name, plan) for plan in configured_auto_links(come))
+            changes["auto_links"] = plans
     return Changes(wanted, differences, fields, **changes)
 
 
-def _rules(old: Configuration, wanted: Configuration) -> Rules | RuleChange:
-    gone, come = _others(old.addresses, wanted.addresses)
+def _rules(old: Configuration, wanted: Configuration, edits: Edits | None) -> Rules | RuleChange:
+    gone, come = _others("address", old.addresses, wanted.addresses, edits)
     if len(gone) + len(come) > MANY_RULES:
         return Rules(configured_rules(wanted.addresses), wanted.router.default_distribution)
     return RuleChange(configured_rules(gone), configured_rules(come))
 
 
-def _others(old: Iterable[Any], new: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+def _exchanges(
+    running: Changed, wanted: Configuration, edits: Edits | None
+) -> ExchangeChange | FewExchanges:
+    exchanges = running.exchange.forwarder.exchanges
+    if edits is None:
+        return exchanges.prepare(
+            configured_exchanges(wanted.exchanges), configured_bindings(wanted.bindings)
+        )
+    rules = [_both(each, configured_exchanges) for each in edits if each.entity.name == "exchange"]
+    bindings = [_both(each, configured_bindings) for each in edits if each.entity.name == "binding"]
+    return exchanges.prepare_few(rules, bindings)
+
+
+def _both(
+    edit: Edit, configured: Callable[[Iterable[Any]], Sequence[T]]
+) -> tuple[T | None, T | None]:
+    """Return what the two of an edit mean to the core."""
+    old, new = ([] if each is None else configured([each]) for each in (edit.old, edit.new))
+    return old[0] if old else None, new[0] if new else None
+
+
+def _others(
+    entity: str, old: Iterable[Any], new: Iterable[Any], edits: Edits | None
+) -> tuple[list[Any], list[Any]]:
     """Return the objects that only the first has, and those that only the second has."""
+    if edits is not None:
+        return others(edits, entity)
     before, after = set(map(id, old)), set(map(id, new))
     gone = [each for each in old if id(each) not in after]
     return gone, [each for each in new if id(each) not in before]

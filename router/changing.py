@@ -7,13 +7,16 @@ nothing fails and nothing waits (docs/decisions/0038-changes-under-traffic.md).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import structlog
 import trio
 
-from router.changes import Changes, enter, give_up, pieces, prepare
-from router.config.mistakes import InvalidConfiguration
+from router.changes import MANY_EDITS, Changes, enter, give_up, pieces, prepare
+from router.config.edits import Edits
+from router.config.mistakes import InvalidConfiguration, Mistake
 from router.config.model import Configuration
+from router.config.rechecks import Rechecks
 from router.config.reload import (
     Applied,
     Difference,
@@ -28,6 +31,7 @@ from router.config.validate import find_mistakes
 from router.control.control import Control
 from router.core.treating import Treating
 from router.endpoints import Endpoints
+from router.engine.deferred import drained
 from router.logs.journal import Journal
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
@@ -42,6 +46,8 @@ log = structlog.get_logger("router")
 MOST_LOGGED = 50
 # How long it may take to find the addresses of listeners' hosts: nothing else changes meanwhile.
 LONGEST_BIND_S = 10.0
+# What other parts than the configuration's know to be wrong with one.
+FURTHER_CHECKS = (find_too_long,)
 
 
 class Changing:
@@ -68,6 +74,7 @@ class Changing:
         self.view: RouterView | None = None
         # why it cannot become another one, if so
         self.refuses: str | None = STARTING
+        self.rechecks = Rechecks(FURTHER_CHECKS)
         self._applying = trio.Lock()
 
     @property
@@ -81,14 +88,19 @@ class Changing:
         return None if self.keeper is None else str(self.keeper.file)
 
     async def apply(
-        self, wanted: Configuration, cause: str = "", base: Base | None = None
+        self,
+        wanted: Configuration,
+        cause: str = "",
+        base: Base | None = None,
+        edits: Edits | None = None,
     ) -> Applied:
         """Become what another configuration says, under traffic, as a whole or not at all.
 
         One after the other, where several ask; who has made `wanted` of a configuration that is
         not the one any more when it is his turn has to look again. `base` is what the
-        configuration file says, where that is news. Raises `router.config.reload.NotApplied`, and
-        then nothing has changed.
+        configuration file says, where that is news. `edits` is all that `wanted` has other than
+        `configuration`, where that is known: it is not looked for then. Raises
+        `router.config.reload.NotApplied`, and then nothing has changed.
         """
         before = self.configuration
         async with self._applying:
@@ -96,7 +108,7 @@ class Changing:
                 raise Overtaken
             self._check_phase()
             given = wanted
-            changes = await trio.to_thread.run_sync(_readied, self, before, given)
+            changes = await trio.to_thread.run_sync(_readied, self, before, given, edits)
             wanted, differences = changes.wanted, changes.differences
             try:
                 with trio.fail_after(LONGEST_BIND_S):
@@ -123,13 +135,14 @@ class Changing:
             self.exchange.begin_turn()
             take_up(self, changes)
             forget = self.exchange.turn.deferred.forget
-            forget(pieces(given))
+            if edits is None:
+                forget(pieces(given))
             if base is not None:
                 forget(pieces(self.base.configuration))
                 self.base = base
             revision, oldest = self._note(wanted, differences, cause)
             if oldest is not None:
-                forget(pieces(oldest.configuration, oldest.differences))
+                self._forget(oldest)
             self.exchange.finish_turn()
             self.endpoints.commit(prepared)
         return Applied(differences, revision.number, self.kept_in)
@@ -140,7 +153,10 @@ class Changing:
         A large configuration takes a while, in which the router goes on.
         """
         self._check_phase()
-        return await trio.to_thread.run_sync(_examined, self.configuration, wanted)
+        try:
+            return await trio.to_thread.run_sync(_examined, self.configuration, wanted)
+        finally:
+            self.exchange.turn.deferred.forget(pieces(wanted))
 
     def _check_phase(self) -> None:
         if self.refuses is not None:
@@ -188,6 +204,17 @@ class Changing:
             log.info("changed", what=difference.what, place=difference.place)
         return revision, oldest
 
+    def _forget(self, oldest: Revision) -> None:
+        """Free what is not remembered any more; the one after it has all but a few of its entities,
+        unless much was changed between the two.
+        """
+        *_, following = self.history
+        forget = self.exchange.turn.deferred.forget
+        if len(following.differences) > MANY_EDITS:
+            forget(pieces(oldest.configuration, oldest.differences))
+        else:
+            forget(drained(list(oldest.differences)))
+
     def treat_addresses(self) -> None:
         """Look again at addresses that could not be treated as they should be."""
         if self.treating.pending:
@@ -196,17 +223,24 @@ class Changing:
             self.exchange.finish_turn()
 
 
-def _readied(running: Changing, old: Configuration, wanted: Configuration) -> Changes:
+def _readied(
+    running: Changing, old: Configuration, wanted: Configuration, edits: Edits | None
+) -> Changes:
     """What takes long with a large configuration, and does not change the router."""
-    wanted = share(old, wanted)
-    return prepare(running, old, wanted, _examined(old, wanted))
+    if edits is None:
+        wanted = share(old, wanted)
+    differences = find_differences(old, wanted, edits)
+    _check(differences, lambda: running.rechecks.find_mistakes(old, wanted, edits))
+    return prepare(running, old, wanted, differences, edits)
 
 
 def _examined(old: Configuration, wanted: Configuration) -> tuple[Difference, ...]:
     differences = find_differences(old, wanted)
-    reasons = find_impossible(differences) or [
-        str(mistake) for mistake in find_mistakes(wanted, [find_too_long])
-    ]
+    _check(differences, lambda: find_mistakes(wanted, FURTHER_CHECKS))
+    return differences
+
+
+def _check(differences: tuple[Difference, ...], find: Callable[[], list[Mistake]]) -> None:
+    reasons = find_impossible(differences) or [str(mistake) for mistake in find()]
     if reasons:
         raise NotApplied(reasons)
-    return differences

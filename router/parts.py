@@ -22,6 +22,7 @@ from router.core.table import AddressTable
 from router.core.treating import Treating
 from router.net.endpoints import (
     configured_auto_links,
+    configured_bindings,
     configured_exchanges,
     configured_link_routes,
     configured_redirects,
@@ -75,7 +76,10 @@ class Parts:
         )
         if router.honour_absolute_expiry_time:
             self.exchange.honour_absolute_expiry()
-        self.exchange.forwarder.exchanges.configure(*configured_exchanges(configuration))
+        self.exchange.forwarder.exchanges.configure(
+            configured_exchanges(configuration.exchanges),
+            configured_bindings(configuration.bindings),
+        )
         self.control = Control(self.exchange.forwarder)
         self.exchange.forwarder.link_routes.allows_resumable = router.allow_resumable_link_route
         self.exchange.forwarder.sources.configure(

@@ -52,7 +52,9 @@ def take_up(running: Running, changes: Changes) -> None:
         _set_redirects(running, changes.redirects)
     if changes.link_routes is not None:
         running.control.link_routes.take_up(changes.link_routes)
-    if changes.auto_links is not None:
+    if isinstance(changes.auto_links, dict):
+        running.control.auto_links.change_few(changes.auto_links)
+    elif changes.auto_links is not None:
         running.control.auto_links.change(*changes.auto_links)
     entities = {entity for entity, _ in changes.fields}
     if entities & {"router", "connector"}:

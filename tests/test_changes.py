@@ -6,16 +6,23 @@ from typing import Any
 
 import attrs
 import pytest
+from hypothesis import given, strategies as st
 
 from router.changes import RuleChange, enter, give_up, pieces, prepare
 from router.config.auto_links import AutoLinkSettings
+from router.config.edits import Edit, Edits
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.reload import find_differences
+from router.config.validate import find_mistakes
+from router.core.bindings import Exchange
 from router.core.rules import MANY_RULES, Rules
 from router.node import Node
 from router.settings import take_up
+
+from support.edits import BY_NAME, EXCHANGES as SOME_EXCHANGES, STEP, edited
+from support.examples import examples
 
 EXCHANGES = Configuration(
     exchanges=(ExchangeSettings(name="e", address="e"),),
@@ -105,3 +112,107 @@ def test_a_configuration_is_taken_apart_and_what_others_have_stays() -> None:
     other = attrs.evolve(one, addresses=(*one.addresses, AddressSettings(prefix="more")))
     assert len(list(pieces(other))) == 4
     assert [each.prefix for each in one.addresses] == ["rule0", "rule1", "rule2"]
+
+
+# One change beside others.
+
+
+def state_of(node: Node) -> dict[str, Any]:
+    """What a router has of what is configured, in words."""
+    exchanges = node.exchange.forwarder.exchanges
+    control = node.control
+    return {
+        "rules": set(node.table.rules),
+        "plans": list(control.auto_links.plans.items()),
+        "claims": {name for name in "pqr" if node.table._claims[name]},
+        "by container": {
+            key: set(names) for key, names in control.auto_links._wanted.by_container.items()
+        },
+        "link routes": sorted(map(str, (way.rule for way in control.link_routes._routes.ways()))),
+        "configured": {name: way.rule for name, way in control.link_routes._configured.items()},
+        "exchanges": {name: bound_of(each) for name, each in exchanges.by_name.items()},
+        "in use": {
+            each.key: sorted(bound.rule.name for bound in each.ties.fed_by) if each.ties else []
+            for each in node.table.addresses()
+        },
+    }
+
+
+def bound_of(exchange: Exchange) -> dict[str, Any]:
+    bound = exchange.bound
+    return {
+        "rule": bound.rule,
+        "bindings": [(each.rule, each.hop and each.hop.key) for each in exchange.bindings],
+        "hops": {each.key: count for each, count in bound.hops.items()},
+        "matching": {
+            subject: sorted(each.rule.name for each in bound.matching(subject) if each is not None)
+            for subject in ("k", "j.k", "")
+        },
+    }
+
+
+def take_up_some(node: Node, wanted: Configuration, edits: Edits | None) -> None:
+    """Take up a change of which it may be known what is other."""
+    old = node.configuration
+    changes = prepare(node, old, wanted, find_differences(old, wanted, edits), edits)
+    for _ in enter(node, changes):
+        pass
+    node.exchange.begin_turn()
+    take_up(node, changes)
+    node.exchange.finish_turn()
+    node.history.add(wanted, (), "", 0.0)
+
+
+@examples(150)
+@given(st.lists(st.tuples(STEP, st.integers(0, 3)), max_size=20))
+def test_what_is_changed_in_place_is_as_if_it_were_made_anew(
+    steps: list[tuple[Any, int]],
+) -> None:
+    node, other = Node(SOME_EXCHANGES), Node(SOME_EXCHANGES)
+    for step, turns in steps:
+        wanted, edits = edited(node.configuration, step)
+        if edits and not find_mistakes(wanted):
+            take_up_some(node, wanted, edits)
+            take_up_some(other, wanted, None)
+        # some of what follows from it is done by the time of the next
+        for each in (node, other) * turns:
+            each.exchange.turn.deferred.step()
+    for each in (node, other):
+        while each.exchange.turn.deferred.step():
+            pass
+    assert state_of(node) == state_of(other)
+
+
+def test_few_differences_are_those_of_the_two() -> None:
+    one = EXCHANGES
+    address = AddressSettings(prefix="a")
+    other = attrs.evolve(one, addresses=(address,), bindings=())
+    edits = [
+        Edit(BY_NAME["binding"], one.bindings[0], None),
+        Edit(BY_NAME["address"], None, address),
+    ]
+    assert find_differences(one, other, edits) == find_differences(one, other)
+
+
+def test_one_binding_of_very_many_is_changed_alone() -> None:
+    count = 1000
+    rest = tuple(
+        BindingSettings(exchange_name="e", binding_key=f"k{number}", next_hop_address=f"h{number}")
+        for number in range(count)
+    )
+    node = Node(attrs.evolve(EXCHANGES, bindings=rest, listeners=()))
+    bound = node.exchange.forwarder.exchanges.by_name["e"].bound
+    new = BindingSettings(exchange_name="e", binding_key="k", next_hop_address="q")
+    old = node.configuration
+    wanted = attrs.evolve(old, bindings=(*rest, new))
+    edits = [Edit(BY_NAME["binding"], None, new)]
+    changes = prepare(node, old, wanted, find_differences(old, wanted, edits), edits)
+    assert len(list(enter(node, changes))) == 0
+    node.exchange.begin_turn()
+    take_up(node, changes)
+    # all of it is done in that turn, and by nothing but the one
+    assert not node.exchange.turn.deferred
+    node.exchange.finish_turn()
+    assert node.exchange.forwarder.exchanges.by_name["e"].bound is bound
+    assert len(bound.bindings) == count + 1
+    assert [each and each.rule.next_hop for each in bound.matching("k")] == [None, "q"]

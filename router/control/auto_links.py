@@ -64,13 +64,34 @@ class Wanted:
         # how many are at each address
         self.claims: Counter[str] = Counter()
         for plan in self.plans.values():
-            self.by_container.setdefault(_key(plan), {})[plan.name] = None
-            self.claims[address_name(plan.address)] += 1
+            self._enter(plan)
 
-    def on(self, connection: Any) -> Iterator[str]:
-        """The names of those that are wanted on a connection."""
-        for key in _keys_of(connection):
-            yield from self.by_container.get(key, ())
+    def put(self, name: str, plan: Plan | None) -> None:
+        """Want another auto-link of a name in its place, or none; at no cost for the others."""
+        before = self.plans.get(name)
+        if before is not None:
+            its, address = self.by_container[_key(before)], address_name(before.address)
+            del its[name]
+            if not its:
+                del self.by_container[_key(before)]
+            self.claims[address] -= 1
+            if not self.claims[address]:
+                del self.claims[address]
+        if plan is None:
+            self.plans.pop(name, None)
+        else:
+            self.plans[name] = plan
+            self._enter(plan)
+
+    def _enter(self, plan: Plan) -> None:
+        self.by_container.setdefault(_key(plan), {})[plan.name] = None
+        self.claims[address_name(plan.address)] += 1
+
+    def on(self, connection: Any) -> list[str]:
+        """The names of those that are wanted on a connection by now."""
+        return [
+            name for key in _keys_of(connection) for name in list(self.by_container.get(key, ()))
+        ]
 
     def pieces(self) -> Iterator[object]:
         """What it was made of, taken apart piece by piece (`router.engine.deferred`)."""
@@ -128,9 +149,21 @@ class AutoLinks(Keeping[Line]):
         see_to = partial(self._is_changed, before)
         self.forwarder.turn.deferred.go_through(drained(names), see_to, over, CHANGES_AT_ONCE)
 
+    def change_few(self, plans: dict[str, Plan | None]) -> None:
+        """From now on other auto-links of these names are wanted, or none; to be called in a turn.
+        All others cost nothing.
+        """
+        self.forwarder.table.claim(self._wanted.claims)
+        for name, plan in plans.items():
+            before = self.plans.get(name)
+            self._wanted.put(name, plan)
+            self._is_another(name, before, plan)
+
     def _is_changed(self, before: Wanted, name: str) -> None:
         """Another auto-link of this name is wanted, or the first, or none any more."""
-        old, new = before.plans.get(name), self.plans.get(name)
+        self._is_another(name, before.plans.get(name), self.plans.get(name))
+
+    def _is_another(self, name: str, old: Plan | None, new: Plan | None) -> None:
         for plan in (old, new):
             if plan is not None:
                 self.forwarder.table.claims_changed(address_name(plan.address))
@@ -166,24 +199,15 @@ class AutoLinks(Keeping[Line]):
         later turns.
         """
 
-        def want(plan: Plan) -> None:
-            # it may be over by now
-            if connection.is_open():
+        def want(name: str) -> None:
+            # it may be over by now, or another one may be wanted, which is for other connections
+            plan = self.plans.get(name)
+            if connection.is_open() and plan is not None and _key(plan) in _keys_of(connection):
                 self._want(plan, connection)
 
-        plans = self._wanted_on(connection)
-        self.forwarder.turn.deferred.go_through(plans, want, at_once=CHANGES_AT_ONCE)
-
-    def _wanted_on(self, connection: Any) -> Iterator[Plan]:
-        """What is wanted on a connection, from the beginning again where that changes meanwhile."""
-        wanted = None
-        while wanted is not self._wanted:
-            wanted = self._wanted
-            for name in wanted.on(connection):
-                yield wanted.plans[name]
-                if self._wanted is not wanted:
-                    # what was wanted before may be taken apart
-                    break
+        # those that come later are begun when they come
+        names = self._wanted.on(connection)
+        self.forwarder.turn.deferred.go_through(names, want, at_once=CHANGES_AT_ONCE)
 
     def container_left(self, connection: Any) -> None:
         """A connection is over, and its links with it."""

@@ -5,7 +5,7 @@ are because a container has asked for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -14,6 +14,9 @@ from router.core.link_routes import LinkRoutes
 from router.core.route_outlets import NEVER, Rule, Way
 from router.engine.deferred import CHANGES_AT_ONCE, drained, emptied
 from router.engine.events import ConnectionClosed
+
+# If no more link routes change, those that stay cost nothing.
+FEW: Final = 64
 
 
 @attrs.frozen(eq=False)
@@ -26,6 +29,11 @@ class RouteChange:
     left: list[Way] = attrs.Factory(list)
     came: list[Way] = attrs.Factory(list)
     configured: dict[str, Way] = attrs.Factory(dict)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether those that are configured are changed in place, in one turn."""
+        return len(self.removed) + len(self.added) + len(self.left) <= FEW
 
 
 class LinkRouting:
@@ -69,10 +77,12 @@ class LinkRouting:
 
     def enter(self, change: RouteChange) -> Iterator[None]:
         """Enter a change, step by step, of which nobody notices anything before `take_up`."""
-        change.configured.update(self._configured)
+        is_small = change.is_small
+        if not is_small:
+            change.configured.update(self._configured)
         yield
         for name in drained(change.removed):
-            way = change.configured.pop(name)
+            way = self._configured[name] if is_small else change.configured.pop(name)
             way.until = self._routes.edition + 1
             change.left.append(way)
             yield
@@ -83,17 +93,23 @@ class LinkRouting:
             yield
             self._learn(way)
             yield
-            change.configured[rule.name] = way
+            if not is_small:
+                change.configured[rule.name] = way
             yield
 
     def take_up(self, change: RouteChange) -> None:
         """Have all of a change that is entered count; to be called in a turn."""
-        before, self._configured = self._configured, change.configured
-        self._routes.begin_edition()
         deferred = self._turn.deferred
+        if change.is_small:
+            for way in change.left:
+                del self._configured[way.rule.name]
+            self._configured.update((way.rule.name, way) for way in change.came)
+        else:
+            before, self._configured = self._configured, change.configured
+            deferred.forget(emptied(before))
+        self._routes.begin_edition()
         deferred.go_through(change.came, self._routes.tell, at_once=CHANGES_AT_ONCE)
         deferred.go_through(drained(change.left), self._forget, at_once=CHANGES_AT_ONCE)
-        deferred.forget(emptied(before))
 
     def give_up(self, change: RouteChange) -> None:
         """Leave what is entered of a change that is not taken up after all."""

@@ -6,7 +6,6 @@ all (`changeable`). The rest is done here, to the thing itself.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -14,9 +13,11 @@ import attrs
 import trio
 
 from router.amqp.constants import Condition
+from router.config.edits import Edit, Edits
 from router.config.log_settings import with_levels
-from router.config.model import Configuration, Entity
+from router.config.model import ENTITIES, Configuration, Entity
 from router.config.reload import Applied, NotApplied, key_of
+from router.engine.deferred import drained
 from router.errors import AmqpError
 from router.management import connection_link_routes
 from router.management.desired_state import asker, changeable_of, described
@@ -25,7 +26,7 @@ from router.management.entities.link_routes import CONNECTION_LINK_ROUTE
 from router.management.entities.logs import FIXED, LOG
 from router.management.entity_types import ENTITY_TYPES
 from router.management.finding import STEPS_AT_ONCE, Found, find, known_type, told
-from router.management.look_up import look_up, place_of, told_of
+from router.management.look_up import edited, look_up, place_of, told_of
 from router.management.making import (
     changed_settings,
     known_attribute,
@@ -53,6 +54,9 @@ from router.management.views import RouterView
 LONGEST_REASON: Final = 1000
 # An attribute that a request says nothing of; null is something.
 _NOT_GIVEN: Final = object()
+_BY_NAME: Final = {each.name: each for each in ENTITIES}
+BINDING: Final = _BY_NAME["binding"]
+LOG_SETTINGS: Final = _BY_NAME["log"]
 
 
 async def create(router: RouterView, request: Request) -> Answer:
@@ -65,18 +69,25 @@ async def create(router: RouterView, request: Request) -> Answer:
         if entity_type is CONNECTION_LINK_ROUTE:
             scoped = connection_link_routes.create(router, given)
             return Answer(told(entity_type, scoped), CREATED, "Created")
-    made: deque[Found] = deque()
+    made: list[Found] = []
+    edits: list[Edit] = []
     new: dict[str, list[Any]] = {}
-    for number, body in enumerate(bodies, 1):
+    count = len(bodies)
+    # each is freed once it is read: to free very many at once would take long
+    bodies.reverse()
+    for number, body in enumerate(drained(bodies), 1):
         try:
             one = _made(request, body)
         except Refused as refused:
-            if len(bodies) == 1:
+            if count == 1:
                 raise
-            reason = f"of {len(bodies)}, number {number}: {refused.description}"
+            _let_go(router, bodies, made, edits, *new.values())
+            reason = f"of {count}, number {number}: {refused.description}"
             raise Refused(refused.status, reason) from None
         made.append(one)
-        new.setdefault(_entity_of(one).attribute, []).append(one.entity)
+        entity = _entity_of(one)
+        new.setdefault(entity.attribute, []).append(one.entity)
+        edits.append(Edit(entity, None, one.entity))
         if number % STEPS_AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
     # from here on nobody else has a turn before the router is asked
@@ -87,22 +98,32 @@ async def create(router: RouterView, request: Request) -> Answer:
     configuration = attrs.evolve(configuration, **added)
     what = _name_of(made[0]) if len(made) == 1 else f"{len(made)} entities"
     try:
-        applied = await _apply(router, request, configuration, what)
+        applied = await _apply(router, request, configuration, what, edits)
     except Refused as refused:
         if len(made) == 1 and await _is_taken(router, made[0]):
             # the words are Dispatch's, which programs compare
             reason = f"Name conflicts with an existing entity: {refused.description}"
             raise Refused(refused.status, reason) from None
+        _let_go(router, made)
         raise
+    finally:
+        _let_go(router, edits, *new.values())
     is_many = isinstance(request.body, list)
     body = Listed(_told_of_each(made)) if is_many else _now(router, made[0]).told()
     return Answer(body, CREATED, described("Created", applied))
 
 
-def _told_of_each(made: deque[Found]) -> Iterator[dict[str, Any]]:
+def _told_of_each(made: list[Found]) -> Iterator[dict[str, Any]]:
     """Tell of each new entity, and forget it: to free very many at once would take long."""
-    while made:
-        yield made.popleft().told()
+    made.reverse()
+    for each in drained(made):
+        yield each.told()
+
+
+def _let_go(router: RouterView, *lists: list[Any]) -> None:
+    """Free what may be very many things in later turns."""
+    for each in lists:
+        router.observed.turn.deferred.forget(drained(each))
 
 
 async def update(router: RouterView, request: Request) -> Answer:
@@ -126,14 +147,17 @@ async def update(router: RouterView, request: Request) -> Answer:
     if not entity.repeated:
         old = getattr(configuration, entity.attribute)
         new = changed_settings(found.entity_type, old, given)
-        wanted = attrs.evolve(configuration, **{entity.attribute: new})
-        applied = await _apply(router, request, wanted, entity.name)
+        wanted, edits = _with_another(configuration, entity, old, new, new)
+        applied = await _apply(router, request, wanted, entity.name, edits)
         return Answer((await find(router, request)).told(), OK, described("OK", applied))
     every, at = await _placed(router, found)
     configuration = changeable_of(router).configuration
-    new = changed_settings(found.entity_type, settings_of(found.entity), given)
-    wanted = _with(configuration, entity, (*every[:at], new, *every[at + 1 :]))
-    applied = await _apply(router, request, wanted, _name_of(found))
+    old = every[at]
+    new = changed_settings(found.entity_type, old, given)
+    replaced = (*every[:at], new, *every[at + 1 :])
+    wanted, edits = _with_another(configuration, entity, old, new, replaced)
+    applied = await _apply(router, request, wanted, _name_of(found), edits)
+    new = new if edits else old
     return Answer(_now(router, Found(found.entity_type, new)).told(), OK, described("OK", applied))
 
 
@@ -153,12 +177,16 @@ async def delete(router: RouterView, request: Request) -> Answer:
     every, at = await _placed(router, found)
     configuration = changeable_of(router).configuration
     wanted = _with(configuration, entity, (*every[:at], *every[at + 1 :]))
+    edits = [Edit(entity, every[at], None)]
     if entity.name == "exchange":
         # as in Dispatch, its bindings go with it
         name = settings_of(found.entity).name
-        kept = [each for each in wanted.bindings if each.exchange_name != name]
-        wanted = attrs.evolve(wanted, bindings=tuple(kept))
-    await _apply(router, request, wanted, _name_of(found))
+        its = [each for each in wanted.bindings if each.exchange_name == name]
+        if its:
+            kept = [each for each in wanted.bindings if each.exchange_name != name]
+            wanted = attrs.evolve(wanted, bindings=tuple(kept))
+            edits += [Edit(BINDING, each, None) for each in its]
+    await _apply(router, request, wanted, _name_of(found), edits)
     # nothing besides: clients of Dispatch hold the description against this
     return Answer({}, NO_CONTENT, "No Content")
 
@@ -257,6 +285,18 @@ def _all(configuration: Configuration, entity: Entity) -> tuple[Any, ...]:
     return every
 
 
+def _with_another(
+    configuration: Configuration, entity: Entity, old: Any, new: Any, every: Any
+) -> tuple[Configuration, list[Edit]]:
+    """A configuration that has `every`, in which an entity stands in the place of another one, and
+    what is other in it; where the two are the same, nothing is.
+    """
+    if old == new:
+        return configuration, []
+    values: dict[str, Any] = {entity.attribute: every}
+    return attrs.evolve(configuration, **values), [Edit(entity, old, new)]
+
+
 def _with(configuration: Configuration, entity: Entity, every: Sequence[Any]) -> Configuration:
     values: dict[str, Any] = {entity.attribute: tuple(every)}
     return attrs.evolve(configuration, **values)
@@ -282,16 +322,21 @@ def _name_of(found: Found) -> str:
     return f"{_entity_of(found).name} {name.read(found.entity)}"
 
 
-async def _apply(router: RouterView, request: Request, wanted: Configuration, of: str) -> Applied:
+async def _apply(
+    router: RouterView, request: Request, wanted: Configuration, of: str, edits: Edits
+) -> Applied:
     """Have the router become another, which the history keeps as done by whoever asked."""
     cause = f"{request.operation} {of}, by {asker(router, request)}"
+    before = router.configuration
     try:
-        return await changeable_of(router).apply(wanted, cause)
+        applied = await changeable_of(router).apply(wanted, cause, edits=edits)
     except NotApplied as refused:
         reason = str(refused)
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}... ({len(refused.reasons)} reasons)"
         raise Refused(BAD_REQUEST, reason) from None
+    edited(router, before, edits)
+    return applied
 
 
 # What is no configuration, or more than one entity of it.
@@ -336,8 +381,10 @@ async def _update_log(
             settings = with_levels(settings, module.name, _levels(enabled))
         except ValueError as refused:
             raise Refused(BAD_REQUEST, f"enable: {str(refused)[:LONGEST_REASON]}") from None
-    wanted = attrs.evolve(configuration, log=settings)
-    applied = await _apply(router, request, wanted, f"log {module.name}")
+    wanted, edits = _with_another(
+        configuration, LOG_SETTINGS, configuration.log, settings, settings
+    )
+    applied = await _apply(router, request, wanted, f"log {module.name}", edits)
     return Answer(found.told(), OK, described("OK", applied))
 
 

@@ -1,20 +1,23 @@
 """Entities that are found by their name or identity without a search.
 
 What is configured is found by an index, which is made anew, a few entities at a time, when somebody
-asks after the configuration has changed. What is in use is found in the router's own tables.
+asks after much of the configuration has changed, and changed where little has. What is in use is
+found in the router's own tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
-import attrs
 import trio
 
-from router.config.model import Entity
+from router.config.edits import Edit, Edits
+from router.config.model import Configuration, Entity
 from router.core.address import CHANGERS, FALLBACK, LAST_PHASE
+from router.engine.deferred import emptied
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import (
     CONFIGURED_ADDRESS,
@@ -36,6 +39,8 @@ from router.management.views import LOCAL, MOBILE, REMOTE, LinkView, RouterView
 # So many names are entered into an index before the router goes on with its work.
 NAMES_AT_ONCE: Final = 256
 LONGEST_NUMBER: Final = 18
+# If more entities than these change at once, an index is made anew.
+MOST_EDITED: Final = 64
 
 # What is told of a configured entity, from its settings, by the types whose entities have an index;
 # their name is their identity.
@@ -49,12 +54,68 @@ _TOLD: Final[dict[str, Callable[[RouterView, Any], Any]]] = {
 }
 
 
-@attrs.frozen
 class _Index:
-    """Where each of the configured entities of a kind is, by what its type says its name is."""
+    """Where each of the configured entities of a kind is, by what its type says its name is.
 
-    every: tuple[Any, ...]
-    places: dict[str, int]
+    Each has a number, which it keeps; the numbers are in the order of the entities.
+    """
+
+    def __init__(self, entity_type: EntityType, every: tuple[Any, ...]) -> None:
+        self.every = every
+        self._type = entity_type
+        self._numbers: list[int] = []
+        self._by_name: dict[str, tuple[int, ...]] = {}
+
+    def add(self, settings: Any) -> None:
+        """Have one more, after all others."""
+        number = self._numbers[-1] + 1 if self._numbers else 0
+        self._numbers.append(number)
+        self._enter(settings, number)
+
+    def place(self, name: str) -> int | None:
+        """Return where the first of this name is, if there is one."""
+        numbers = self._by_name.get(name)
+        return None if numbers is None else bisect_left(self._numbers, numbers[0])
+
+    def change(self, every: tuple[Any, ...], edits: Edits) -> None:
+        """Have others: those that are gone taken out, and those that come put at the end, or in the
+        place of those that they are in the place of.
+        """
+        places = {id(edit.old): self._place_of(edit.old) for edit in edits if edit.old is not None}
+        numbers = {key: self._numbers[at] for key, at in places.items()}
+        self.every = every
+        for edit in edits:
+            if edit.old is None:
+                self.add(edit.new)
+                continue
+            number = numbers[id(edit.old)]
+            self._remove(edit.old, number)
+            if edit.new is None:
+                del self._numbers[bisect_left(self._numbers, number)]
+            else:
+                self._enter(edit.new, number)
+
+    def pieces(self) -> Iterator[object]:
+        """Take it apart, piece by piece (`router.engine.deferred`)."""
+        return emptied(self._by_name)
+
+    def _place_of(self, settings: Any) -> int:
+        numbers = self._by_name[_name(self._type, settings)]
+        places = (bisect_left(self._numbers, each) for each in numbers)
+        return next(at for at in places if self.every[at] is settings)
+
+    def _enter(self, settings: Any, number: int) -> None:
+        name = _name(self._type, settings)
+        known = self._by_name.get(name)
+        self._by_name[name] = (number,) if known is None else tuple(sorted((*known, number)))
+
+    def _remove(self, settings: Any, number: int) -> None:
+        name = _name(self._type, settings)
+        left = tuple(each for each in self._by_name[name] if each != number)
+        if left:
+            self._by_name[name] = left
+        else:
+            del self._by_name[name]
 
 
 async def look_up(
@@ -66,7 +127,7 @@ async def look_up(
     tell = _TOLD.get(entity_type.long_name)
     if tell is not None:
         index = await _index(router, entity_type)
-        place = index.places.get(key)
+        place = index.place(key)
         return () if place is None else (tell(router, index.every[place]),)
     find = _FINDERS.get((entity_type.long_name, wanted))
     return None if find is None else find(router, key)
@@ -86,9 +147,26 @@ async def place_of(router: RouterView, entity_type: EntityType, settings: Any) -
     if entity_type.long_name not in _TOLD:
         return next((at for at, each in enumerate(every) if each is settings), None)
     index = await _index(router, entity_type)
-    place = index.places.get(_name(entity_type, settings))
+    place = index.place(_name(entity_type, settings))
     is_there = place is not None and index.every[place] is settings
     return place if is_there and index.every is _every(router, entity) else None
+
+
+def edited(router: RouterView, before: Configuration, edits: Edits) -> None:
+    """The configuration has changed by some edits: where they are few, change what is known of it.
+
+    What is known of anything else than what was there `before` is left to be made anew.
+    """
+    if len(edits) > MOST_EDITED:
+        return
+    by_entity: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_entity.setdefault(edit.entity.name, []).append(edit)
+    for name, some in by_entity.items():
+        index: _Index | None = router.indexes.get(name)
+        entity = some[0].entity
+        if index is not None and index.every is getattr(before, entity.attribute):
+            index.change(_every(router, entity), some)
 
 
 async def _index(router: RouterView, entity_type: EntityType) -> _Index:
@@ -96,9 +174,12 @@ async def _index(router: RouterView, entity_type: EntityType) -> _Index:
     assert entity is not None
     index: _Index | None = router.indexes.get(entity.name)
     while index is None or index.every is not _every(router, entity):
-        index = _Index(_every(router, entity), {})
+        if index is not None:
+            router.indexes.pop(entity.name, None)
+            router.observed.forwarder.turn.deferred.forget(index.pieces())
+        index = _Index(entity_type, _every(router, entity))
         for place, settings in enumerate(index.every):
-            index.places.setdefault(_name(entity_type, settings), place)
+            index.add(settings)
             if place % NAMES_AT_ONCE == NAMES_AT_ONCE - 1:
                 await trio.lowlevel.checkpoint()
         router.indexes[entity.name] = index

@@ -9,17 +9,17 @@ from router import __version__
 from router.amqp.failover import FAILOVER_SERVER_LIST, failover_list
 from router.amqp.redirects import Redirect
 from router.config.auto_links import AutoLinkSettings
+from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import (
     AddressSettings,
-    Configuration,
     ConnectorSettings,
     ListenerSettings,
 )
 from router.config.redirects import RedirectSettings
 from router.config.urls import parse_url
 from router.core.auto_links import Plan
-from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.bindings import BindingRule, ExchangeRule
 from router.core.network.membership import INTER_ROUTER, ROLES, Membership
 from router.core.redirects import Redirects
 from router.core.route_outlets import Rule
@@ -167,11 +167,9 @@ def configured_redirects(settings: Iterable[RedirectSettings]) -> Redirects:
     return redirects
 
 
-def configured_exchanges(
-    configuration: Configuration,
-) -> tuple[list[ExchangeRule], list[BindingRule]]:
-    """Which addresses are exchanges, and where messages go from there."""
-    exchanges = [
+def configured_exchanges(settings: Iterable[ExchangeSettings]) -> list[ExchangeRule]:
+    """Which addresses are exchanges."""
+    return [
         ExchangeRule(
             one.name or "",
             one.address or "",
@@ -180,9 +178,13 @@ def configured_exchanges(
             one.alternate_phase,
             one.match_method,
         )
-        for one in configuration.exchanges
+        for one in settings
     ]
-    bindings = [
+
+
+def configured_bindings(settings: Iterable[BindingSettings]) -> list[BindingRule]:
+    """Where messages go from exchanges."""
+    return [
         BindingRule(
             one.name,
             one.exchange_name or "",
@@ -190,9 +192,8 @@ def configured_exchanges(
             one.next_hop_address or "",
             one.next_hop_phase,
         )
-        for one in configuration.bindings
+        for one in settings
     ]
-    return exchanges, bindings
 
 
 def configured_link_routes(settings: Iterable[LinkRouteSettings]) -> list[Rule]:

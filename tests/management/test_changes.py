@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -10,12 +11,14 @@ import trio
 from hypothesis import given, strategies as st
 
 from router.client import ConnectionLost, LinkLost, connect
+from router.config.mistakes import Finding
 from router.config.model import (
     AddressSettings,
     Configuration,
     ConnectorSettings,
     ListenerSettings,
 )
+from router.config.rechecks import Rechecks
 from router.config.router_settings import RouterSettings
 from router.management.changes import CHANGES
 from router.management.entities.empty import EMPTY
@@ -355,3 +358,28 @@ async def test_the_frames_of_one_connection_are_logged() -> None:
         # as in Dispatch, where any other entity is not found
         gone = await ask(running, "UPDATE", {}, type="connection", identity="G10000")
         assert gone.status == 400
+
+
+async def test_single_changes_are_checked_alone_and_what_is_created_together_is_let_go() -> None:
+    kind = "router.config.address"
+    seen: list[int] = []
+
+    def look(configuration: Configuration, _: Any) -> Iterator[Finding]:
+        seen.append(len(configuration.addresses))
+        yield from ()
+
+    async with running_node(Configuration(listeners=(ListenerSettings(port=0),))) as running:
+        running.node.rechecks = Rechecks([look])
+        bodies = [{"prefix": f"a{number}"} for number in range(100)]
+        assert (await ask(running, "CREATE", bodies, type=kind)).status == 201
+        assert bodies == []
+        assert (await ask(running, "CREATE", {"prefix": "b"}, type=kind)).status == 201
+        told = {"type": kind, "name": f"{kind}/a7"}
+        assert (await ask(running, "UPDATE", {"distribution": "closest"}, **told)).status == 200
+        index = running.node.view and running.node.view.indexes["address"]
+        assert (await ask(running, "DELETE", **told)).status == 204
+        assert (await ask(running, "CREATE", {"prefix": "a7"}, type=kind)).status == 201
+        assert running.node.view is not None
+        assert running.node.view.indexes["address"] is index
+    # what goes has nothing to do with what stays
+    assert seen == [100, 1, 1, 0, 1]

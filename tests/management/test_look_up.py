@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given, strategies as st
+
 from router.config.auto_links import AutoLinkSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
+from router.config.validate import find_mistakes
 from router.core.address import CHANGERS, FALLBACK
 from router.core.network.reach import Interest
 from router.management.entities.address import ADDRESS
-from router.management.entities.configured import CONFIGURED_EXCHANGE, LISTENER
+from router.management.entities.configured import (
+    CONFIGURED_ADDRESS,
+    CONFIGURED_BINDING,
+    CONFIGURED_EXCHANGE,
+    LISTENER,
+)
 from router.management.entities.link_routes import LINK_ROUTE
 from router.management.entity_types import ENTITY_TYPES
-from router.management.look_up import look_up, place_of
+from router.management.look_up import edited as edit_indexes, look_up, place_of
 from router.management.schema import long_name, settings_of
 from router.management.views import RouterView
+from router.node import Node
 
 from support.blocking_proton import Peer
+from support.edits import EXCHANGES, STEP, edited
 from support.entities import view_of
+from support.examples import examples
 from support.loopback import running_node
 
 CONFIGURATION = Configuration(
@@ -117,3 +128,27 @@ async def test_an_entity_has_its_place_until_it_is_another() -> None:
         assert await place_of(view, CONFIGURED_EXCHANGE, ExchangeSettings(name="e")) is None
         listener = view.configuration.listeners[0]
         assert await place_of(view, LISTENER, listener) == 0
+
+
+@examples(100)
+@given(st.lists(STEP, max_size=20))
+async def test_an_index_that_was_changed_is_as_one_made_anew(steps: list[Any]) -> None:
+    view = RouterView("r", "h", EXCHANGES, Node(EXCHANGES).exchange, 0.0)
+    for step in steps:
+        before = view.configuration
+        view.configuration, edits = edited(before, step)
+        if find_mistakes(view.configuration):
+            view.configuration = before
+            continue
+        edit_indexes(view, before, edits)
+        for entity_type in (CONFIGURED_EXCHANGE, CONFIGURED_BINDING, CONFIGURED_ADDRESS):
+            entity = entity_type.entity
+            assert entity is not None
+            every = getattr(view.configuration, entity.attribute)
+            index = view.indexes.get(entity.name)
+            # where it has been asked for, it is not made again
+            assert index is None or index.every is every
+            for at, each in enumerate(every):
+                first = next(n for n, other in enumerate(every) if other.name == each.name)
+                place = await place_of(view, entity_type, each)
+                assert place == (at if first == at else None)

@@ -14,9 +14,11 @@ import trio
 
 from bench.costs.world import World, attaches, measured
 from router.amqp.message import Properties
+from router.config.edits import Edits
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration
 from router.config.reload import Applied
+from router.config.saved import Base
 from router.core.network.reach import Interest
 from router.management.agent import encode_answer
 from router.management.operations import answer
@@ -47,9 +49,17 @@ class Agent(trio.abc.Instrument):
         """What the router runs."""
         return self.view.configuration
 
-    async def apply(self, wanted: Configuration, cause: str = "") -> Applied:
+    async def apply(
+        self,
+        wanted: Configuration,
+        cause: str = "",
+        base: Base | None = None,
+        edits: Edits | None = None,
+    ) -> Applied:
         """Take a configuration up at no cost."""
         assert cause
+        assert base is None
+        assert edits is not None
         self.view.configuration = wanted
         return Applied(())
 
