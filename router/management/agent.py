@@ -209,7 +209,19 @@ async def _encode_body(body: Any) -> Sequence[bytes | bytearray]:
     if isinstance(body, Listed):
         items, count = await _encode_steps(body.items)
         return list_head(count, len(items)), items
+    if isinstance(body, dict) and any(isinstance(each, Listed) for each in body.values()):
+        return await _encode_map(body)
     return (encode_value(body),)
+
+
+async def _encode_map(body: dict[str, Any]) -> Sequence[bytes | bytearray]:
+    """A map of which some values are long lists."""
+    entries = bytearray()
+    for name, value in body.items():
+        encode_value_into(entries, name)
+        for part in await _encode_body(value):
+            entries += part
+    return map_head(2 * len(body), len(entries)), entries
 
 
 async def _encode_steps(items: Iterable[Any]) -> tuple[bytearray, int]:

@@ -22,8 +22,9 @@ from router.config.reload import SECRET, Applied, Difference, NotApplied
 from router.config.secret import Secret
 from router.config.shown import SIGNS
 from router.config.write import format_configuration
+from router.engine.deferred import drained
 from router.management.changeable import Changeable
-from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, Refused, Request
+from router.management.requests import BAD_REQUEST, NOT_FOUND, Answer, Listed, Refused, Request
 from router.management.views import RouterView
 
 OPERATIONS: Final = (
@@ -94,7 +95,7 @@ async def apply(router: RouterView, request: Request) -> Answer:
     wanted = _with_passwords_kept(changeable.configuration, wanted)
     comment = (request.text("comment") or "")[:LONGEST_COMMENT]
     cause = f"APPLY {comment}".rstrip()
-    return await _become(changeable, request, wanted, f"{cause}, by {asker(router, request)}")
+    return await _become(router, request, wanted, f"{cause}, by {asker(router, request)}")
 
 
 async def roll_back(router: RouterView, request: Request) -> Answer:
@@ -108,12 +109,13 @@ async def roll_back(router: RouterView, request: Request) -> Answer:
         known = ", ".join(str(each.number) for each in changeable.history)
         raise Refused(NOT_FOUND, f"revision {number} is not remembered: there are {known}")
     cause = f"ROLLBACK to revision {number}, by {asker(router, request)}"
-    return await _become(changeable, request, revision.configuration, cause)
+    return await _become(router, request, revision.configuration, cause)
 
 
 async def _become(
-    changeable: Changeable, request: Request, wanted: Configuration, cause: str
+    router: RouterView, request: Request, wanted: Configuration, cause: str
 ) -> Answer:
+    changeable = changeable_of(router)
     is_dry = _flag(request, "dryRun")
     expected, current = request.count("ifRevision"), changeable.history.current.number
     if expected is not None and expected != current:
@@ -126,16 +128,22 @@ async def _become(
             applied = await changeable.apply(wanted, cause)
     except NotApplied as refused:
         raise _refused(refused.reasons) from None
-    return Answer(
+    differences = list(applied.differences)
+    told = differences[:MOST_TOLD]
+    description = "OK; nothing is changed, as asked" if is_dry else described("OK", applied)
+    answer = Answer(
         {
             "revision": applied.revision,
             "saved": applied.saved,
             "dryRun": is_dry,
-            "count": len(applied.differences),
-            "differences": [as_map(each) for each in applied.differences[:MOST_TOLD]],
+            "count": len(differences),
+            "differences": Listed(map(as_map, told)),
         },
-        description="OK; nothing is changed, as asked" if is_dry else described("OK", applied),
+        description=description,
     )
+    # where nothing is changed nobody else has them
+    router.observed.turn.deferred.forget(drained(differences))
+    return answer
 
 
 def described(done: str, applied: Applied) -> str:

@@ -95,7 +95,9 @@ class Rows:
 
 @attrs.frozen
 class Listed:
-    """A body that is a long list; each step of `items` is a short one, as with Rows."""
+    """A body, or a value of one, that is a long list; each step of `items` is a short one, as with
+    Rows.
+    """
 
     items: Iterable[Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -242,6 +243,30 @@ async def test_a_long_list_is_encoded_as_what_it_is() -> None:
         items = [{"name": f"number {number}"} for number in range(count)]
         message = decode_message(await encode_answer(Properties(), Answer(Listed(iter(items)))))
         assert message.body == (AmqpValue(items),)
+
+
+async def test_a_long_list_within_a_map_is_encoded_a_few_items_at_a_time() -> None:
+    told: list[int] = []
+    seen: list[int] = []
+
+    def items() -> Iterator[dict[str, int]]:
+        for number in range(4 * STEPS_AT_ONCE):
+            told.append(number)
+            yield {"number": number}
+
+    async def look_on() -> None:
+        while len(told) < 4 * STEPS_AT_ONCE:
+            seen.append(len(told))
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(look_on)
+        body = {"count": 4 * STEPS_AT_ONCE, "items": Listed(items()), "last": None}
+        message = decode_message(await encode_answer(Properties(), Answer(body)))
+    whole = {**body, "items": [{"number": number} for number in range(4 * STEPS_AT_ONCE)]}
+    assert message.body == (AmqpValue(whole),)
+    steps = pairwise(seen)
+    assert max(after - before for before, after in steps) <= STEPS_AT_ONCE
 
 
 async def test_bodies_that_are_hard_to_read_are_answered_and_the_next_is_too() -> None:
