@@ -16,6 +16,7 @@ import attrs
 from bench.costs import (
     containers,
     copies,
+    creates,
     edges,
     interiors,
     losses,
@@ -488,6 +489,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "query: n addresses": query("router.address"),
     "query: n links": query("router.link"),
     **{f"management: {name}": operation for name, operation in management.OPERATIONS.items()},
+    **{f"changes: {name}": operation for name, operation in creates.OPERATIONS.items()},
     **{f"network: n {name}": operation for name, operation in network.OPERATIONS.items()},
     **{f"interior: n {name}": operation for name, operation in interiors.OPERATIONS.items()},
 }
