@@ -150,7 +150,7 @@ def test_the_last_lines_of_the_log(start_router: StartRouter) -> None:
 def test_rates_from_the_second_look_on(other_side: OtherSide) -> None:
     other_side.receiver(credit=10_000)
     sender = other_side.sender()
-    watch = ("--json", "--watch", "0.5", "--looks", "3")
+    watch = ("--json", "--watch", "1.0", "--looks", "3")
     command = Command("stat", "-b", other_side.router.url(), "-a", "-c", *watch)
     with command:
         while not command.has_ended:
@@ -167,8 +167,8 @@ def test_rates_from_the_second_look_on(other_side: OtherSide) -> None:
     for before, now in itertools.pairwise(mine):
         grown = now["deliveriesIngress"] - before["deliveriesIngress"]
         assert grown > 0
-        # half a second and a little more went by
-        assert 0 < now["rates"]["deliveriesIngress"] <= grown / 0.4
+        # a second and a little more went by
+        assert 0 < now["rates"]["deliveriesIngress"] <= grown / 0.8
     busy = [each.get("rates", {}) for each in looks[-1]["connections"]]
     assert any(rates.get("deliveriesIn", 0) > 0 for rates in busy)
     assert any(rates.get("deliveriesOut", 0) > 0 for rates in busy)
@@ -177,7 +177,7 @@ def test_rates_from_the_second_look_on(other_side: OtherSide) -> None:
 def test_what_the_router_counts_has_rates_beside_it(other_side: OtherSide) -> None:
     other_side.receiver(credit=10_000)
     sender = other_side.sender()
-    watch = ("--watch", "0.5", "--looks", "2")
+    watch = ("--watch", "1.0", "--looks", "2")
     with Command("stat", "-b", other_side.router.url(), *watch) as command:
         while not command.has_ended:
             sender.outcome(Message(body="x"))
