@@ -174,7 +174,8 @@ class Pump:
         if tap is not None:
             tap.turned()
         exchange.finish_turn()
-        if QUICK_ACK >= 0 and connection.expects_more():
+        # a full read frees so much of the window that the kernel acknowledges it by itself
+        if count != READ_BYTES and QUICK_ACK >= 0 and connection.expects_more():
             self._acknowledge()
         return True
 

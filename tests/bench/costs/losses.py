@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from bench.costs.world import Peer, World, attaches, measured, transfers
+from bench.costs.world import SESSION_LINKS, Peer, World, attaches, measured, transfers
 
 # So many links a sender has in one session.
 SENDERS_A_SESSION: Final = 1_000
@@ -59,7 +59,8 @@ def lose_unsettled(count: int) -> list[float]:
         channel = sender.begin() if first else 0
         sender.say(attaches(some, address, receives=False, first=first, channel=channel))
         for number in range(some):
-            sender.transfer(transfers(1, first + number, number, channel))
+            handle = (first + number) % SESSION_LINKS
+            sender.transfer(transfers(1, handle, number, channel))
     return measured(world, lambda: world.lose(lost))
 
 
