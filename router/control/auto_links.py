@@ -17,6 +17,7 @@ from router.control.containers import Containers
 from router.control.keeping import Attempt, Keeping, KeptLine, Status
 from router.control.redirected import Redirected
 from router.core.auto_links import AutoLink, AutoLinkChanged, Plan
+from router.core.split_table import ListedTable
 from router.core.table import address_name
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, drained, emptied
 
@@ -114,9 +115,9 @@ class AutoLinks(Keeping[Line]):
         self.redirected = Redirected(self, containers)
         containers.watchers.append(self)
         self._wanted = Wanted()
-        self._lines: dict[str, dict[Any, Line]] = {}
+        self._lines: ListedTable[str, dict[Any, Line]] = ListedTable()
         # how many lines of each name stand how, by rank; and how many names, by their best line
-        self._standing: dict[str, list[int]] = {}
+        self._standing: ListedTable[str, list[int]] = ListedTable()
         self._names_by_rank = [0] * len(Status)
         # those that have failed since clocks were looked at last
         self._fresh: list[Line] = []

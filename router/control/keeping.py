@@ -17,8 +17,9 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from zlib import crc32
 
 from router.amqp.performatives import Error
+from router.core.split_table import ListedTable
 from router.engine.beginning import wire_error
-from router.engine.deferred import THINGS_A_STEP
+from router.engine.deferred import THINGS_A_STEP, emptied
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
@@ -120,7 +121,7 @@ class _Pace(Generic[L]):
 
     def __init__(self) -> None:
         # all of them, those that leave among them
-        self.lines: dict[L, None] = {}
+        self.lines: ListedTable[L, None] = ListedTable()
         self.waiting: deque[L] = deque()
         self.under_way: set[L] = set()
         # those that wait are being begun, in this turn or in later ones
@@ -230,7 +231,7 @@ class Keeping(Generic[L]):
         def over() -> None:
             self._failed.pop(connection, None)
 
-        lines = list(pace.lines)
+        lines = (line for line, _ in emptied(pace.lines))
         self.forwarder.turn.deferred.go_through(lines, self._forget, over, MOST_AT_ONCE)
 
     # Attaching.

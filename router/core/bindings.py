@@ -13,6 +13,7 @@ from typing import NamedTuple
 import attrs
 
 from router.core.address import Address
+from router.core.split_table import ListedTable
 from router.core.topics import AMQP, TopicTree
 from router.engine.deferred import emptied
 
@@ -59,9 +60,9 @@ class Bound:
         self.address: Address | None = None
         self.alternate: Address | None = None
         # the addresses that messages may go to, and how many ways lead to each
-        self.hops: dict[Address, int] = {}
+        self.hops: ListedTable[Address, int] = ListedTable()
         # the address that is entered for each binding
-        self.entered: dict[Binding, Address] = {}
+        self.entered: ListedTable[Binding, Address] = ListedTable()
         self.by_name: dict[str, Binding] = {}
         # those without a key
         self.everything: dict[Binding, None] = {}

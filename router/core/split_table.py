@@ -1,4 +1,4 @@
-"""A table whose growth never takes long.
+"""Tables whose growth never takes long.
 
 A dict that is full is copied at once into one of twice the size. At some hundred thousand entries
 that takes longer than a turn may (docs/costs.md), so a table of very many is split into dicts that
@@ -7,43 +7,127 @@ are full at different times.
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+from collections.abc import Iterator, MutableMapping
+from typing import Final, Generic, TypeVar, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
+D = TypeVar("D")
 
 # A power of two. Each dict has some four thousand of a quarter of a million entries.
 PARTS: Final = 64
 _MASK: Final = PARTS - 1
+# A table of fewer entries is a single dict.
+MANY: Final = 8192
 
 
 class SplitTable(Generic[K, V]):
-    """A mapping in no order, split into several dicts by the hashes of its keys.
-
-    Keys are texts, or have texts: the hash of an object that is its place in memory would fill few
-    of the dicts.
-    """
+    """A mapping in no order; one of very many entries is split by the hashes of its keys."""
 
     __slots__ = ("_parts",)
 
     def __init__(self) -> None:
-        self._parts: tuple[dict[K, V], ...] = tuple({} for _ in range(PARTS))
+        self._parts: list[dict[K, V]] = [{}]
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
-    def __setitem__(self, key: K, value: V) -> None:
-        self._parts[hash(key) & _MASK][key] = value
+    def __contains__(self, key: object) -> bool:
+        parts = self._parts
+        return key in parts[0 if len(parts) == 1 else _part(hash(key))]
 
-    def get(self, key: K) -> V | None:
-        """Return the value of a key, or None."""
-        return self._parts[hash(key) & _MASK].get(key)
+    def __setitem__(self, key: K, value: V) -> None:
+        parts = self._parts
+        if len(parts) == 1:
+            parts[0][key] = value
+            if len(parts[0]) == MANY:
+                self._split()
+        else:
+            parts[_part(hash(key))][key] = value
+
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: D) -> V | D: ...
+    def get(self, key: K, default: D | None = None) -> V | D | None:
+        """Return the value of a key, or else the default."""
+        parts = self._parts
+        return parts[0 if len(parts) == 1 else _part(hash(key))].get(key, default)
 
     def pop(self, key: K) -> V | None:
         """Remove a key and return its value, or None if it is not there."""
-        return self._parts[hash(key) & _MASK].pop(key, None)
+        parts = self._parts
+        return parts[0 if len(parts) == 1 else _part(hash(key))].pop(key, None)
 
     def clear(self) -> None:
         """Remove all keys."""
-        for part in self._parts:
-            part.clear()
+        self._parts = [{}]
+
+    def _split(self) -> None:
+        whole = self._parts[0]
+        self._parts = [{} for _ in range(PARTS)]
+        for key, value in whole.items():
+            self._parts[_part(hash(key))][key] = value
+
+
+class ListedTable(MutableMapping[K, V]):
+    """A mapping like a dict, in an order of its own: that in which keys came, but for the last one
+    taking the place of one that is removed.
+    """
+
+    __slots__ = ("_keys", "_places", "_values")
+
+    def __init__(self) -> None:
+        self._places: SplitTable[K, int] = SplitTable()
+        self._keys: list[K] = []
+        self._values: list[V] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __getitem__(self, key: K) -> V:
+        place = self._places.get(key)
+        if place is None:
+            raise KeyError(key)
+        return self._values[place]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        place = self._places.get(key)
+        if place is None:
+            self._places[key] = len(self._keys)
+            self._keys.append(key)
+            self._values.append(value)
+        else:
+            self._values[place] = value
+
+    def __delitem__(self, key: K) -> None:
+        place = self._places.pop(key)
+        if place is None:
+            raise KeyError(key)
+        last, value = self._keys.pop(), self._values.pop()
+        if place < len(self._keys):
+            self._keys[place] = last
+            self._values[place] = value
+            self._places[last] = place
+
+    def popitem(self) -> tuple[K, V]:
+        """Remove the last key, and return it and its value; KeyError where there is none."""
+        if not self._keys:
+            raise KeyError("the table is empty")
+        key = self._keys[-1]
+        value = self._values[-1]
+        del self[key]
+        return key, value
+
+
+def _part(hashed: int) -> int:
+    """The part that a hash belongs to; that of an object is its place in memory, whose last bits
+    are much alike.
+    """
+    return (hashed ^ hashed >> 6 ^ hashed >> 12) & _MASK

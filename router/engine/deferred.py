@@ -131,7 +131,7 @@ class Deferred:
         return bool(self.tasks)
 
 
-def emptied(mapping: MutableMapping[Any, Any]) -> Iterator[object]:
+def emptied(mapping: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the items of a mapping, taking each out of it; see `Deferred.forget`."""
     while mapping:
         yield mapping.popitem()

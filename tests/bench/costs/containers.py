@@ -11,6 +11,7 @@ from router.amqp.performatives import Attach, Begin, Detach, End, Source, Target
 from router.config.auto_links import AutoLinkSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import Configuration
+from router.control.auto_links import Wanted
 
 NAME: Final = "c"
 # How long those that leave may take, and those that failed until they are tried again, in looks at
@@ -153,9 +154,11 @@ def remove_all(count: int) -> list[float]:
     container = Container(world)
     container.talk()
     auto_links = world.parts.control.auto_links
+    # a thread finds out what is different
+    wanted, names = Wanted(), list(auto_links.plans)
 
     def act() -> None:
-        world.turn(lambda: auto_links.configure(()))
+        world.turn(lambda: auto_links.change(wanted, names))
         for _ in range(LEAVING_LOOKS):
             world.rest()
             container.talk()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.core.address import Address
-from router.core.exchanges import BindingRule, ExchangeRule
+from router.core.bindings import BindingRule, ExchangeRule
 from router.core.network.lanes import IDLE_S
 from router.core.network.network import MOST_AT_ONCE
 from router.core.network.next_hops import NextHops
