@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from bench.costs.world import SESSION_LINKS, Peer, World, attaches, measured, transfers
+from bench.costs.world import (
+    SESSION_LINKS,
+    Peer,
+    World,
+    attaches,
+    measured,
+    transfers,
+    unsettled_by_one,
+)
 
 # So many links a sender has in one session.
 SENDERS_A_SESSION: Final = 1_000
@@ -103,6 +111,8 @@ OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
     "connections lost: n at once, each with an unsettled message": lose_unsettled,
     "connections lost: n receivers on n/50 of them": lose(50, receives=True),
     "connections closed: n that are idle, each with a receiver": close_idle,
-    "link suspended: n messages its receiver has not settled": suspend_unsettled,
-    "suspended link expired: n messages its receiver has not settled": expire_unsettled,
+    "link suspended: n messages its receiver has not settled": unsettled_by_one(suspend_unsettled),
+    "suspended link expired: n messages its receiver has not settled": unsettled_by_one(
+        expire_unsettled
+    ),
 }

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bench.costs.containers import Container, with_link_routes
 from bench.costs.world import (
+    AtMost,
     Peer,
     World,
     attaches,
@@ -183,7 +184,7 @@ def reattach(*, receives: bool) -> Callable[[int], list[float]]:
     return run
 
 
-def reattach_often(*, receives: bool, closed: bool) -> Callable[[int], list[float]]:
+def reattach_often(*, receives: bool, closed: bool) -> AtMost:
     """Detach a link that has so many messages unsettled, and attach it again, many times in one
     read; then close it.
     """
@@ -196,7 +197,7 @@ def reattach_often(*, receives: bool, closed: bool) -> Callable[[int], list[floa
             frames.append(encode_frame(0, Detach(0, closed=True)))
         return measured(world, lambda: client.say(frames))
 
-    return run
+    return unsettled_by_one(run)
 
 
 OPERATIONS: Final[dict[str, Callable[[int], list[float]]]] = {
