@@ -10,7 +10,7 @@ unsettled deliveries are detached (docs/decisions/0079), of very many the last o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from router.amqp.constants import Condition
@@ -32,10 +32,11 @@ LOOKS_A_DETACH: Final = 8
 class Overdrawn:
     """Checks the connections of a router in rounds, some at each look at the clocks."""
 
-    def __init__(self, ledger: Ledger, connections: Callable[[], list[Any]]) -> None:
+    def __init__(self, ledger: Ledger, connections: Callable[[], Iterable[Any]]) -> None:
         self._ledger = ledger
         self._connections = connections
-        self._left: list[Any] = []
+        # the rest of the round; None between two
+        self._left: Iterator[Any] | None = None
         # octets of deliveries: of the last round, and so far of this one
         self._deliveries = 0
         self._counted = 0
@@ -44,13 +45,16 @@ class Overdrawn:
 
     def look(self, _now: float) -> None:
         """Check the next connections, and detach senders that have too much unsettled."""
-        if not self._left:
+        if self._left is None:
             self._deliveries, self._counted = self._counted, 0
-            self._left = self._connections()
+            self._left = iter(self._connections())
         limit, setting = self._limit()
         room = AT_ONCE
-        while room > 0 and self._left:
-            connection = self._left.pop()
+        while room > 0:
+            connection = next(self._left, None)
+            if connection is None:
+                self._left = None
+                break
             room -= max(1, len(connection.local_sessions))
             deliveries = holdings_of(connection)[DELIVERIES]
             self._counted += deliveries

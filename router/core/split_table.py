@@ -7,7 +7,7 @@ are full at different times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, ValuesView
 from typing import Final, Generic, TypeVar, overload
 
 K = TypeVar("K")
@@ -116,6 +116,21 @@ class ListedTable(MutableMapping[K, V]):
             self._values[place] = value
             self._places[last] = place
 
+    def values(self) -> ValuesView[V]:
+        """Return a view of the values, in the order of the keys."""
+        return _Values(self, self._values)
+
+    def each(self) -> Iterator[V]:
+        """Yield each value, from the last to the first. Keys may come and go meanwhile: what is
+        there all the time is yielded, though perhaps twice.
+        """
+        # what takes the place of one that is removed comes from behind
+        place = len(self._values)
+        while place > 0:
+            place = min(place, len(self._values)) - 1
+            if place >= 0:
+                yield self._values[place]
+
     def popitem(self) -> tuple[K, V]:
         """Remove the last key, and return it and its value; KeyError where there is none."""
         if not self._keys:
@@ -124,6 +139,17 @@ class ListedTable(MutableMapping[K, V]):
         value = self._values[-1]
         del self[key]
         return key, value
+
+
+class _Values(ValuesView[V]):
+    """The values of a table, without a search for each of them."""
+
+    def __init__(self, table: ListedTable[K, V], values: list[V]) -> None:
+        super().__init__(table)
+        self._values = values
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._values)
 
 
 def _part(hashed: int) -> int:

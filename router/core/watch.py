@@ -47,7 +47,7 @@ class Watch:
 
     def _walk(self) -> Iterator[None]:
         """Go through everything once; each step is as much as looking at one delivery."""
-        for connection in list(self._connections()):
+        for connection in self._connections():
             yield
             for session in list(connection.local_sessions.values()):
                 yield

@@ -21,6 +21,7 @@ from router.core.link_names import LinkNames
 from router.core.network.membership import Membership
 from router.core.overdrawn import Overdrawn
 from router.core.shedding import Shedding
+from router.core.split_table import ListedTable
 from router.core.stuck_receivers import StuckReceivers
 from router.core.table import AddressTable
 from router.core.watch import Watch
@@ -63,7 +64,7 @@ class Hub:
         self.turn.now = self.clock()
         self.buffer = memoryview(b"")
         self.provide_for(largest_frame_bytes)
-        self.pumps: dict[int, Pump] = {}
+        self.pumps: ListedTable[int, Pump] = ListedTable()
         # the one whose peer is this very process; none of the connections that are counted
         self.own_pump: Pump | None = None
         self._next_number = 0
@@ -204,7 +205,7 @@ class Hub:
         # a heartbeat that is due after half of its time leaves before the whole of it
         tick_s = TICK_S
         end = self.turn.now + SLICE_S
-        for count, pump in enumerate(list(self.pumps.values()), 1):
+        for count, pump in enumerate(self.pumps.each(), 1):
             pump.tick()
             idle_s = pump.connection.remote_idle_s
             if idle_s and idle_s < 2 * tick_s:
@@ -285,12 +286,9 @@ class Exchange(Hub):
         self.clocks: list[Callable[[float], None]] = [StuckReceivers(self.forwarder).look]
         # who else hears of what rarely happens on connections, in the same turn
         self.listeners: list[Callable[[Connection, object], None]] = []
-        self.watch = Watch(lambda: [pump.connection for pump in self.pumps.values()])
+        self.watch = Watch(self._each_connection)
         self.chores.append(self.watch.look)
-        overdrawn = Overdrawn(
-            self.turn.ledger, lambda: [pump.connection for pump in self.pumps.values()]
-        )
-        self.clocks.append(overdrawn.look)
+        self.clocks.append(Overdrawn(self.turn.ledger, self._each_connection).look)
         self._reclaimer = Reclaimer()
         self._honours_absolute_expiry = False
 
@@ -312,6 +310,10 @@ class Exchange(Hub):
             else:
                 self.unshown_past.add(traffic)
         super().leave(number)
+
+    def _each_connection(self) -> Iterator[Connection]:
+        """Yield each connection; others may come and go meanwhile."""
+        return (pump.connection for pump in self.pumps.each())
 
     def look(self, pump: Pump) -> None:
         """See who listens to a connection."""

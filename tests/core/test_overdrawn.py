@@ -124,7 +124,7 @@ def test_very_many_senders_are_detached_over_several_turns() -> None:
     assert all(sender.detached is not None for sender in senders[:10])
     # the same ones are not detached twice over
     refused = ledger.refused
-    while len(overdrawn._left):
+    while overdrawn._left is not None:
         overdrawn.look(router.turn.now)
     overdrawn.look(router.turn.now)
     assert ledger.refused == refused

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -88,3 +90,26 @@ def test_what_is_not_there_is_an_error() -> None:
         del table["q"]
     with pytest.raises(KeyError, match="empty"):
         table.popitem()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 19)), max_size=40))
+@examples(200)
+def test_each_one_that_stays_is_found_while_others_come_and_go(
+    steps: list[tuple[bool, int]],
+) -> None:
+    table: ListedTable[int, int] = ListedTable()
+    for key in range(10):
+        table[key] = key
+    stay = set(range(10))
+    found = []
+    rest = iter(steps)
+    for value in table.each():
+        found.append(value)
+        for comes, key in islice(rest, 2):
+            if comes:
+                table[key] = key
+            else:
+                table.pop(key, None)
+                stay.discard(key)
+    assert stay <= set(found)
+    assert sorted(table.values()) == sorted(table)
