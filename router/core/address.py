@@ -204,6 +204,8 @@ class Ties:
         self.fed_by: dict[Any, Address] = {}
         # what shares credit among the address's senders over several turns (`tied_credit`)
         self.sharing: Any = None
+        # what moves messages between the address and its fallback over several turns (`fallbacks`)
+        self.moving: Any = None
 
     def is_needed(self) -> bool:
         """Whether the address is to be there although nobody uses it."""

@@ -7,7 +7,7 @@ what is unsettled stays so. None of this runs once a message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from router.amqp import constants
@@ -20,6 +20,8 @@ from router.core import (
     routed_loss,
     sizes,
     terms,
+    ties,
+    unsent,
     verdicts,
 )
 from router.core.address import HERE, MULTICAST, Address, Consumer, Producer
@@ -30,10 +32,7 @@ from router.engine.events import LinkDetached, LinkSuspended
 from router.engine.link import OutgoingLink
 from router.engine.unsettled import Unsettled
 
-RELEASED = int(constants.Descriptor.RELEASED)
 MODIFIED = int(constants.Descriptor.MODIFIED)
-# So many deliveries that wait are given up in the turn in which the last receiver goes.
-GIVEN_UP_AT_ONCE = 512
 
 
 def link_lost(forwarder: Any, link: Any, event: LinkDetached | None = None) -> None:
@@ -66,7 +65,7 @@ def _consumer_lost(forwarder: Any, consumer: Consumer, stays: bool) -> None:
     address = consumer.address
     take_out(forwarder, consumer)
     through.link_over(address.counters, link)
-    is_between_routers = speaks_for_others(consumer)
+    is_between_routers = unsent.speaks_for_others(consumer)
     current = link.current
     if current is not None:
         # The rest of it may still come in; nobody is there to take it.
@@ -126,7 +125,7 @@ class _Sent:
         self._forwarder = forwarder
         self._link = consumer.link
         self._address = consumer.address
-        self._is_between_routers = speaks_for_others(consumer)
+        self._is_between_routers = unsent.speaks_for_others(consumer)
 
     def lose(self, delivery: Any) -> None:
         """Tell the sender of a delivery that its receiver is lost."""
@@ -169,67 +168,20 @@ def take_out(forwarder: Any, consumer: Consumer) -> None:
     address.keeps = redelivery.keeps(address)
 
 
-def speaks_for_others(consumer: Consumer) -> bool:
-    """Whether a consumer is a link by which a multicast goes on to other routers, or to an edge."""
-    return consumer.side != HERE and consumer.address.treatment == MULTICAST
-
-
-def verdict_of_unsent(consumer: Consumer) -> tuple[int, bytes]:
-    """What becomes of what waits for a consumer alone and cannot be sent to it any more."""
-    return (MODIFIED, verdicts.LOST) if speaks_for_others(consumer) else (RELEASED, b"")
-
-
 def give_up_waiting(forwarder: Any, consumer: Consumer) -> None:
     """Release what waits for a consumer that has left its address, unless others may take it."""
     address = consumer.address
-    outcome, state = verdict_of_unsent(consumer)
     if not address.consumers:
         fallbacks.left(forwarder, address)
+    if ties.is_leaving(address):
+        # what is left behind is given up by who moves it
+        return
     if address.treatment == MULTICAST or not address.consumers:
-        give_up_all(forwarder, address, consumer.waiting, outcome, state)
+        unsent.give_up(forwarder, address, consumer.waiting, unsent.verdict_for(consumer))
     else:
         if address.sided:
             sides.receiver_lost(forwarder, address)
         sizes.receiver_lost(forwarder, address)
-
-
-def give_up_all(
-    forwarder: Any,
-    address: Address,
-    waiting: WaitingQueue,
-    outcome: int,
-    state: bytes,
-    and_then: Callable[[], None] = lambda: None,
-) -> None:
-    """Settle what waits in a queue that nobody takes from any more, of very much the last in later
-    turns; what somebody may take by then is left to whoever that is. `and_then` is called at the
-    end, if anything waited.
-    """
-
-    def give_up(delivery: Any) -> None:
-        forwarder.count_out(delivery)
-        if delivery.discarded:
-            # its sender has aborted it, and it was not found
-            return
-        forwarder.backlog.drop(delivery)
-        delivery.discarded = True
-        address.current_counters().count_outcome(outcome)
-        forwarder.settle(delivery, outcome, state)
-
-    def taken() -> Iterator[Any]:
-        while waiting.count and (waiting is not address.waiting or not address.consumers):
-            yield waiting.popleft()
-
-    def over() -> None:
-        if is_later:
-            # the address was kept in use by what waited
-            nodes.left(forwarder, address, None)
-        and_then()
-
-    is_later = False
-    if waiting.count:
-        forwarder.turn.deferred.go_through(taken(), give_up, over, GIVEN_UP_AT_ONCE)
-        is_later = True
 
 
 def leave(forwarder: Any, consumer: Consumer) -> None:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from router.amqp.constants import Descriptor
-from router.core import parting, verdicts
+from router.core import parting, unsent, verdicts
 from router.core.address import MULTICAST, Address, Consumer
 from router.core.forward import Forwarder
 from router.core.intake import PART_HELD
@@ -133,7 +133,7 @@ class _Search:
                 for consumer in list(address.consumers):
                     yield
                     if consumer.waiting.count:
-                        verdict = parting.verdict_of_unsent(consumer)
+                        verdict = unsent.verdict_for(consumer)
                         yield from self._shed_queue(consumer.waiting, verdict)
             elif address.waiting.count:
                 yield from self._shed_queue(address.waiting, (RELEASED, b""))
@@ -208,7 +208,7 @@ class _Search:
         forwarder = self._forwarder
         delivery.address.current_counters().shed += 1
         parting.abort(forwarder, delivery)
-        if parting.speaks_for_others(consumer):
+        if unsent.speaks_for_others(consumer):
             forwarder.settle(delivery, MODIFIED, verdicts.LOST)
         else:
             forwarder.settle_lost(delivery)

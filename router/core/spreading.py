@@ -367,6 +367,10 @@ class Spreader(Relay):
                 return None
             place = places[0] if places else address
         else:
+            moving = None if address.ties is None else address.ties.moving
+            if moving is not None and not producer.is_fallback:
+                moving.wait_behind(delivery, producer, frame)
+                return None
             place = ties.served_by(address)
             if place is address or producer.is_fallback:
                 return address

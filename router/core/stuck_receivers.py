@@ -18,8 +18,8 @@ from enum import StrEnum
 
 import attrs
 
-from router.amqp.constants import Condition, Descriptor
-from router.core import parting
+from router.amqp.constants import Condition
+from router.core import unsent
 from router.core.address import HERE, MULTICAST, Address, Consumer
 from router.core.blocking import MEANINGS, Reason, of_receiver
 from router.core.forward import Forwarder
@@ -28,7 +28,6 @@ from router.engine import attaching
 from router.engine.link import Link
 from router.errors import AmqpError, Scope
 
-MODIFIED = int(Descriptor.MODIFIED)
 # How often a round of checks begins, and how many steps of it are taken at each look at the clocks.
 ROUND_S = 0.5
 STEPS = 500
@@ -246,7 +245,7 @@ def drop(forwarder: Forwarder, consumer: Consumer, stuck_s: float, text: str) ->
     connection = link.session.connection
     copies = consumer.waiting.count + link.unsettled
     waiting, consumer.waiting = consumer.waiting, WaitingQueue()
-    parting.give_up_all(forwarder, address, waiting, MODIFIED, b"")
+    unsent.give_up(forwarder, address, waiting, unsent.MODIFIED)
     address.counters.receivers_dropped += 1
     address.last_dropped = Dropped(
         forwarder.turn.now, connection.number, container_of(link), link.name, stuck_s, text

@@ -77,6 +77,15 @@ def served_by(address: Address) -> Address:
     return ties.fallback if ties.fallback.consumers else address
 
 
+def is_leaving(address: Address) -> bool:
+    """Whether what waits at an address is on its way to where others receive (`fallbacks`)."""
+    if address.ties is None:
+        return False
+    primary = address.ties.primary or address
+    moving = None if primary.ties is None else primary.ties.moving
+    return moving is not None and moving.source is address
+
+
 def hops(address: Address) -> Iterator[Address]:
     """The addresses that what is sent to one may go on to."""
     ties = address.ties

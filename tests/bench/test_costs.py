@@ -8,6 +8,7 @@ import pytest
 
 from bench.costs import __main__ as costs
 from bench.costs.operations import OPERATIONS
+from bench.costs.world import AtMost
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -77,4 +78,6 @@ def test_other_sizes_are_measured_again(tmp_path: Path) -> None:
 def test_where_there_cannot_be_so_many_there_are_as_many_as_can_be() -> None:
     limited = OPERATIONS["credit given: n receivers of one address"]
     assert costs.sizes_of(limited, costs.SIZES) == [100, 1_000, 10_000, 65_536]
+    few = AtMost(1_000, limited)
+    assert costs.sizes_of(few, costs.SIZES) == [100, 1_000]
     assert costs.sizes_of(OPERATIONS["query: n links"], costs.SIZES) == list(costs.SIZES)

@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from router.amqp.message import Header, decode_message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
+from router.core import fallbacks
 from router.core.address import FALLBACK
 from router.core.passage import PHASE
 from router.core.rules import AddressRule
@@ -37,14 +38,14 @@ def test_a_message_that_nobody_receives_goes_to_the_fallback() -> None:
     assert (primary.counters.egress, router.table.total().redirected) == (0, 1)
 
 
-def stalled(router: Router) -> ReceivingLink:
+def stalled(router: Router, credit: int = 100) -> ReceivingLink:
     """A receiver that has credit and takes one message until its window opens."""
-    return router.client(window=1).receiver("q", 100)
+    return router.client(window=1).receiver("q", credit)
 
 
-def stalled_fallback(router: Router) -> ReceivingLink:
+def stalled_fallback(router: Router, credit: int = 100) -> ReceivingLink:
     """A fallback that has credit and takes one message until its window opens."""
-    return out_of(router.client(window=1), "qd.fallback", credit=100)
+    return out_of(router.client(window=1), "qd.fallback", credit=credit)
 
 
 def test_one_who_receives_comes_before_the_fallback() -> None:
@@ -248,10 +249,36 @@ def test_an_address_goes_with_its_fallback() -> None:
     assert len(made) == 0
 
 
+STEPS = st.lists(st.sampled_from(["join", "leave", "in", "out", "send", "serve", "rest"]))
+
+
 @examples(100)
-@given(st.lists(st.sampled_from(["join", "leave", "in", "out", "send", "serve", "rest"])))
+@given(STEPS)
 def test_nothing_is_lost_or_doubled_at_the_change(steps: list[str]) -> None:
+    for each in took_over(Router([RULE]), steps):
+        assert texts(each) == sorted(texts(each), key=int)
+
+
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message is moved in each turn, and none in that of the change."""
+    monkeypatch.setattr(fallbacks, "MOVED_AT_ONCE", 0)
+    monkeypatch.setattr(fallbacks, "A_STEP", 1)
+
+
+@examples(200)
+@given(st.lists(st.sampled_from(["join", "leave", "in", "out", "send", "serve", "rest", "turn"])))
+@pytest.mark.usefixtures("slowly")
+def test_nothing_is_lost_or_doubled_where_the_change_takes_several_turns(steps: list[str]) -> None:
     router = Router([RULE])
+    router.is_patient = True
+    took_over(router, steps)
+
+
+def took_over(router: Router, steps: list[str]) -> list[ReceivingLink]:
+    """Have receivers and fallbacks come and go under traffic, and check that each message has come
+    to one of them, which are returned, or is its sender's again.
+    """
     sender = router.client().sender("q")
     receivers: list[ReceivingLink] = []
     rests: list[ReceivingLink] = []
@@ -275,6 +302,9 @@ def test_nothing_is_lost_or_doubled_at_the_change(steps: list[str]) -> None:
             live[0].grant(1)
         elif step == "rest" and rest:
             rest[0].grant(1)
+        elif step == "turn" and router.has_work():
+            router.go_on()
+    router.catch_up()
     for each in (*receivers, *rests):
         if each.attached:
             each.grant(100)
@@ -288,6 +318,89 @@ def test_nothing_is_lost_or_doubled_at_the_change(steps: list[str]) -> None:
         else:
             assert sending.outcome == Released()
             assert str(number) not in got
-    for each in (*receivers, *rests):
-        assert texts(each) == sorted(texts(each), key=int)
     assert router.forwarder.backlog.held_bytes == 0
+    return [*receivers, *rests]
+
+
+AT_ONCE = 4 * fallbacks.A_STEP
+MANY = 3 * AT_ONCE
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_very_much_goes_over_several_turns_and_what_comes_meanwhile_goes_behind_it(
+    leaves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fallbacks, "MOVED_AT_ONCE", AT_ONCE)
+    router = Router([RULE])
+    receivers = [stalled(router, MANY)] if leaves else []
+    if leaves:
+        rest = out_of(router.client(), "qd.fallback", credit=MANY)
+    else:
+        rest = stalled_fallback(router, MANY)
+    sender = router.client(link_capacity=MANY).sender("q")
+    for number in range(MANY - 10):
+        sender.send(message(str(number)))
+    router.is_patient = True
+    at = router.table.in_use("q", 0 if leaves else FALLBACK)
+    assert at is not None
+    before = at.waiting.count
+    for each in receivers:
+        each.detach()
+    to = rest if leaves else router.client().receiver("q", MANY)
+    assert before - at.waiting.count == AT_ONCE
+    for number in range(MANY - 10, MANY):
+        sender.send(message(str(number)))
+        router.go_on()
+    router.catch_up()
+    assert at.waiting.count == 0
+    assert texts(to) == [str(number) for number in range(1, MANY)]
+
+
+@pytest.mark.usefixtures("slowly")
+def test_what_the_fallback_would_have_had_is_released_where_it_leaves_in_the_middle() -> None:
+    router = Router([RULE])
+    receiver, rest = stalled(router), out_of(router.client(), "qd.fallback")
+    sender = router.client().sender("q")
+    sent = [sender.send(message(str(number))) for number in range(6)]
+    router.is_patient = True
+    receiver.detach()
+    router.go_on()
+    router.go_on()
+    rest.detach()
+    router.catch_up()
+    assert [type(each.outcome) for each in sent] == [Modified] + [Released] * 5
+    assert router.forwarder.backlog.held_bytes == 0
+    sender.detach()
+    assert list(router.table.addresses()) == []
+
+
+@pytest.mark.usefixtures("slowly")
+def test_a_receiver_that_comes_in_the_middle_gets_everything() -> None:
+    router = Router([RULE])
+    receiver, rest = stalled(router), stalled_fallback(router)
+    sender = router.client().sender("q")
+    sent = [sender.send(message(str(number))) for number in range(6)]
+    router.is_patient = True
+    receiver.detach()
+    router.go_on()
+    router.go_on()
+    other = router.client().receiver("q", credit=10)
+    router.catch_up()
+    got = texts(rest) + texts(other)
+    assert sorted(got) == ["1", "2", "3", "4", "5"]
+    for each in (rest, other):
+        each.settle()
+    assert [type(each.outcome) for each in sent] == [Modified] + [Accepted] * 5
+
+
+@pytest.mark.usefixtures("slowly")
+def test_what_the_receiver_does_not_take_stays_at_the_fallback() -> None:
+    router = Router([RULE])
+    rest = stalled_fallback(router)
+    sender = router.client().sender("q")
+    for text in ("0", "x" * 500, "1", "2"):
+        sender.send(message(text))
+    receiver = router.client().receiver("q", credit=10, max_message_size=200)
+    assert texts(receiver) == ["1", "2"]
+    rest.client.open_window()
+    assert texts(rest) == ["0", "x" * 500]

@@ -11,18 +11,15 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import Any
 
-from router.amqp.constants import Descriptor
-from router.core import credit
+from router.core import credit, unsent
 from router.core.address import BALANCED, Address, Producer
 from router.core.network.lane_numbers import Lane
 from router.core.network.out_links import OutLink
 from router.core.network.outward import Aim
 from router.core.network.reach import Path
-from router.core.parting import give_up_all
 from router.engine.deferred import CHANGES_AT_ONCE
 from router.errors import AmqpError, Scope
 
-RELEASED = int(Descriptor.RELEASED)
 # Dispatch's, as are the words.
 NO_ROUTE = "qd:no-route-to-dest"
 NO_ROUTE_WORDS = "No route to the destination node"
@@ -155,7 +152,7 @@ class Transit:
         if address.waiting and not self._is_releasing:
             self._is_releasing = True
             forwarder = self._network.forwarder
-            give_up_all(forwarder, address, address.waiting, RELEASED, b"", self._released)
+            unsent.give_up(forwarder, address, address.waiting, unsent.RELEASED, self._released)
 
     def _released(self) -> None:
         self._is_releasing = False

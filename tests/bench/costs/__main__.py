@@ -114,7 +114,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def sizes_of(operation: Operation, sizes: Sequence[int]) -> list[int]:
     """Return what n is measured for: where there cannot be so many, as many as there can be."""
     most = operation.most if isinstance(operation, AtMost) else math.inf
-    return [int(min(n, most)) for n in sizes]
+    return sorted({int(min(n, most)) for n in sizes})
 
 
 def measured_before(path: Path, sizes: Sequence[int]) -> dict[str, list[Cost]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from router.amqp.performatives import Accepted, Modified, Released
-from router.core import parting
+from router.core import unsent
 from router.core.address import Producer
 from router.core.network.link_properties import COST, DESTINATION
 from router.core.network.reach import Interest, Path
@@ -340,7 +340,7 @@ def test_links_of_many_costs_get_credit_from_where_it_is_farther() -> None:
 def test_very_much_that_waits_is_released_over_several_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parting, "GIVEN_UP_AT_ONCE", 64)
+    monkeypatch.setattr(unsent, "GIVEN_UP_AT_ONCE", 64)
     mesh = line("a", "b", "c")
     sender, _ = pair(mesh, "a", "c", 1000)
     mesh.hold("b", "c")

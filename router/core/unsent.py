@@ -1,0 +1,70 @@
+"""What waits for receivers that are gone is given up. None of this runs once a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from router.amqp import codes
+from router.core import nodes, ties, verdicts
+from router.core.address import HERE, MULTICAST, Address, Consumer
+from router.core.waiting import WaitingQueue
+
+# What is settled: the outcome, and its state as it is on the wire, where that says more.
+Verdict = tuple[int, bytes]
+
+RELEASED: Final[Verdict] = (codes.RELEASED, b"")
+MODIFIED: Final[Verdict] = (codes.MODIFIED, b"")
+LOST_ON_THE_WAY: Final[Verdict] = (codes.MODIFIED, verdicts.LOST)
+# So many deliveries are given up in the turn in which the last receiver goes.
+GIVEN_UP_AT_ONCE = 512
+
+
+def speaks_for_others(consumer: Consumer) -> bool:
+    """Whether a consumer is a link by which a multicast goes on to other routers, or to an edge."""
+    return consumer.side != HERE and consumer.address.treatment == MULTICAST
+
+
+def verdict_for(consumer: Consumer) -> Verdict:
+    """What becomes of what waits for a consumer alone and cannot be sent to it any more."""
+    return LOST_ON_THE_WAY if speaks_for_others(consumer) else RELEASED
+
+
+def give_up(
+    forwarder: Any,
+    address: Address,
+    waiting: WaitingQueue,
+    verdict: Verdict,
+    and_then: Callable[[], None] = lambda: None,
+) -> None:
+    """Settle what waits in a queue that nobody takes from any more, of very much the last in later
+    turns; what somebody may take by then is left to whoever that is. `and_then` is called at the
+    end, if anything waited.
+    """
+    outcome, state = verdict
+
+    def settle(delivery: Any) -> None:
+        forwarder.count_out(delivery)
+        if delivery.discarded:
+            # its sender has aborted it, and it was not found
+            return
+        forwarder.backlog.drop(delivery)
+        delivery.discarded = True
+        address.current_counters().count_outcome(outcome)
+        forwarder.settle(delivery, outcome, state)
+
+    def taken() -> Iterator[Any]:
+        is_shared = waiting is address.waiting
+        while waiting.count and not (is_shared and (address.consumers or ties.is_leaving(address))):
+            yield waiting.popleft()
+
+    def over() -> None:
+        if is_later:
+            # the address was kept in use by what waited
+            nodes.left(forwarder, address, None)
+        and_then()
+
+    is_later = False
+    if waiting.count:
+        forwarder.turn.deferred.go_through(taken(), settle, over, GIVEN_UP_AT_ONCE)
+        is_later = True
