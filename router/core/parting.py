@@ -8,6 +8,7 @@ what is unsettled stays so. None of this runs once a message.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Protocol
 
 from router.amqp import constants
@@ -24,7 +25,7 @@ from router.core import (
     unsent,
     verdicts,
 )
-from router.core.address import HERE, MULTICAST, Address, Consumer, Producer
+from router.core.address import HERE, MULTICAST, Consumer, Producer
 from router.core.network import sides, through
 from router.core.suspended import Terminus, search
 from router.core.waiting import WaitingQueue
@@ -272,51 +273,7 @@ def abort_all(forwarder: Any, delivery: Any) -> None:
         return
     # a peer may abort very often
     delivery.incoming.session.connection.count_work(len(copies))
-    aborting = _Aborting(forwarder)
-    forwarder.turn.deferred.go_through(copies, aborting.abort, aborting.take_out)
-
-
-class _Aborting:
-    """What becomes of the copies of a delivery whose rest will not come."""
-
-    def __init__(self, forwarder: Any) -> None:
-        self._forwarder = forwarder
-        # where copies wait, each for one receiver or for any
-        self._addresses: dict[Address, None] = {}
-
-    def abort(self, copy: Any) -> None:
-        """Abort one copy; one that waits is taken out later, with the others."""
-        if copy.outgoing is not None:
-            abort(self._forwarder, copy)
-        elif not copy.discarded:
-            # a receiver that takes it before sees that it is aborted
-            copy.discarded = True
-            self._forwarder.backlog.drop(copy)
-            self._addresses[copy.address] = None
-
-    def take_out(self) -> None:
-        """Take the copies that wait out of their queues; all of them are aborted."""
-        if self._addresses:
-            self._forwarder.turn.deferred.go_through(self._queues(), self._clear)
-
-    def _queues(self) -> Iterator[WaitingQueue]:
-        for address in self._addresses:
-            self._forwarder.note_credit(address, None)
-            if address.treatment == MULTICAST:
-                # some of them may leave meanwhile
-                yield from (consumer.waiting for consumer in list(address.consumers))
-            else:
-                yield address.waiting
-            self._forwarder.table.leave(address)
-
-    def _clear(self, waiting: WaitingQueue) -> None:
-        if waiting.count:
-            for copy in waiting.take_out(_is_discarded):
-                self._forwarder.count_out(copy)
-
-
-def _is_discarded(delivery: Any) -> bool:
-    return bool(delivery.discarded)
+    forwarder.turn.deferred.go_through(copies, partial(abort, forwarder))
 
 
 def abort(forwarder: Any, delivery: Any) -> None:

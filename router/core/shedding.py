@@ -161,31 +161,19 @@ class _Search:
                     found[id(connection)] = connection
                     level.add(int(connection.held_bytes))
 
-    def _is_too_much(self, delivery: Any, planned: int = 0) -> bool:
-        """Whether a delivery's connection has too much, even without the `planned` octets."""
-        held_bytes = delivery.incoming.session.connection.held_bytes - planned
+    def _is_too_much(self, delivery: Any) -> bool:
+        """Whether a delivery's connection has too much waiting."""
+        held_bytes = delivery.incoming.session.connection.held_bytes
         return bool(delivery.held_bytes and held_bytes > self._level)
 
     def _shed_queue(self, waiting: WaitingQueue, verdict: tuple[int, bytes]) -> Iterator[None]:
-        """Release what is least urgent and came last, as long as its connection has too much.
-
-        All that is released leaves the queue together, so that nobody is sent it meanwhile.
-        """
-        # octets by connection, which what is in `doomed` brings
-        planned: dict[int, int] = {}
-        doomed: list[Any] = []
+        """Release what is least urgent and came last, as long as its connection has too much."""
         for delivery in reversed(list(waiting)):
             yield
-            connection = id(delivery.incoming.session.connection)
-            before = planned.get(connection, 0)
-            if self._is_too_much(delivery, before):
-                doomed.append(delivery)
-                planned[connection] = before + delivery.held_bytes
-        # what has been taken since the look began is not given up
-        doomed = [delivery for delivery in doomed if waiting.remove(delivery)]
-        for delivery in doomed:
-            self._give_up(delivery, *verdict)
-            yield from _loss()
+            # what has been taken since the look began is not given up
+            if self._is_too_much(delivery) and waiting.remove(delivery):
+                self._give_up(delivery, *verdict)
+                yield from _loss()
 
     def _give_up(self, delivery: Any, outcome: int, state: bytes) -> None:
         forwarder, address = self._forwarder, delivery.address

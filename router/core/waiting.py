@@ -11,8 +11,8 @@ whatever waits before it for others. Among the heads of such queues the one that
 oldest; within a turn nobody was promised an order between senders.
 
 What is taken out from the middle is only marked: it stays in its queue, as a husk, until it comes
-to the front or until there are more husks than deliveries. So taking one out costs the same however
-many wait (docs/decisions/0096-taking-from-the-middle.md).
+to the front or the end, or until there are more husks than deliveries. So taking one out costs the
+same however many wait (docs/decisions/0096-taking-from-the-middle.md).
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class WaitingQueue:
         return True
 
     def _prune(self, queue: Any) -> None:
-        """Take husks off the front of a queue, until it begins with what waits or is empty."""
+        """Take husks off both ends of a queue, until it begins with what waits or is empty."""
         husks = self._husks
         if husks is None:
             return
@@ -267,6 +267,12 @@ class WaitingQueue:
                 break
             queue.popleft()
             husks.discard(first)
+        while queue:
+            last: Delivery = queue[-1]
+            if last.waits_in is self:
+                break
+            queue.pop()
+            husks.discard(last)
         if self._sized is not None:
             self._sized.let_go(self, queue)
             if self.count == 0:
@@ -302,13 +308,9 @@ class WaitingQueue:
 
     def take_out(self, is_meant: Callable[[Any], bool]) -> list[Any]:
         """Take out all that `is_meant` is true of, in the order in which they would be taken."""
-        taken: list[Any] = []
-        kept: list[Any] = []
-        for delivery in self:
-            (taken if is_meant(delivery) else kept).append(delivery)
-        if taken:
-            self.clear()
-            self.extend(kept)
+        taken = [delivery for delivery in self if is_meant(delivery)]
+        for delivery in taken:
+            self.remove(delivery)
         return taken
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:

@@ -517,7 +517,7 @@ def test_a_message_that_waits_for_very_many_is_aborted_over_several_turns() -> N
     assert third.states == []
 
 
-def test_a_message_aborted_while_it_waits_is_seen_aborted_by_who_takes_it_meanwhile() -> None:
+def test_a_message_aborted_while_it_waits_is_seen_only_by_who_takes_it_meanwhile() -> None:
     router, receivers = crowd(THINGS_AT_ONCE + 100, credit=1)
     first, sender = router.client().sender("q"), router.client().sender("q")
     first.send(message("first"))
@@ -527,6 +527,6 @@ def test_a_message_aborted_while_it_waits_is_seen_aborted_by_who_takes_it_meanwh
     for receiver in (receivers[0], receivers[-1]):
         receiver.grant(1)
     router.catch_up()
-    assert [each.aborted for each in receivers[0].received] == [False, True]
+    assert [each.aborted for each in receivers[0].received] == [False]
     assert [each.aborted for each in receivers[-1].received] == [False, True]
     assert receivers[0].current is receivers[-1].current is None

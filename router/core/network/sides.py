@@ -58,13 +58,23 @@ def taken_by(consumer: Consumer) -> set[int]:
 
 
 def receiver_lost(forwarder: Any, address: Address) -> None:
-    """A consumer has left, and others are there: release what waits and is for none of these."""
-    lost = {side for side in address.waiting.by_side() if not has_receiver(address, side)}
+    """A consumer has left, and others are there: release what waits and is for none of these, of
+    very much the last in later turns.
+    """
+    waiting = address.waiting
+    lost = {side for side in waiting.by_side() if not has_receiver(address, side)}
     if not lost:
         return
-    for delivery in address.waiting.take_out(lambda each: each.incoming.side in lost):
+
+    def release(delivery: Any) -> None:
+        # it may have gone otherwise meanwhile
+        if not waiting.remove(delivery):
+            return
         forwarder.count_out(delivery)
         forwarder.backlog.drop(delivery)
         delivery.discarded = True
         address.counters.count_outcome(RELEASED)
         forwarder.settle(delivery, RELEASED, b"")
+
+    found = (each if each.incoming.side in lost else None for each in list(waiting))
+    forwarder.turn.deferred.go_through(found, release)
