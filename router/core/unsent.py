@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from router.amqp import codes
+from router.amqp.constants import Descriptor
 from router.core import nodes, ties, verdicts
 from router.core.address import HERE, MULTICAST, Address, Consumer
 from router.core.waiting import WaitingQueue
@@ -13,9 +13,9 @@ from router.core.waiting import WaitingQueue
 # What is settled: the outcome, and its state as it is on the wire, where that says more.
 Verdict = tuple[int, bytes]
 
-RELEASED: Final[Verdict] = (codes.RELEASED, b"")
-MODIFIED: Final[Verdict] = (codes.MODIFIED, b"")
-LOST_ON_THE_WAY: Final[Verdict] = (codes.MODIFIED, verdicts.LOST)
+RELEASED: Final[Verdict] = (int(Descriptor.RELEASED), b"")
+MODIFIED: Final[Verdict] = (int(Descriptor.MODIFIED), b"")
+LOST_ON_THE_WAY: Final[Verdict] = (int(Descriptor.MODIFIED), verdicts.LOST)
 # So many deliveries are given up in the turn in which the last receiver goes.
 GIVEN_UP_AT_ONCE = 512
 
