@@ -17,6 +17,7 @@ from router.amqp.scalars import Block, BlockWriter, Writer
 from router.amqp.types import Array, Described, Map
 
 _SIZE_COUNT_8 = struct.Struct(">BB")
+_HEAD_32 = 9
 _SIZE_COUNT_32 = struct.Struct(">II")
 
 _EMPTY_LIST8 = bytes((FormatCode.LIST8, 1, 0))
@@ -62,14 +63,33 @@ def _write_compound(
     buffer += body
 
 
-def list_head(count: int, size: int) -> bytes:
-    """Return what comes before the items of a list, which are `size` octets."""
-    return _compound_head(FormatCode.LIST8, FormatCode.LIST32, count, size)
+def begin_compound(buffer: bytearray) -> int:
+    """Leave room for what comes before the items of a list or map, and return where that is.
+
+    The items are then appended one by one, with no copy of them all; `end_list` or `end_map` ends
+    it.
+    """
+    at = len(buffer)
+    buffer += bytes(_HEAD_32)
+    return at
 
 
-def map_head(count: int, size: int) -> bytes:
-    """Return what comes before the keys and values of a map, which are `size` octets."""
-    return _compound_head(FormatCode.MAP8, FormatCode.MAP32, count, size)
+def end_list(buffer: bytearray, at: int, count: int) -> None:
+    """Have what was appended since `begin_compound` be the items of a list."""
+    _end_compound(buffer, at, FormatCode.LIST32, count)
+
+
+def end_map(buffer: bytearray, at: int, count: int) -> None:
+    """Have what was appended since `begin_compound` be the keys and values of a map, which are
+    `count` together.
+    """
+    _end_compound(buffer, at, FormatCode.MAP32, count)
+
+
+def _end_compound(buffer: bytearray, at: int, code: int, count: int) -> None:
+    buffer[at] = code
+    # the size counts the octets of the count as well
+    _SIZE_COUNT_32.pack_into(buffer, at + 1, len(buffer) - at - _HEAD_32 + 4, count)
 
 
 def _compound_head(code8: int, code32: int, count: int, size: int) -> bytes:

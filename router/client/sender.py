@@ -94,7 +94,7 @@ class Sender(ClientLink):
         # deliveries whose outcome was lost with the link
         self.lost = 0
         # what a closed session window kept of the delivery that is being sent: (it, octets, from)
-        self._rest: tuple[Delivery, bytes, int] | None = None
+        self._rest: tuple[Delivery, bytes | memoryview, int] | None = None
         self._drain_due = False
 
     @property
@@ -139,8 +139,9 @@ class Sender(ClientLink):
         if self.is_over:
             raise self.failure()
 
-    def send_nowait(self, message: Message | bytes | bytearray) -> Sending:
-        """Send a message, or its encoding, at once; it leaves when the caller next waits.
+    def send_nowait(self, message: Message | bytes | bytearray | memoryview) -> Sending:
+        """Send a message, or its encoding, at once; it leaves when the caller next waits. What is
+        given as a view is not copied: it is to stay as it is until the message is settled.
 
         Raises trio.WouldBlock where there is no room, and LinkLost or ConnectionLost.
         """
@@ -159,7 +160,8 @@ class Sender(ClientLink):
         at = session.send(delivery, payload, 0, end, False)
         if at < end:
             link.current = delivery
-            self._rest = (delivery, bytes(payload), at)
+            kept = payload if isinstance(payload, memoryview) else bytes(payload)
+            self._rest = (delivery, kept, at)
         self.client.note()
         return sending
 

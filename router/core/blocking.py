@@ -28,6 +28,7 @@ from router.core.forward import Forwarder
 from router.core.network import across, sides
 from router.core.network.absence import absent
 from router.core.network.far_ends import FarEnd, far_end_of
+from router.core.split_table import SplitTable
 from router.core.ties import is_exchange, places
 from router.engine.link import IncomingLink, Link
 
@@ -132,7 +133,9 @@ class Survey:
     forwarder: Forwarder
     # at how many receivers and senders it has looked; an address counts as some of them
     looks: int = 0
-    _states: dict[tuple[int, int, int], AddressState] = attrs.field(factory=dict, repr=False)
+    _states: SplitTable[tuple[int, int, int], AddressState] = attrs.field(
+        factory=SplitTable, repr=False
+    )
 
     def address(self, address: Address, side: int = HERE, tree: int = OWN_TREE) -> AddressState:
         """How an address stands, for what comes from a side of a network, by a tree of it."""

@@ -7,14 +7,14 @@ Requests are answered one after the other. Whatever one of them holds, the next 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import structlog
 import trio
 
 from router.amqp.constants import Condition, Descriptor
-from router.amqp.encode import encode_value, encode_value_into, list_head, map_head
+from router.amqp.encode import begin_compound, encode_value_into, end_list, end_map
 from router.amqp.message import AmqpValue, Header, Message, Properties, encode_message
 from router.amqp.types import Int
 from router.client import ClientError, Received, Sender
@@ -141,7 +141,7 @@ class Agent:
     def _rights(self, asker: Asker) -> str:
         return rights_of(self.router.observed.pumps, asker)
 
-    async def _answered(self, message: Message, asker: Asker) -> bytes:
+    async def _answered(self, message: Message, asker: Asker) -> memoryview:
         """The answer to a request, encoded. A mistake of ours spoils this answer and no other."""
         properties = message.properties
         assert properties is not None
@@ -184,7 +184,7 @@ def request_of(message: Message, asker: Asker = NOBODY) -> Request:
     return Request(message.application_properties or {}, value, asker.connection, asker.may_change)
 
 
-async def encode_answer(asked: Properties, answered: Answer) -> bytes:
+async def encode_answer(asked: Properties, answered: Answer) -> memoryview:
     """The message that answers the one with the properties `asked`.
 
     Many rows are encoded a few at a time, and the router goes on in between.
@@ -198,47 +198,49 @@ async def encode_answer(asked: Properties, answered: Answer) -> bytes:
             "statusDescription": answered.description,
         },
     )
-    parts = encode_message(head), AMQP_VALUE, *await _encode_body(answered.body)
-    # it may be very long, and is copied once
-    return b"".join(parts)
+    encoded = bytearray(encode_message(head) + AMQP_VALUE)
+    await _encode_body(encoded, answered.body)
+    # it may be very long, and is not copied
+    return memoryview(encoded)
 
 
-async def _encode_body(body: Any) -> Sequence[bytes | bytearray]:
+async def _encode_body(into: bytearray, body: Any) -> None:
     if isinstance(body, Rows):
-        return await _encode_rows(body)
-    if isinstance(body, Listed):
-        items, count = await _encode_steps(body.items)
-        return list_head(count, len(items)), items
-    if isinstance(body, dict) and any(isinstance(each, Listed) for each in body.values()):
-        return await _encode_map(body)
-    return (encode_value(body),)
+        await _encode_rows(into, body)
+    elif isinstance(body, Listed):
+        await _encode_items(into, body.items)
+    elif isinstance(body, dict) and any(isinstance(each, Listed) for each in body.values()):
+        await _encode_map(into, body)
+    else:
+        encode_value_into(into, body)
 
 
-async def _encode_map(body: dict[str, Any]) -> Sequence[bytes | bytearray]:
+async def _encode_map(into: bytearray, body: dict[str, Any]) -> None:
     """A map of which some values are long lists."""
-    entries = bytearray()
+    at = begin_compound(into)
     for name, value in body.items():
-        encode_value_into(entries, name)
-        for part in await _encode_body(value):
-            entries += part
-    return map_head(2 * len(body), len(entries)), entries
+        encode_value_into(into, name)
+        await _encode_body(into, value)
+    end_map(into, at, 2 * len(body))
 
 
-async def _encode_steps(items: Iterable[Any]) -> tuple[bytearray, int]:
-    """The encodings of all that is not None, and how many they are."""
-    encoded = bytearray()
+async def _encode_items(into: bytearray, items: Iterable[Any]) -> None:
+    """A list of all that is not None."""
+    at = begin_compound(into)
     count = 0
     for step, item in enumerate(items, 1):
         if item is not None:
-            encode_value_into(encoded, item)
+            encode_value_into(into, item)
             count += 1
         if step % STEPS_AT_ONCE == 0:
             await trio.lowlevel.checkpoint()
-    return encoded, count
+    end_list(into, at, count)
 
 
-async def _encode_rows(asked: Rows) -> Sequence[bytes | bytearray]:
-    rows, count = await _encode_steps(asked.rows)
-    entries = bytearray(encode_value("attributeNames") + encode_value(asked.names))
-    entries += encode_value("results") + list_head(count, len(rows))
-    return map_head(4, len(entries) + len(rows)), entries, rows
+async def _encode_rows(into: bytearray, asked: Rows) -> None:
+    at = begin_compound(into)
+    encode_value_into(into, "attributeNames")
+    encode_value_into(into, asked.names)
+    encode_value_into(into, "results")
+    await _encode_items(into, asked.rows)
+    end_map(into, at, 4)

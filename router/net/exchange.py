@@ -29,7 +29,7 @@ from router.engine.deferred import STEPS_A_ROUND
 from router.engine.outbox import Turn
 from router.engine.traffic import Traffic, traffic_of
 from router.net.closing import Closing, close
-from router.net.memory import Reclaimer
+from router.net.memory import CHURN_A_SLICE, Churn, Reclaimer
 from router.net.tally import Tally
 from router.net.tracing import Traces
 
@@ -65,6 +65,7 @@ class Hub:
         self.buffer = memoryview(b"")
         self.provide_for(largest_frame_bytes)
         self.pumps: ListedTable[int, Pump] = ListedTable()
+        self.churn = Churn()
         # the one whose peer is this very process; none of the connections that are counted
         self.own_pump: Pump | None = None
         self._next_number = 0
@@ -181,6 +182,7 @@ class Hub:
         end = self.turn.now + slice_s
         while deferred.step() and self.clock() < end:
             pass
+        self.churn.count(CHURN_A_SLICE)
         self.finish_turn()
 
     async def watch_clock(self) -> None:
@@ -338,6 +340,7 @@ class Exchange(Hub):
 
     def event_received(self, connection: Connection, event: object) -> None:
         """The core has acted on an event; the connection's pump logs it and acts too."""
+        self.churn.count()
         connection.owner.event_received(event)
         for listener in self.listeners:
             listener(connection, event)

@@ -1,4 +1,5 @@
-"""Give memory back to the system once many connections have closed, or much has been released.
+"""Give memory back to the system once many connections have closed, or much has been released, and
+have the collector walk over few objects at a time.
 
 The objects of a connection are freed when it ends, but their memory is not given back: Python keeps
 freed tuples, lists, dicts and floats for the next of their kind, and a single one of them keeps the
@@ -30,6 +31,10 @@ LITTLE_BYTES = 4 * 1024 * 1024
 # The least time between two. Memory is given back twice for each group of closed connections: the
 # second time for what other parts let go of only after a while (`router.floods`).
 AT_MOST_EVERY_S = 10.0
+
+# New objects are walked over after so much rare work, and a slice of deferred work is so much.
+CHURN = 256
+CHURN_A_SLICE = 16
 
 
 def _malloc_trim() -> Callable[[int], object] | None:
@@ -66,6 +71,27 @@ def trim() -> None:
     """Give back what the C library has free, without a collection."""
     if _trim is not None:
         _trim(0)
+
+
+class Churn:
+    """Has the collector walk over what is new after so much rare work.
+
+    By itself it does so once so many more objects have been made than freed. If links come while as
+    many others go, that may not be so until very many objects are new, and then it takes long
+    (docs/decisions/0008-collector.md).
+    """
+
+    def __init__(self, collect: Callable[[int], object] = gc.collect) -> None:
+        self._collect = collect
+        self._left = CHURN
+
+    def count(self, work: int = 1) -> None:
+        """Count rare work: as much as a link that is attached, or so many times that."""
+        self._left -= work
+        if self._left <= 0:
+            self._left = CHURN
+            # the young generations, and not what lives long
+            self._collect(1)
 
 
 class Reclaimer:

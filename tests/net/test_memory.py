@@ -11,10 +11,13 @@ import pytest
 from router import build
 from router.net.memory import (
     AT_MOST_EVERY_S,
+    CHURN,
+    CHURN_A_SLICE,
     GONE_SHARE,
     MANY,
     MUCH_BYTES,
     QUIET_S,
+    Churn,
     Reclaimer,
     give_back,
 )
@@ -180,3 +183,16 @@ def test_nothing_is_walked_over_where_much_is_left() -> None:
     assert kept.after(60, 4 * MUCH_BYTES) == []
     assert kept.after(60, 2 * MUCH_BYTES) == ["trim", "trim"]
     assert kept.after(60, 2 * MUCH_BYTES - MUCH_BYTES // 2) == []
+
+
+def test_new_objects_are_walked_over_after_so_much_rare_work() -> None:
+    walks: list[int] = []
+    churn = Churn(walks.append)
+    for _ in range(CHURN - 1):
+        churn.count()
+    assert walks == []
+    churn.count()
+    for _ in range(CHURN // CHURN_A_SLICE):
+        churn.count(CHURN_A_SLICE)
+    # what lives long is left alone
+    assert walks == [1, 1]

@@ -29,6 +29,7 @@ from router.core.address import BALANCED, CLOSEST, FALLBACK, HERE, MESH, MULTICA
 from router.core.network.holding import Bounds, Holding, Use
 from router.core.network.proxy_links import Proxy
 from router.core.network.reach import mobile_key
+from router.core.split_table import ListedTable
 from router.core.table import address_name
 from router.engine.deferred import CHANGES_AT_ONCE, THINGS_A_STEP, emptied
 
@@ -55,23 +56,23 @@ class Proxies:
         self.holding = Holding(forwarder)
         # the active uplinks, and what each says of what is watched; the first is where goes what
         # may go one way only
-        self.told: dict[Any, dict[str, Place]] = {}
+        self.told: dict[Any, ListedTable[str, Place]] = {}
         # what is watched; and of that, what nobody here sends to any more, and since when
-        self.watched: dict[str, None] = {}
+        self.watched: ListedTable[str, None] = ListedTable()
         self.idle: OrderedDict[str, float] = OrderedDict()
         # of what is watched, that which is sent up until it is known that nobody is there: somebody
         # has sent a single message, and when
         self._asked: OrderedDict[str, float] = OrderedDict()
         self._watch = watch
         self._telling = Telling(forwarder.turn.deferred, self._tell_of)
-        self._news: dict[str, bool] = {}
-        self._due: dict[str, None] = {}
+        self._news: ListedTable[str, bool] = ListedTable()
+        self._due: ListedTable[str, None] = ListedTable()
         # all addresses in use and all that is watched are due, after those that are left of the
         # last time that they were
         self._once_more = False
         self._again: list[str | Address] = []
         # of what is due, that which is treated otherwise beyond than before
-        self._treated_anew: dict[str, None] = {}
+        self._treated_anew: ListedTable[str, None] = ListedTable()
         self._is_seeing = False
         self._is_looking = False
         self.holding.emptied = self._hold_emptied
@@ -92,7 +93,7 @@ class Proxies:
         """From now on these are the active uplinks, and no others; the first one is the primary."""
         before, self.told = self.told, {}
         for connection in connections:
-            self.told[connection] = before.get(connection, {})
+            self.told[connection] = before.get(connection) or ListedTable()
             if connection not in before:
                 self._telling.tell(connection, list(self.watched))
         deferred = self.forwarder.turn.deferred
@@ -243,14 +244,14 @@ class Proxies:
         # very many that are not watched any more are told so in few messages
         waits = self._is_looking and len(self._news) < KEYS_A_STEP
         if self._news and (not waits or any(self._news.values())):
-            news, self._news = self._news, {}
+            news, self._news = self._news, ListedTable()
             for connection in self.told:
                 self._watch(connection, list(news.items()))
 
     def _seeings(self) -> Iterator[None]:
         """See to all that is due; what becomes due meanwhile comes before what is left of all."""
         while self._due or self._again or self._once_more:
-            due, self._due = self._due, {}
+            due, self._due = self._due, ListedTable()
             for key in due:
                 self._see_to(key)
                 yield

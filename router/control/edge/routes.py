@@ -26,6 +26,7 @@ from router.core.network.far_routes import (
     parse_key,
 )
 from router.core.route_outlets import UplinkOutlet
+from router.core.split_table import ListedTable
 from router.core.table import address_name
 from router.core.token_tree import MAX_TOKENS
 from router.engine import account
@@ -67,7 +68,7 @@ class ToldRoutes:
         self.connection = connection
         self.router = router
         # None until it has said anything
-        self.keys: dict[str, tuple[str, str]] | None = None
+        self.keys: ListedTable[str, tuple[str, str]] | None = None
         self.is_open = False
         # how many keys were refused, or left out because there are too many
         self.refused = 0
@@ -75,8 +76,8 @@ class ToldRoutes:
         self._octets = 0
         self._link_routes = link_routes
         # those that there are outlets for, and those for which that may not be as it should be
-        self._opened: set[str] = set()
-        self._due: dict[str, tuple[str, str]] = {}
+        self._opened: ListedTable[str, None] = ListedTable()
+        self._due: ListedTable[str, tuple[str, str]] = ListedTable()
         # whether it may not be for any of the keys
         self._once_more = False
         self._is_going_on = False
@@ -90,7 +91,7 @@ class ToldRoutes:
         Raises `AmqpError` for what is no key of a link route, and where an edge tells of too many;
         an interior's are left out then: it can do nothing about it, and the edge needs its uplink.
         """
-        keys = self.keys = {} if self.keys is None else self.keys
+        keys = self.keys = ListedTable() if self.keys is None else self.keys
         for key in removed:
             route = keys.pop(key, None)
             if route is None:
@@ -168,12 +169,18 @@ class ToldRoutes:
 
     def _steps(self) -> Iterator[object]:
         while self._due or self._once_more:
-            every = self.keys if self._once_more and self.keys is not None else {}
-            due = [*self._due.items(), *every.items()]
-            self._due.clear()
+            every = list(self.keys or ()) if self._once_more else []
             self._once_more = False
-            for key, route in due:
-                self._see_to_outlet(key, route)
+            for key in every:
+                route = None if self.keys is None else self.keys.get(key)
+                # one that has been taken back meanwhile is due
+                if route is not None:
+                    self._see_to_outlet(key, route)
+                yield None
+            for key in list(self._due):
+                route = self._due.pop(key, None)
+                if route is not None:
+                    self._see_to_outlet(key, route)
                 yield None
         self._is_going_on = False
         self.settled()
@@ -185,11 +192,11 @@ class ToldRoutes:
         if is_wanted == (key in self._opened):
             return
         if is_wanted:
-            self._opened.add(key)
+            self._opened[key] = None
             outlet = UplinkOutlet(self.router, self.connection)
             self._link_routes.open_far(*route, outlet)
         else:
-            self._opened.remove(key)
+            del self._opened[key]
             self._link_routes.close_far(*route, self.connection)
 
 
@@ -214,7 +221,7 @@ class RoutesBeyond:
         told = self.told[connection] = ToldRoutes(self.forwarder.link_routes, connection, router)
         told.settled = self._see_to
         if FEATURE not in features:
-            told.keys = {}
+            told.keys = ListedTable()
             self.forwarder.observer.event_received(connection, RoutesUnknown(router))
             return
         self._hearing[connection] = None

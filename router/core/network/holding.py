@@ -22,6 +22,7 @@ import attrs
 from router.amqp.constants import Descriptor
 from router.core import linking, parting
 from router.core.address import MESH, Address, Consumer
+from router.core.split_table import ListedTable
 from router.engine.connection import Connection
 from router.engine.link import OutgoingLink
 from router.engine.session import Session
@@ -94,7 +95,7 @@ class Holding:
 
     def __init__(self, forwarder: Any) -> None:
         self.forwarder = forwarder
-        self.holds: dict[Address, Hold] = {}
+        self.holds: ListedTable[Address, Hold] = ListedTable()
         # what was released because it had waited too long, or was too much
         self.expired = 0
         self.exceeded = 0
@@ -156,7 +157,7 @@ class Holding:
     def _looks(self) -> Iterator[None]:
         """Look at each hold in which something may have changed."""
         held, fullest = 0, 0.0
-        for hold in list(self.holds.values()):
+        for hold in self.holds.each():
             waiting = hold.consumer.address.waiting
             if waiting.count:
                 hold.is_empty = False
