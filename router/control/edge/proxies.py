@@ -10,11 +10,11 @@ addresses the last are looked at in later turns.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Any, Final
 
+from router.control.edge.ages import Ages
 from router.control.edge.lines import Lines
 from router.control.edge.messages import Place, Reached
 from router.control.edge.telling import KEYS_A_STEP, Telling
@@ -59,10 +59,10 @@ class Proxies:
         self.told: dict[Any, ListedTable[str, Place]] = {}
         # what is watched; and of that, what nobody here sends to any more, and since when
         self.watched: ListedTable[str, None] = ListedTable()
-        self.idle: OrderedDict[str, float] = OrderedDict()
+        self.idle = Ages()
         # of what is watched, that which is sent up until it is known that nobody is there: somebody
         # has sent a single message, and when
-        self._asked: OrderedDict[str, float] = OrderedDict()
+        self._asked = Ages()
         self._watch = watch
         self._telling = Telling(forwarder.turn.deferred, self._tell_of)
         self._news: ListedTable[str, bool] = ListedTable()
@@ -71,6 +71,7 @@ class Proxies:
         # last time that they were
         self._once_more = False
         self._again: list[str | Address] = []
+        self._then: list[Callable[[], list[str | Address]]] = []
         # of what is due, that which is treated otherwise beyond than before
         self._treated_anew: ListedTable[str, None] = ListedTable()
         self._is_seeing = False
@@ -153,8 +154,8 @@ class Proxies:
         key = key_of_address(address)
         if self._is_known_unreached(key):
             return False
-        is_new = self._asked.pop(key, None) is None
-        self._asked[key] = self.forwarder.turn.now
+        is_new = key not in self._asked
+        self._asked.add(key, self.forwarder.turn.now)
         if is_new or not address.consumers:
             self._see_to_watching(key, True)
             self._see_to(key)
@@ -250,21 +251,27 @@ class Proxies:
 
     def _seeings(self) -> Iterator[None]:
         """See to all that is due; what becomes due meanwhile comes before what is left of all."""
-        while self._due or self._again or self._once_more:
+        while self._due or self._again or self._then or self._once_more:
             due, self._due = self._due, ListedTable()
             for key in due:
                 self._see_to(key)
                 yield
                 # each takes as long as two things of others
                 yield
-            if self._once_more and not self._again:
+            if self._once_more and not self._again and not self._then:
                 self._once_more = False
-                self._again = [*self.watched, *self.forwarder.table.addresses()]
+                # one after the other, because each list of very many takes a while to make
+                self._then = [lambda: list(self.watched), self._addresses]
+            if self._then and not self._again:
+                self._again = self._then.pop()()
             for _ in range(min(THINGS_A_STEP, len(self._again))):
                 self._see_again(self._again.pop())
                 yield
                 yield
         self._is_seeing = False
+
+    def _addresses(self) -> list[str | Address]:
+        return list(self.forwarder.table.addresses())
 
     def _see_again(self, thing: str | Address) -> None:
         if isinstance(thing, str):
@@ -298,9 +305,9 @@ class Proxies:
         self._is_looking = False
         self.forwarder.network.note_edges()
 
-    def _first_of(self, idle: OrderedDict[str, float]) -> str | None:
+    def _first_of(self, idle: Ages) -> str | None:
         """The key that has been idle for longest, if that is too long."""
-        key, since = next(iter(idle.items()), (None, inf))
+        key, since = idle.oldest() or (None, inf)
         return key if since + IDLE_S <= self.forwarder.turn.now else None
 
     def _see_to(self, key: str) -> None:
@@ -344,25 +351,25 @@ class Proxies:
 
     def _see_to_watching(self, key: str, is_wanted: bool) -> None:
         if is_wanted:
-            self.idle.pop(key, None)
+            self.idle.discard(key)
             if key not in self.watched and len(self.watched) < MOST_WATCHED:
                 self.watched[key] = None
                 self._news[key] = True
                 self.forwarder.network.note_edges()
-        elif key in self.watched:
-            self.idle.setdefault(key, self.forwarder.turn.now)
+        elif key in self.watched and key not in self.idle:
+            self.idle.add(key, self.forwarder.turn.now)
 
     def _unwatch(self, key: str) -> None:
         """Nobody has sent for a while: what waits even so goes on first, and is settled, lest what
         comes next overtake it by another link.
         """
-        del self.idle[key]
+        self.idle.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
-            self.idle[key] = self.forwarder.turn.now
+            self.idle.add(key, self.forwarder.turn.now)
             return
         del self.watched[key]
-        self._asked.pop(key, None)
+        self._asked.discard(key)
         self._news[key] = False
         for told in self.told.values():
             told.pop(key, None)
@@ -370,10 +377,10 @@ class Proxies:
 
     def _give_up(self, key: str) -> None:
         """No single message has come for a while: those that wait go on first, as above."""
-        del self._asked[key]
+        self._asked.discard(key)
         address = self.forwarder.table.in_use(*split_key(key))
         if address is not None and (address.waiting.count or _is_under_way(address)):
-            self._asked[key] = self.forwarder.turn.now
+            self._asked.add(key, self.forwarder.turn.now)
         self._due[key] = None
 
     def _is_multicast(self, key: str, address: Address | None) -> bool:

@@ -1,0 +1,63 @@
+"""Keys by their age, the oldest first. No operation takes longer where there are very many."""
+
+from __future__ import annotations
+
+from router.core.split_table import SplitTable
+
+
+class _Node:
+    """A key, since when it counts, and its neighbours: the next older one and the next younger."""
+
+    __slots__ = ("key", "older", "since", "younger")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.since = 0.0
+        self.older = self
+        self.younger = self
+
+
+class Ages:
+    """Keys, and since when each counts, in seconds."""
+
+    def __init__(self) -> None:
+        self._nodes: SplitTable[str, _Node] = SplitTable()
+        # a ring: the oldest comes after this one, the youngest before it
+        self._ends = _Node("")
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._nodes
+
+    def add(self, key: str, now: float) -> None:
+        """Have a key count from now on, as the youngest of all, whether or not it is there."""
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = _Node(key)
+        else:
+            self._unlink(node)
+        youngest = self._ends.older
+        node.since = now
+        node.older, node.younger = youngest, self._ends
+        youngest.younger = self._ends.older = node
+
+    def discard(self, key: str) -> bool:
+        """Forget a key; return whether it was there."""
+        node = self._nodes.pop(key)
+        if node is None:
+            return False
+        self._unlink(node)
+        # nothing refers to it, and it to nothing
+        node.older = node.younger = node
+        return True
+
+    def oldest(self) -> tuple[str, float] | None:
+        """Return the oldest key, and since when it counts; None where there is none."""
+        node = self._ends.younger
+        return None if node is self._ends else (node.key, node.since)
+
+    def _unlink(self, node: _Node) -> None:
+        node.older.younger = node.younger
+        node.younger.older = node.older
