@@ -17,6 +17,7 @@ import trio
 from router.config.edits import Edit, Edits
 from router.config.model import Configuration, Entity
 from router.core.address import CHANGERS, FALLBACK, LAST_PHASE
+from router.core.split_table import ListedTable
 from router.engine.deferred import emptied
 from router.management.entities.address import ADDRESS
 from router.management.entities.configured import (
@@ -64,7 +65,7 @@ class _Index:
         self.every = every
         self._type = entity_type
         self._numbers: list[int] = []
-        self._by_name: dict[str, tuple[int, ...]] = {}
+        self._by_name: ListedTable[str, tuple[int, ...]] = ListedTable()
 
     def add(self, settings: Any) -> None:
         """Have one more, after all others."""
