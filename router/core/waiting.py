@@ -268,7 +268,7 @@ class WaitingQueue:
             queue.popleft()
             husks.discard(first)
         while queue:
-            last: Delivery = queue[-1]
+            last: Delivery = queue[len(queue) - 1]
             if last.waits_in is self:
                 break
             queue.pop()
