@@ -57,6 +57,7 @@ cdef class Ties:
     cdef public object exchange
     cdef public dict fed_by
     cdef public object sharing
+    cdef public object moving
     cpdef bint is_needed(self)
     cpdef bint is_none(self)
 
