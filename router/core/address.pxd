@@ -58,6 +58,7 @@ cdef class Ties:
     cdef public dict fed_by
     cdef public object sharing
     cdef public object moving
+    cdef public bint is_serving
     cpdef bint is_needed(self)
     cpdef bint is_none(self)
 

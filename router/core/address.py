@@ -206,6 +206,8 @@ class Ties:
         self.sharing: Any = None
         # what moves messages between the address and its fallback over several turns (`fallbacks`)
         self.moving: Any = None
+        # its receivers are being served, one after the other, over several turns
+        self.is_serving = False
 
     def is_needed(self) -> bool:
         """Whether the address is to be there although nobody uses it."""

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from router.core import credit
-from router.core.address import MESH, Address, Producer
+from router.core.address import MESH, Address, Consumer, Producer
 from router.core.ties import each_place, forget, held, producers, served_by, sources, ties_of
 
 # So many places and senders are looked at in the turn in which something happens, and in each step
@@ -26,9 +26,30 @@ def finish(forwarder: Any, addresses: Iterable[Address]) -> None:
     for address in addresses:
         if address.waiting:
             # it may have come from elsewhere, where it was for nobody in particular
-            for consumer in list(address.consumers):
-                forwarder.serve(consumer)
+            _serve(forwarder, address)
     replenish(forwarder, addresses)
+
+
+def _serve(forwarder: Any, address: Address) -> None:
+    """Send the receivers of an address what waits there, of very many the last in later turns."""
+    consumers = list(address.consumers)
+    if len(consumers) <= AT_ONCE:
+        for consumer in consumers:
+            forwarder.serve(consumer)
+        return
+    ties = ties_of(address)
+    if ties.is_serving:
+        return
+    ties.is_serving = True
+
+    def serve(consumer: Consumer) -> None:
+        if address.waiting.count and consumer.link.owner is consumer:
+            forwarder.serve(consumer)
+
+    def over() -> None:
+        ties.is_serving = False
+
+    forwarder.turn.deferred.go_through(consumers, serve, over, AT_ONCE)
 
 
 def replenish(forwarder: Any, addresses: Iterable[Address]) -> bool:

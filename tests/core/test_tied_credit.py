@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from router.amqp.performatives import Source
 from router.amqp.types import Symbol
+from router.core import tied_credit
 from router.core.bindings import BindingRule, ExchangeRule
 from router.core.rules import AddressRule
 from router.core.tied_credit import A_STEP, AT_ONCE
 
 from support.in_memory import Router
+from support.turns import most_in_a_turn
 from support.waypoints import into, message, out_of, texts
 
 RULE = AddressRule(True, "q", "balanced", fallback=True)
@@ -162,3 +166,23 @@ def test_a_receiver_of_one_of_very_many_places_that_drains_waits_for_senders() -
     router.wait(0.3)
     assert texts(receiver) == ["m"]
     assert receiver.drains_heard == 1
+
+
+def test_very_many_receivers_are_served_over_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tied_credit, "AT_ONCE", 64)
+    router = Router([RULE])
+    receiver = router.client(window=1).receiver("q", 300)
+    rests = [out_of(router.client(), "qd.fallback", credit=1) for _ in range(200)]
+    sender = router.client(link_capacity=300).sender("q")
+    for number in range(250):
+        sender.send(message(str(number)))
+
+    def got() -> int:
+        return sum(len(each.received) for each in rests)
+
+    assert most_in_a_turn(router, got, receiver.detach) <= 64
+    assert [len(each.received) for each in rests] == [1] * 200
+    for each in rests:
+        each.settle()
+        each.grant(1)
+    assert got() == 249
