@@ -51,7 +51,9 @@ def _deliveries_of(connection: Any) -> int:
 
     A delivery counts for its sender, wherever it is; what the peer receives counts for others.
     """
-    count = 0
-    for session in connection.local_sessions.values():
-        count += session.incoming.count + session.window.held_frames
-    return count
+    return sum(map(deliveries_in, connection.local_sessions.values()))
+
+
+def deliveries_in(session: Any) -> int:
+    """Count those of one session."""
+    return int(session.incoming.count + session.window.held_frames)

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from router.amqp.constants import Condition
-from router.core.holdings import DELIVERIES, holdings_of
+from router.core.holdings import deliveries_in
 from router.engine import attaching
 from router.engine.account import DELIVERY_BYTES, EQUAL_SHARE, OWN_LIMIT, Ledger
 from router.engine.link import IncomingLink
 from router.errors import AmqpError, Scope
 
-# How many connections are checked at each look at the clocks; those with several sessions count as
-# often as they have.
-AT_ONCE: Final = 500
+# How many connections and sessions are looked at each time that the clocks are.
+AT_ONCE: Final = 1000
 # So many links are looked at in the turn in which a connection exceeds its limit; to detach one
 # takes as long as to look at so many.
 LOOKS_AT_ONCE: Final = 1024
@@ -36,7 +36,7 @@ class Overdrawn:
         self._ledger = ledger
         self._connections = connections
         # the rest of the round; None between two
-        self._left: Iterator[Any] | None = None
+        self._round: Iterator[None] | None = None
         # octets of deliveries: of the last round, and so far of this one
         self._deliveries = 0
         self._counted = 0
@@ -45,20 +45,24 @@ class Overdrawn:
 
     def look(self, _now: float) -> None:
         """Check the next connections, and detach senders that have too much unsettled."""
-        if self._left is None:
+        if self._round is None:
             self._deliveries, self._counted = self._counted, 0
-            self._left = iter(self._connections())
-        limit, setting = self._limit()
-        room = AT_ONCE
-        while room > 0:
-            connection = next(self._left, None)
-            if connection is None:
-                self._left = None
-                break
-            room -= max(1, len(connection.local_sessions))
-            deliveries = holdings_of(connection)[DELIVERIES]
+            self._round = self._checks()
+        if sum(1 for _ in islice(self._round, AT_ONCE)) < AT_ONCE:
+            self._round = None
+
+    def _checks(self) -> Iterator[None]:
+        """Check each connection; each session that is looked at is a step."""
+        for connection in self._connections():
+            yield
+            count = 0
+            for session in list(connection.local_sessions.values()):
+                count += deliveries_in(session)
+                yield
+            deliveries = DELIVERY_BYTES * count
             self._counted += deliveries
             held = connection.account.total + deliveries
+            limit, setting = self._limit()
             if limit and held > limit and connection not in self._relieving:
                 allowed = f"the connection has {held} octets of these and of other state; {limit} "
                 allowed += f"are allowed ({setting})"

@@ -95,11 +95,14 @@ def test_some_connections_are_looked_at_each_time() -> None:
 
     def connections() -> list[object]:
         rounds.append(1)
-        return [clients[0].connection] * (2 * AT_ONCE)
+        # each has a session, which is looked at as well
+        return [clients[0].connection] * AT_ONCE
 
     overdrawn = Overdrawn(router.turn.ledger, connections)
-    for _ in range(4):
+    for _ in range(3):
         look(router, overdrawn)
+    assert len(rounds) == 1
+    look(router, overdrawn)
     assert len(rounds) == 2
 
 
@@ -124,7 +127,7 @@ def test_very_many_senders_are_detached_over_several_turns() -> None:
     assert all(sender.detached is not None for sender in senders[:10])
     # the same ones are not detached twice over
     refused = ledger.refused
-    while overdrawn._left is not None:
+    while overdrawn._round is not None:
         overdrawn.look(router.turn.now)
     overdrawn.look(router.turn.now)
     assert ledger.refused == refused
