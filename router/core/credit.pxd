@@ -53,8 +53,25 @@ cpdef void replenish(Address address) except *
 @cython.locals(producers=list, producer=Producer, count=cython.longlong, room=cython.longlong, granted=cython.longlong, share=cython.longlong)
 cpdef void replenish_at_once(Address address) except *
 
-@cython.locals(slowest=cython.longlong, only_side=cython.int, left=cython.longlong, share=cython.longlong, room=cython.longlong, beyond=cython.longlong, granted=cython.longlong, given=cython.longlong, consumer=Consumer, producer=Producer)
-cpdef int replenish_spread(Address address) except -1
+@cython.final
+cdef class Spread:
+    cdef public Address address
+    cdef public long long slowest
+    cdef public int only_side
+    cdef public long long granted
+    cdef public dict trees
+    cdef public dict held
+    cdef public dict counts
+
+    @cython.locals(consumers=list, trees=dict, at=Py_ssize_t, consumer=Consumer, left=cython.longlong)
+    cpdef int add_receivers(self, Py_ssize_t start, Py_ssize_t end) except -1
+    @cython.locals(producers=list, at=Py_ssize_t, producer=Producer, credit=cython.longlong)
+    cpdef int add_holdings(self, Py_ssize_t start, Py_ssize_t end) except -1
+    @cython.locals(producers=list, at=Py_ssize_t, producer=Producer, room=cython.longlong, share=cython.longlong, left=cython.longlong, beyond=cython.longlong, given=cython.longlong)
+    cpdef int offer(self, Py_ssize_t start, Py_ssize_t end) except -1
+
+@cython.locals(spread=Spread, count=Py_ssize_t)
+cpdef void replenish_spread(Address address) except *
 
 @cython.locals(held=cython.longlong, target=cython.longlong, give=cython.longlong, link=IncomingLink, session=Session)
 cpdef long long offer(Producer producer, long long share, long long room, long long left) except -1

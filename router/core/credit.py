@@ -206,59 +206,92 @@ class Sharing:
 
 
 def replenish_spread(address: Address) -> None:
-    """Share what the receivers of a multicast can take among senders of several sides.
+    """Share what the receivers of a multicast can take among senders of several sides."""
+    count = len(address.producers)
+    if count == 0:
+        return
+    spread = Spread(address)
+    spread.add_receivers(0, len(address.consumers))
+    spread.add_holdings(0, count)
+    spread.offer(0, count)
+
+
+class Spread:
+    """What senders of several sides of a multicast are to hold: found out link by link.
 
     What one router's senders send goes along a tree of its own, whose links have to do with nobody
     else's credit; those who receive here, or at an edge, take it from all.
     """
-    slowest = -1
-    # the edge that all are at who are not routers, or `HERE`
-    only_side = -1
-    trees: dict[int, int] = {}
-    for consumer in address.consumers:
-        left = max(0, taken_by(consumer) - consumer.waiting.count)
-        if consumer.side == MESH:
-            if consumer.tree >= 0:
-                trees[consumer.tree] = min(left, trees.get(consumer.tree, left))
-            continue
-        if only_side != consumer.side:
-            only_side = consumer.side if only_side < 0 else HERE
-        if slowest < 0 or left < slowest:
-            slowest = left
-    granted = 0
-    held: dict[int, int] = {}
-    counts: dict[int, int] = {}
-    for producer in address.producers:
-        granted += producer.link.credit
-        held[producer.tree] = held.get(producer.tree, 0) + producer.link.credit
-        counts[producer.tree] = counts.get(producer.tree, 0) + 1
-    for producer in address.producers:
-        # none is the same as one who takes everything
-        room = slowest
-        share = left = UNSETTLED_LIMIT
-        if only_side != HERE and producer.side == only_side:
-            room = -1
-        if room >= 0:
-            share = room // len(address.producers)
-            left = room - granted
-        if producer.tree in trees:
-            beyond = trees[producer.tree]
-            share = min(share, beyond // counts[producer.tree])
-            left = min(left, beyond - held[producer.tree])
-            room = beyond if room < 0 else min(room, beyond)
-        if room < 0 and producer.tree > OWN_TREE:
-            # its router knows of somebody who is gone by now: what it sends is released
-            room = left = share = FOR_NOBODY
-        if room < 0:
-            if producer.side == HERE:
-                take_back(producer)
-            else:
-                producer.low_mark = -1
-                stop(producer.link)
-            continue
-        given = offer(producer, max(1, share), room, left)
-        granted += given
-        held[producer.tree] += given
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.slowest = -1
+        # the edge that all are at who are not routers, or `HERE`
+        self.only_side = -1
+        self.granted = 0
+        # by tree: what its slowest link can take, what its senders hold, and how many they are
+        self.trees: dict[int, int] = {}
+        self.held: dict[int, int] = {}
+        self.counts: dict[int, int] = {}
+
+    def add_receivers(self, start: int, end: int) -> None:
+        """Look at some of the receivers."""
+        consumers = self.address.consumers
+        trees = self.trees
+        for at in range(start, end):
+            consumer = consumers[at]
+            left = max(0, taken_by(consumer) - consumer.waiting.count)
+            if consumer.side == MESH:
+                if consumer.tree >= 0:
+                    trees[consumer.tree] = min(left, trees.get(consumer.tree, left))
+                continue
+            if self.only_side != consumer.side:
+                self.only_side = consumer.side if self.only_side < 0 else HERE
+            if self.slowest < 0 or left < self.slowest:
+                self.slowest = left
+
+    def add_holdings(self, start: int, end: int) -> None:
+        """Look at what some of the senders hold."""
+        producers = self.address.producers
+        for at in range(start, end):
+            producer = producers[at]
+            tree, credit = producer.tree, producer.link.credit
+            self.granted += credit
+            self.held[tree] = self.held.get(tree, 0) + credit
+            self.counts[tree] = self.counts.get(tree, 0) + 1
+
+    def offer(self, start: int, end: int) -> None:
+        """Give some of the senders what they are to have, or take it back."""
+        producers = self.address.producers
+        for at in range(start, end):
+            producer = producers[at]
+            tree = producer.tree
+            # none is the same as one who takes everything
+            room = self.slowest
+            share = left = UNSETTLED_LIMIT
+            if self.only_side != HERE and producer.side == self.only_side:
+                room = -1
+            if room >= 0:
+                share = room // len(producers)
+                left = room - self.granted
+            if tree in self.trees:
+                beyond = self.trees[tree]
+                share = min(share, beyond // max(1, self.counts.get(tree, 1)))
+                left = min(left, beyond - self.held.get(tree, 0))
+                room = beyond if room < 0 else min(room, beyond)
+            if room < 0 and tree > OWN_TREE:
+                # its router knows of somebody who is gone by now: what it sends is released
+                room = left = share = FOR_NOBODY
+            if room < 0:
+                if producer.side == HERE:
+                    take_back(producer)
+                else:
+                    producer.low_mark = -1
+                    stop(producer.link)
+                continue
+            given = offer(producer, max(1, share), room, left)
+            self.granted += given
+            self.held[tree] = self.held.get(tree, 0) + given
 
 
 def offer(producer: Producer, share: int, room: int, left: int) -> int:

@@ -1,6 +1,6 @@
 cimport cython
 from router.core.address cimport Address, Consumer, Producer
-from router.core.credit cimport has_too_much_unsettled, offer, replenish, stop, take_back, taken_by
+from router.core.credit cimport Spread, has_too_much_unsettled, offer, replenish_spread, stop, take_back, taken_by
 from router.engine.link cimport IncomingLink
 from router.engine.session cimport Session
 

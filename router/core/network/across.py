@@ -10,14 +10,16 @@ a few at a time, in later turns (`Sharing`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from router.core.address import Address, Producer
 from router.core.credit import (
+    Spread,
     has_too_much_unsettled,
     offer,
-    replenish,
+    replenish_spread,
     stop,
     take_back,
     taken_by,
@@ -91,15 +93,15 @@ def finish(forwarder: Any, address: Address) -> None:
     """At the end of a turn, see to an address that something has happened to, now or in later
     turns.
     """
-    if address.treatment == MULTICAST:
-        replenish(address)
-        return
     if len(address.consumers) + len(address.producers) > AT_ONCE:
         if isinstance(address.sharing, Sharing):
             address.sharing.is_again_due = True
         else:
             address.sharing = Sharing(forwarder, address)
             forwarder.turn.deferred.add(address.sharing)
+        return
+    if address.treatment == MULTICAST:
+        replenish_spread(address)
         return
     if address.waiting.count:
         # others may have been nearer until now
@@ -210,7 +212,7 @@ class Sharing:
     def step(self) -> bool:
         """Look at the next few links; return whether any are left."""
         address = self._address
-        is_ours = address.sided and address.ties is None and address.treatment != MULTICAST
+        is_ours = address.sided and address.ties is None
         if is_ours and next(self._steps, self) is not self:
             return True
         if is_ours and self.is_again_due:
@@ -231,6 +233,12 @@ class Sharing:
         """
         forwarder, address = self._forwarder, self._address
         consumers, producers = address.consumers, address.producers
+        if address.treatment == MULTICAST:
+            spread = Spread(address)
+            yield from _in_steps(spread.add_receivers, consumers)
+            yield from _in_steps(spread.add_holdings, producers)
+            yield from _in_steps(spread.offer, producers)
+            return
         if address.waiting.count:
             # others may have been nearer until now
             for at in range(0, len(consumers), A_STEP):
@@ -243,25 +251,20 @@ class Sharing:
         if not producers:
             return
         shares = Shares(address)
-        at = 0
-        while at < len(consumers):
-            end = min(at + A_STEP, len(consumers))
-            shares.nearest.add(address, HERE, at, end)
-            at = end
-            yield
-        at = 0
-        while at < len(producers):
-            end = min(at + A_STEP, len(producers))
-            shares.add_holdings(at, end)
-            at = end
-            yield
+        yield from _in_steps(partial(shares.nearest.add, address, HERE), consumers)
+        yield from _in_steps(shares.add_holdings, producers)
         shares.divide()
-        at = 0
-        while at < len(producers):
-            end = min(at + A_STEP, len(producers))
-            shares.offer(at, end)
-            at = end
-            yield
+        yield from _in_steps(shares.offer, producers)
+
+
+def _in_steps(look: Callable[[int, int], object], links: list[Any]) -> Iterator[None]:
+    """Look at a few links at a time, of which some may come and go meanwhile."""
+    at = 0
+    while at < len(links):
+        end = min(at + A_STEP, len(links))
+        look(at, end)
+        at = end
+        yield
 
 
 class Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
 
 from router.core.address import (
@@ -10,12 +11,16 @@ from router.core.address import (
     FIRST_EDGE,
     HERE,
     MESH,
+    MULTICAST,
+    OWN_TREE,
     Address,
     Consumer,
     Producer,
 )
+from router.core.credit import Spread, replenish_spread
 from router.core.network.across import Group, backing_at, replenish_across, room, share_out
 from router.core.network.sides import may_take
+from router.core.rules import AddressRule
 
 from support.in_memory import Router
 
@@ -132,8 +137,9 @@ def test_shares_are_filled_from_the_smallest() -> None:
     assert share_out(groups, 100, 2) == {1: 4, 0: 96}
 
 
-def test_the_credit_of_very_many_links_is_shared_out_over_several_turns() -> None:
-    router = Router()
+@pytest.mark.parametrize("treatment", ["balanced", "multicast"])
+def test_the_credit_of_very_many_links_is_shared_out_over_several_turns(treatment: str) -> None:
+    router = Router([AddressRule(True, "q", treatment)])
     receiver = router.client().receiver("q")
     address = router.table.in_use("q")
     assert address is not None
@@ -166,3 +172,26 @@ def test_the_credit_of_very_many_links_is_shared_out_over_several_turns() -> Non
     router.catch_up()
     assert address.sharing is None
     assert sum(each.link.credit for each in address.producers) > 2101 * 10
+
+
+def test_over_several_turns_senders_of_a_multicast_are_given_what_they_are_given_in_one() -> None:
+    given = []
+    for is_at_once in (True, False):
+        sides = [(HERE, 900, 0), (MESH, 40, 1), (FIRST_EDGE, 500, 0)]
+        address = made(MULTICAST, sides, [(HERE, 0)] * 20 + [(FIRST_EDGE, 0)] * 10 + [(MESH, 3)])
+        for number, consumer in enumerate(address.consumers):
+            consumer.tree = OWN_TREE if number == 1 else consumer.tree
+        if is_at_once:
+            replenish_spread(address)
+        else:
+            spread = Spread(address)
+            for act, count in (
+                (spread.add_receivers, len(address.consumers)),
+                (spread.add_holdings, len(address.producers)),
+                (spread.offer, len(address.producers)),
+            ):
+                for at in range(count):
+                    act(at, at + 1)
+        given.append([each.link.credit for each in address.producers])
+    assert given[0] == given[1]
+    assert sum(given[0]) > 0
