@@ -106,11 +106,7 @@ class Dispenser(Settler):
                         continue
                     has_any = False
                     break
-                if (
-                    sides_meant is None
-                    and waiting.count
-                    and sizes.is_spread_by_sides(consumer.address)
-                ):
+                if sides_meant is None and waiting.count and sizes.chooses_by_sides(consumer):
                     # nobody joins or leaves, and nothing comes to wait, while this goes on
                     sides_meant = sides.taken_by(consumer)
             if (

@@ -87,6 +87,11 @@ def is_spread_by_sides(address: Address) -> bool:
     return bool(address.sided) and address.treatment != MULTICAST
 
 
+def chooses_by_sides(consumer: Consumer) -> bool:
+    """Whether only some of what waits is for a consumer, by where it comes from."""
+    return is_spread_by_sides(consumer.address) and not sides.takes_from_anywhere(consumer)
+
+
 def take(forwarder: Any, consumer: Consumer) -> Any:
     """Take the next delivery that is not too large for a consumer out of its queue.
 
@@ -96,10 +101,13 @@ def take(forwarder: Any, consumer: Consumer) -> Any:
     waiting = consumer.waiting
     limit = consumer.link.max_message_size
     if consumer.address.treatment != MULTICAST:
-        takes, meant = EVERY_LANE, None
+        takes = EVERY_LANE
+        meant: set[int] | None = None
         if is_spread_by_sides(consumer.address):
-            takes, meant = consumer.takes, sides.taken_by(consumer)
-            if not meant:
+            takes = consumer.takes
+            if not sides.takes_from_anywhere(consumer):
+                meant = sides.taken_by(consumer)
+            if meant is not None and not meant:
                 waiting.looked_at = 0
                 waiting.is_unfinished = False
                 return None

@@ -44,6 +44,11 @@ def may_take(consumer: Consumer, side: int) -> bool:
     return all(consumer.cost <= each.cost for each in serving(address, side))
 
 
+def takes_from_anywhere(consumer: Consumer) -> bool:
+    """Whether what waits at its address is for a consumer from whichever side it comes."""
+    return consumer.side == HERE and consumer.address.treatment != CLOSEST
+
+
 def taken_by(consumer: Consumer) -> set[int]:
     """The sides from which something waits at its address that is for a consumer."""
     address = consumer.address

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.core.address import BALANCED, CLOSEST, FIRST_EDGE, HERE, MESH, Address, Consumer
-from router.core.network.sides import has_receiver, may_take, serves, serving, taken_by
+from router.core.network.sides import (
+    has_receiver,
+    may_take,
+    serves,
+    serving,
+    taken_by,
+    takes_from_anywhere,
+)
 from router.engine.delivery import Delivery
 
 from support.in_memory import Router
@@ -95,3 +102,5 @@ def test_what_a_consumer_takes_is_found_without_a_look_at_all_for_each_side(
             address.waiting.append(delivery)
     for each in made:
         assert taken_by(each) == {side for side in waiting if may_take(each, side)}
+        if takes_from_anywhere(each):
+            assert taken_by(each) == waiting
