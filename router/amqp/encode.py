@@ -17,8 +17,9 @@ from router.amqp.scalars import Block, BlockWriter, Writer
 from router.amqp.types import Array, Described, Map
 
 _SIZE_COUNT_8 = struct.Struct(">BB")
-_HEAD_32 = 9
 _SIZE_COUNT_32 = struct.Struct(">II")
+# A format code, and these two.
+_HEAD_32 = 1 + _SIZE_COUNT_32.size
 
 _EMPTY_LIST8 = bytes((FormatCode.LIST8, 1, 0))
 
@@ -75,13 +76,13 @@ def begin_compound(buffer: bytearray) -> int:
 
 
 def end_list(buffer: bytearray, at: int, count: int) -> None:
-    """Have what was appended since `begin_compound` be the items of a list."""
+    """Write the head of a list whose items were appended since `begin_compound`."""
     _end_compound(buffer, at, FormatCode.LIST32, count)
 
 
 def end_map(buffer: bytearray, at: int, count: int) -> None:
-    """Have what was appended since `begin_compound` be the keys and values of a map, which are
-    `count` together.
+    """Write the head of a map whose keys and values, `count` of them together, were appended since
+    `begin_compound`.
     """
     _end_compound(buffer, at, FormatCode.MAP32, count)
 

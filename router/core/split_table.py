@@ -33,17 +33,13 @@ class SplitTable(Generic[K, V]):
         return sum(map(len, self._parts))
 
     def __contains__(self, key: object) -> bool:
-        parts = self._parts
-        return key in parts[0 if len(parts) == 1 else _part(hash(key))]
+        return key in self._part_of(key)
 
     def __setitem__(self, key: K, value: V) -> None:
-        parts = self._parts
-        if len(parts) == 1:
-            parts[0][key] = value
-            if len(parts[0]) == MANY:
-                self._split()
-        else:
-            parts[_part(hash(key))][key] = value
+        part = self._part_of(key)
+        part[key] = value
+        if len(self._parts) == 1 and len(part) == MANY:
+            self._split()
 
     @overload
     def get(self, key: K) -> V | None: ...
@@ -51,23 +47,25 @@ class SplitTable(Generic[K, V]):
     def get(self, key: K, default: D) -> V | D: ...
     def get(self, key: K, default: D | None = None) -> V | D | None:
         """Return the value of a key, or else the default."""
-        parts = self._parts
-        return parts[0 if len(parts) == 1 else _part(hash(key))].get(key, default)
+        return self._part_of(key).get(key, default)
 
     def pop(self, key: K) -> V | None:
         """Remove a key and return its value, or None if it is not there."""
-        parts = self._parts
-        return parts[0 if len(parts) == 1 else _part(hash(key))].pop(key, None)
+        return self._part_of(key).pop(key, None)
 
     def clear(self) -> None:
         """Remove all keys."""
         self._parts = [{}]
 
+    def _part_of(self, key: object) -> dict[K, V]:
+        parts = self._parts
+        return parts[0 if len(parts) == 1 else _part(hash(key))]
+
     def _split(self) -> None:
         whole = self._parts[0]
         self._parts = [{} for _ in range(PARTS)]
         for key, value in whole.items():
-            self._parts[_part(hash(key))][key] = value
+            self._part_of(key)[key] = value
 
 
 class ListedTable(MutableMapping[K, V]):

@@ -1,8 +1,9 @@
-"""What waits for receivers that are gone is given up. None of this runs once a message."""
+"""Give up messages that wait for receivers that are gone. None of this runs once a message."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from router.amqp.constants import Descriptor
@@ -26,8 +27,21 @@ def speaks_for_others(consumer: Consumer) -> bool:
 
 
 def verdict_for(consumer: Consumer) -> Verdict:
-    """What becomes of what waits for a consumer alone and cannot be sent to it any more."""
+    """Return how to settle messages that wait for one consumer alone, once it is gone."""
     return LOST_ON_THE_WAY if speaks_for_others(consumer) else RELEASED
+
+
+def settle(forwarder: Any, address: Address, verdict: Verdict, delivery: Any) -> None:
+    """Settle a delivery that has left its queue and is sent to nobody."""
+    forwarder.count_out(delivery)
+    if delivery.discarded:
+        # its sender has aborted it, and it was not found
+        return
+    outcome, state = verdict
+    forwarder.backlog.drop(delivery)
+    delivery.discarded = True
+    address.current_counters().count_outcome(outcome)
+    forwarder.settle(delivery, outcome, state)
 
 
 def give_up(
@@ -41,17 +55,6 @@ def give_up(
     turns; what somebody may take by then is left to whoever that is. `and_then` is called at the
     end, if anything waited.
     """
-    outcome, state = verdict
-
-    def settle(delivery: Any) -> None:
-        forwarder.count_out(delivery)
-        if delivery.discarded:
-            # its sender has aborted it, and it was not found
-            return
-        forwarder.backlog.drop(delivery)
-        delivery.discarded = True
-        address.current_counters().count_outcome(outcome)
-        forwarder.settle(delivery, outcome, state)
 
     def taken() -> Iterator[Any]:
         is_shared = waiting is address.waiting
@@ -66,5 +69,6 @@ def give_up(
 
     is_later = False
     if waiting.count:
-        forwarder.turn.deferred.go_through(taken(), settle, over, GIVEN_UP_AT_ONCE)
+        act = partial(settle, forwarder, address, verdict)
+        forwarder.turn.deferred.go_through(taken(), act, over, GIVEN_UP_AT_ONCE)
         is_later = True

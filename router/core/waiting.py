@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -305,13 +305,6 @@ class WaitingQueue:
         link: Any = delivery.incoming
         if self._apart is not None and (delivery.lane or (link is not None and link.side)):
             self._apart.leaves()
-
-    def take_out(self, is_meant: Callable[[Any], bool]) -> list[Any]:
-        """Take out all that `is_meant` is true of, in the order in which they would be taken."""
-        taken = [delivery for delivery in self if is_meant(delivery)]
-        for delivery in taken:
-            self.remove(delivery)
-        return taken
 
     def extend(self, deliveries: Iterable[Delivery]) -> None:
         """Put deliveries behind the others, each in its priority."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -40,6 +41,14 @@ def filled(*priorities: int) -> tuple[WaitingQueue, list[Delivery]]:
     deliveries = [delivery(each) for each in priorities]
     queue.extend(deliveries)
     return queue, deliveries
+
+
+def take_out(queue: WaitingQueue, is_meant: Callable[[Any], bool]) -> list[Delivery]:
+    """Take out all that `is_meant` is true of, in the order in which they would be taken."""
+    found = [each for each in queue if is_meant(each)]
+    for each in found:
+        assert queue.remove(each)
+    return found
 
 
 def taken(queue: WaitingQueue) -> list[Delivery]:
@@ -134,11 +143,11 @@ def test_one_that_waits_elsewhere_is_not_taken_out() -> None:
 def test_many_can_be_taken_out_and_the_others_keep_their_order() -> None:
     queue, deliveries = filled(4, 9, 4, 9, 1)
     meant = [deliveries[at] for at in (4, 0, 1)]
-    assert queue.take_out(lambda each: each in meant) == [deliveries[at] for at in (1, 0, 4)]
+    assert take_out(queue, lambda each: each in meant) == [deliveries[at] for at in (1, 0, 4)]
     assert list(queue) == [deliveries[at] for at in (3, 2)]
     assert queue.count == 2
-    assert queue.take_out(lambda each: each in meant) == []
-    assert queue.take_out(lambda _: True) == [deliveries[at] for at in (3, 2)]
+    assert take_out(queue, lambda each: each in meant) == []
+    assert take_out(queue, lambda _: True) == [deliveries[at] for at in (3, 2)]
     assert (queue.count, list(queue)) == (0, [])
 
 
@@ -206,7 +215,7 @@ def test_how_many_wait_of_each_side_is_known(steps: list[tuple[str, int, int]]) 
             there[at].incoming = links[side]
         elif what == "take out":
             # the lambda is called at once, and by nobody later
-            queue.take_out(lambda each: each.incoming.side == side)  # noqa: B023
+            take_out(queue, lambda each: each.incoming.side == side)  # noqa: B023
         assert queue.by_side() == Counter(each.incoming.side for each in queue)
         assert queue.count == len(list(queue))
         if at % 2:

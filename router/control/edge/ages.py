@@ -32,7 +32,7 @@ class Ages:
         return key in self._nodes
 
     def add(self, key: str, now: float) -> None:
-        """Have a key count from now on, as the youngest of all, whether or not it is there."""
+        """Add a key as the youngest, or make it the youngest if it is there."""
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = _Node(key)

@@ -19,8 +19,7 @@ from typing import Any
 
 import attrs
 
-from router.amqp.constants import Descriptor
-from router.core import linking, parting
+from router.core import linking, parting, unsent
 from router.core.address import MESH, Address, Consumer
 from router.core.split_table import ListedTable
 from router.engine.connection import Connection
@@ -28,7 +27,6 @@ from router.engine.link import OutgoingLink
 from router.engine.session import Session
 from router.engine.settings import ConnectionSettings
 
-RELEASED = int(Descriptor.RELEASED)
 # What a message is reckoned to have as long as none has come.
 USUAL_BYTES = 4096
 # So many messages are counted at once, and whenever it is asked how many octets they have.
@@ -219,9 +217,5 @@ class Holding:
             return False
         if not address.waiting.remove(delivery):
             return False
-        self.forwarder.count_out(delivery)
-        self.forwarder.backlog.drop(delivery)
-        delivery.discarded = True
-        address.counters.count_outcome(RELEASED)
-        self.forwarder.settle(delivery, RELEASED, b"")
+        unsent.settle(self.forwarder, address, unsent.RELEASED, delivery)
         return True

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from router.amqp.constants import Descriptor
+from router.core import unsent
 from router.core.address import CLOSEST, HERE, Address, Consumer
-
-RELEASED = int(Descriptor.RELEASED)
 
 
 def serves(consumer: Consumer, side: int) -> bool:
@@ -73,13 +71,8 @@ def receiver_lost(forwarder: Any, address: Address) -> None:
 
     def release(delivery: Any) -> None:
         # it may have gone otherwise meanwhile
-        if not waiting.remove(delivery):
-            return
-        forwarder.count_out(delivery)
-        forwarder.backlog.drop(delivery)
-        delivery.discarded = True
-        address.counters.count_outcome(RELEASED)
-        forwarder.settle(delivery, RELEASED, b"")
+        if waiting.remove(delivery):
+            unsent.settle(forwarder, address, unsent.RELEASED, delivery)
 
     found = (each if each.incoming.side in lost else None for each in list(waiting))
     forwarder.turn.deferred.go_through(found, release)
