@@ -15,7 +15,7 @@ from router.core.table import AddressTable
 from router.core.treating import Treating
 
 from support.examples import examples
-from support.in_memory import ReceivingLink, Router, Sending
+from support.in_memory import ReceivingLink, Router, Sending, SendingLink
 from support.waypoints import message, out_of, texts
 
 RULE = AddressRule(True, "q", "balanced", fallback=True)
@@ -356,16 +356,24 @@ def test_very_much_goes_over_several_turns_and_what_comes_meanwhile_goes_behind_
     assert texts(to) == [str(number) for number in range(1, MANY)]
 
 
-@pytest.mark.usefixtures("slowly")
-def test_what_the_fallback_would_have_had_is_released_where_it_leaves_in_the_middle() -> None:
-    router = Router([RULE])
-    receiver, rest = stalled(router), out_of(router.client(), "qd.fallback")
-    sender = router.client().sender("q")
+def sent_and_moved_in_part(
+    router: Router, sender: SendingLink, receiver: ReceivingLink
+) -> list[Sending]:
+    """Send six messages, have the receiver leave, and take two turns in which others go on."""
     sent = [sender.send(message(str(number))) for number in range(6)]
     router.is_patient = True
     receiver.detach()
     router.go_on()
     router.go_on()
+    return sent
+
+
+@pytest.mark.usefixtures("slowly")
+def test_what_the_fallback_would_have_had_is_released_where_it_leaves_in_the_middle() -> None:
+    router = Router([RULE])
+    receiver, rest = stalled(router), out_of(router.client(), "qd.fallback")
+    sender = router.client().sender("q")
+    sent = sent_and_moved_in_part(router, sender, receiver)
     rest.detach()
     router.catch_up()
     assert [type(each.outcome) for each in sent] == [Modified] + [Released] * 5
@@ -379,11 +387,7 @@ def test_a_receiver_that_comes_in_the_middle_gets_everything() -> None:
     router = Router([RULE])
     receiver, rest = stalled(router), stalled_fallback(router)
     sender = router.client().sender("q")
-    sent = [sender.send(message(str(number))) for number in range(6)]
-    router.is_patient = True
-    receiver.detach()
-    router.go_on()
-    router.go_on()
+    sent = sent_and_moved_in_part(router, sender, receiver)
     other = router.client().receiver("q", credit=10)
     router.catch_up()
     got = texts(rest) + texts(other)
