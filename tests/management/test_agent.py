@@ -265,8 +265,9 @@ async def test_a_long_list_within_a_map_is_encoded_a_few_items_at_a_time() -> No
         message = decode_message(await encode_answer(Properties(), Answer(body)))
     whole = {**body, "items": [{"number": number} for number in range(4 * STEPS_AT_ONCE)]}
     assert message.body == (AmqpValue(whole),)
+    # each time both are ready either may be the first: between two looks lie two steps at most
     steps = pairwise(seen)
-    assert max(after - before for before, after in steps) <= STEPS_AT_ONCE
+    assert max(after - before for before, after in steps) <= 2 * STEPS_AT_ONCE
 
 
 async def test_bodies_that_are_hard_to_read_are_answered_and_the_next_is_too() -> None:
