@@ -28,6 +28,9 @@ from router.errors import AmqpError
 
 # How long a lane is kept by which nothing comes.
 IDLE_S = 5.0
+# Where more than so many wait for the first link, there are no lanes before it has been idle: to
+# look at each takes half a microsecond.
+MOST_ASSIGNED = 10_000
 # This part of a connection's channels may be in use, and no lane takes another.
 PART_OF_CHANNELS = 2
 
@@ -41,12 +44,15 @@ class Lanes:
         self._laned: OrderedDict[Address, None] = OrderedDict()
         # those that ended unasked, until the end of the turn: what is meant for them takes lane 0
         self._lost: dict[Address, list[tuple[LaneBase, int]]] = {}
+        # the addresses that have none because too much waited, each with how many deliveries its
+        # links had carried when they were looked at last, and since when no more
+        self._later: dict[Address, tuple[int, float]] = {}
         # links between edges and their interiors, beside which there may be lanes as well
         self._uplinks: dict[Address, dict[Consumer, UplinkBase]] = {}
 
     def __len__(self) -> int:
-        """Return how many addresses may have lanes."""
-        return len(self._laned)
+        """Return how many addresses may have lanes, or are to have some later."""
+        return len(self._laned) + len(self._later)
 
     def consumer_joined(self, consumer: Consumer) -> None:
         """A consumer has joined its address; if it is the other end of an uplink, have lanes."""
@@ -72,6 +78,10 @@ class Lanes:
             return
         if not address.lanes:
             # beside the first of them nothing that waits has a lane yet
+            if address in self._later or address.waiting.count > MOST_ASSIGNED:
+                # all of it goes by the link itself, in its order, and so does what follows it
+                self._later.setdefault(address, (-1, 0.0))
+                return
             self._assign_all(address)
         if address.lanes > 1:
             self._laned[address] = None
@@ -155,8 +165,9 @@ class Lanes:
             self._drop(link)
             link.take_leave()
         address = base.address
-        if address.lanes and not self._bases(address):
+        if (address.lanes or address in self._later) and not self._bases(address):
             self._laned.pop(address, None)
+            self._later.pop(address, None)
             address.lanes = 0
 
     def turn(self, address: Address) -> None:
@@ -166,6 +177,7 @@ class Lanes:
                 self._drop(link)
                 link.take_leave()
         address.lanes &= 1
+        self._later.pop(address, None)
 
     def _drop(self, link: LaneLink) -> None:
         base = link.base
@@ -218,6 +230,23 @@ class Lanes:
                 self._laned.move_to_end(address)
                 self._give_up_idle(address)
             yield
+        for address in list(self._later):
+            self._look_later(address)
+            yield
+
+    def _look_later(self, address: Address) -> None:
+        """Have lanes beside links that had too much waiting, if they have been idle since."""
+        links: list[Any] = [base.consumer.link for base in self._bases(address) if base.consumer]
+        carried = sum(link.deliveries for link in links)
+        before, since = self._later[address]
+        now = self._network.forwarder.turn.now
+        is_busy = bool(address.waiting) or any(each.unsettled or each.current for each in links)
+        if links and (is_busy or carried != before):
+            self._later[address] = (carried, now)
+        elif not links or now - since >= IDLE_S:
+            del self._later[address]
+            for base in self._bases(address):
+                self.joined(base)
 
     def _give_up_idle(self, address: Address) -> None:
         now = self._network.forwarder.turn.now

@@ -276,6 +276,30 @@ def wait_in_time(count: int) -> list[float]:
     return turns
 
 
+def come_to_waiting(count: int) -> list[float]:
+    """Attach the first link to a neighbour for an address at which so many messages wait."""
+    world = interior("balanced")
+    peer = neighbour(world)
+    receiver, sender = world.peer(), world.peer(link_capacity=max(1000, count))
+    receiver.say(attaches(1, one, receives=True))
+    sender.say(attaches(1, one, receives=False))
+    sender.transfer(transfers(count))
+    address = world.forwarder.table.in_use("q")
+    assert address is not None
+    waiting = address.waiting
+    assert len(waiting) == count, f"{len(waiting)} messages wait"
+    want(world, ["M0q"], BALANCED)
+    (link,) = own_links(world)
+
+    def act() -> None:
+        peer.say(answer(link, is_taken=True))
+        peer.say([flow(0, count, channel_of(link))])
+
+    turns = measured(world, act)
+    assert len(waiting) == 0, "messages are left"
+    return turns
+
+
 OPERATIONS: Final[dict[str, Operation]] = {
     "links of a neighbour turned away": in_one_session(turn_away),
     "links to a neighbour given up": AtMost(OWN_LINKS, give_up_idle),
@@ -284,6 +308,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         MANY_ROUTERS_ADDRESSES, other_ways
     ),
     "next hops of an exchange that a sender comes to": attach_to_exchange,
+    "messages wait for the first link to a neighbour": unsettled_by_one(come_to_waiting),
     "released messages sent to a farther router": unsettled_by_one(wait_in_time),
     "released messages that no farther router takes": unsettled_by_one(wait_in_vain),
 }

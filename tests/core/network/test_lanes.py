@@ -11,6 +11,7 @@ import pytest
 
 from router.amqp.constants import Condition, ReceiverSettleMode
 from router.amqp.message import Data, Header, Message, Properties, decode_message, encode_message
+from router.amqp.types import ULong
 from router.core.network import in_links
 from router.core.network.lane_numbers import FIRST_LANE, Lane, lane_of, priority_of
 from router.core.network.lanes import IDLE_S
@@ -197,6 +198,69 @@ def test_what_waits_is_looked_at_for_the_first_of_several_routers_only(
     assert [len(link.lanes) for link in links] == [2] * 3
     assert sorted(assigned) == sorted(priorities)
     assert sum(len(receiver.received) for receiver in receivers) == len(priorities)
+
+
+def test_where_very_many_wait_there_are_lanes_once_the_link_has_been_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("router.core.network.lanes.MOST_ASSIGNED", 3)
+    mesh = line("a", "b")
+    client = mesh["a"].client()
+    client.receiver("q")
+    sender = client.sender(None)
+    for number in range(4):
+        properties = Properties(to="q", message_id=ULong(number))
+        octets = Message(Header(priority=9 - number), properties=properties, body=(Data(b"x"),))
+        sender.send(encode_message(octets))
+    receiver = mesh["b"].client().receiver("q", credit=100)
+    mesh.settle()
+    found = [decode_message(each.payload).properties for each in receiver.received]
+    assert [each and each.message_id for each in found] == [0, 1, 2, 3]
+    address = base(mesh).address
+    named = mesh["a"].client().sender("q")
+    mesh.run()
+
+    def carry_one() -> None:
+        before = len(receiver.received)
+        named.send(of(8))
+        mesh.run()
+        assert len(receiver.received) == before + 1
+
+    # it was not idle for long enough, and then one is not settled, and then it has carried one more
+    mesh.wait(IDLE_S - 1)
+    carry_one()
+    assert (address.lanes, base(mesh).lanes) == (0, {})
+    for _ in range(int(IDLE_S) + 2):
+        mesh.wait(1)
+    carry_one()
+    receiver.settle()
+    mesh.run()
+    mesh.wait(1)
+    mesh.wait(IDLE_S - 2)
+    assert address.lanes == 0
+    for _ in range(3):
+        mesh.wait(1)
+    assert address.lanes == 1
+    carry_one()
+    assert list(base(mesh).lanes) == [lane_of(8, 0)]
+
+
+def test_lanes_that_were_to_be_made_later_are_forgotten_with_their_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("router.core.network.lanes.MOST_ASSIGNED", 0)
+    mesh = line("a", "b")
+    mesh["a"].client().receiver("q")
+    sender = mesh["a"].client().sender(None)
+    octets = Message(properties=Properties(to="q"), body=(Data(b"x"),))
+    sender.send(encode_message(octets))
+    mesh["b"].client().receiver("q", credit=1)
+    mesh.settle()
+    lanes = mesh["a"].forwarder.network.outward.lanes
+    assert len(lanes) == 1
+    mesh.cut("a", "b")
+    mesh.settle()
+    assert len(lanes) == 0
 
 
 def test_the_priority_of_an_address_goes_before_those_of_its_messages() -> None:
