@@ -63,9 +63,9 @@ class Bound:
         self.hops: ListedTable[Address, int] = ListedTable()
         # the address that is entered for each binding
         self.entered: ListedTable[Binding, Address] = ListedTable()
-        self.by_name: dict[str, Binding] = {}
+        self.by_name: ListedTable[str, Binding] = ListedTable()
         # those without a key
-        self.everything: dict[Binding, None] = {}
+        self.everything: ListedTable[Binding, None] = ListedTable()
         self.tree: TopicTree[Binding] = TopicTree(rule.method)
         if like is not None:
             # it has the very same bindings, and those that come to it later
@@ -75,7 +75,7 @@ class Bound:
 
     @property
     def bindings(self) -> Collection[Binding]:
-        """The bindings, in their order."""
+        """The bindings."""
         return self.by_name.values()
 
     def add(self, binding: Binding) -> None:
@@ -144,8 +144,8 @@ class Exchange:
 class Change:
     """Other exchanges, and what is to be of those that are not as they were."""
 
-    by_name: dict[str, Exchange]
-    bounds: dict[str, Bound]
+    by_name: ListedTable[str, Exchange]
+    bounds: ListedTable[str, Bound]
     changed: list[tuple[Exchange, Bound]]
 
 

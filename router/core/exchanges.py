@@ -28,6 +28,7 @@ from router.core.bindings import (
     FewChanges,
     enter_edit,
 )
+from router.core.split_table import ListedTable
 from router.core.table import AddressTable
 from router.core.ties import forget, is_received_from, served_by, ties_of
 from router.engine.deferred import drained, emptied
@@ -44,11 +45,11 @@ class Exchanges:
     def __init__(self, table: AddressTable, forwarder: Any) -> None:
         self._table = table
         self._forwarder = forwarder
-        self.by_name: dict[str, Exchange] = {}
+        self.by_name: ListedTable[str, Exchange] = ListedTable()
         # how each is to be; of very many some may not be yet
-        self._bounds: dict[str, Bound] = {}
+        self._bounds: ListedTable[str, Bound] = ListedTable()
         # what is entered meanwhile to take the place of some of these
-        self._resolving: dict[str, Bound] = {}
+        self._resolving: ListedTable[str, Bound] = ListedTable()
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
         """From now on there are these, and no others; what stays goes on counting.
@@ -66,12 +67,12 @@ class Exchanges:
         bound: dict[str, list[Binding]] = {}
         for rule in bindings:
             bound.setdefault(rule.exchange, []).append(known.get(rule) or Binding(rule))
-        change = Change({}, {}, [])
+        change = Change(ListedTable(), ListedTable(), [])
         for each in exchanges:
             name, its = each.name, bound.get(each.name, [])
             before = self._bounds.get(name)
             exchange = change.by_name[name] = self.by_name.get(name) or Exchange(each)
-            if before is not None and before.rule == each and list(before.bindings) == its:
+            if before is not None and before.rule == each and _has_just(before, its):
                 change.bounds[name] = before
             else:
                 change.bounds[name] = Bound(each, its)
@@ -321,6 +322,14 @@ class Exchanges:
         self._forwarder.note_credit(address, None)
         if address is not None:
             self._forwarder.network.address_changed(address)
+
+
+def _has_just(bound: Bound, bindings: list[Binding]) -> bool:
+    """Return whether these are the bindings of an exchange, in whatever order."""
+    by_name = bound.by_name
+    return len(by_name) == len(bindings) and all(
+        by_name.get(each.rule.name) is each for each in bindings
+    )
 
 
 def lead(address: Address, frame: TransferFrame) -> Iterator[Address | None]:

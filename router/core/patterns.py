@@ -66,7 +66,7 @@ def _remove(node: Node[T], names: list[str], at: int) -> bool:
             elif token == "#":
                 node.any = None
             else:
-                del node.exact[token]
+                node.exact.pop(token, None)
     return not (node.exact or node.one or node.any or node.values)
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from router.core.address import BALANCED, CLOSEST, MULTICAST, UNAVAILABLE
 from router.core.patterns import PatternTree, pattern_of
+from router.core.split_table import ListedTable
 from router.engine.deferred import emptied
 
 TREATMENTS: Final = {
@@ -67,7 +68,7 @@ class Rules:
 
     def __init__(self, rules: Iterable[AddressRule], default_treatment: str) -> None:
         self.default = TREATMENTS[default_treatment]
-        self._by_pattern: dict[str, AddressRule] = {}
+        self._by_pattern: ListedTable[str, AddressRule] = ListedTable()
         self._tree: PatternTree[AddressRule] = PatternTree()
         # how many rules name each address for dead letters; None counts those without one
         self._dead_letters: Counter[str | None] = Counter()

@@ -35,6 +35,9 @@ class SplitTable(Generic[K, V]):
     def __contains__(self, key: object) -> bool:
         return key in self._part_of(key)
 
+    def __getitem__(self, key: K) -> V:
+        return self._part_of(key)[key]
+
     def __setitem__(self, key: K, value: V) -> None:
         part = self._part_of(key)
         part[key] = value
@@ -49,9 +52,20 @@ class SplitTable(Generic[K, V]):
         """Return the value of a key, or else the default."""
         return self._part_of(key).get(key, default)
 
-    def pop(self, key: K) -> V | None:
-        """Remove a key and return its value, or None if it is not there."""
-        return self._part_of(key).pop(key, None)
+    @overload
+    def pop(self, key: K) -> V | None: ...
+    @overload
+    def pop(self, key: K, default: D) -> V | D: ...
+    def pop(self, key: K, default: D | None = None) -> V | D | None:
+        """Remove a key and return its value, or the default if it is not there."""
+        return self._part_of(key).pop(key, default)
+
+    def popitem(self) -> tuple[K, V]:
+        """Remove some key, and return it and its value; KeyError where there is none."""
+        part = next(filter(None, self._parts), None)
+        if part is None:
+            raise KeyError("the table is empty")
+        return part.popitem()
 
     def clear(self) -> None:
         """Remove all keys."""
@@ -60,6 +74,15 @@ class SplitTable(Generic[K, V]):
     def _part_of(self, key: object) -> dict[K, V]:
         parts = self._parts
         return parts[0 if len(parts) == 1 else _part(hash(key))]
+
+    @classmethod
+    def of(cls, whole: dict[K, V]) -> SplitTable[K, V]:
+        """Return a table of what a dict has, which takes time for each of these."""
+        table = cls()
+        table._parts = [whole]
+        if len(whole) >= MANY:
+            table._split()
+        return table
 
     def _split(self) -> None:
         whole = self._parts[0]

@@ -7,6 +7,8 @@ from typing import Final, Generic, TypeVar
 
 import attrs
 
+from router.core.split_table import MANY, SplitTable
+
 T = TypeVar("T")
 
 # Tokens beyond these are not told apart, so that no name costs more than this to look up.
@@ -20,7 +22,8 @@ class Node(Generic[T]):
     patterns that end here.
     """
 
-    exact: dict[str, Node[T]] = attrs.Factory(dict)
+    # of very many a SplitTable
+    exact: dict[str, Node[T]] | SplitTable[str, Node[T]] = attrs.Factory(dict)
     one: Node[T] | None = None
     any: Node[T] | None = None
     values: list[T] = attrs.Factory(list)
@@ -38,8 +41,16 @@ class Node(Generic[T]):
                 node.any = node.any or Node()
                 node = node.any
             else:
-                node = node.exact.setdefault(token, Node())
+                node = node.exact.get(token) or node._append(token)
         return node
+
+    def _append(self, token: str) -> Node[T]:
+        following: Node[T] = Node()
+        exact = self.exact
+        exact[token] = following
+        if isinstance(exact, dict) and len(exact) == MANY:
+            self.exact = SplitTable.of(exact)
+        return following
 
     def following(self, token: str, one: str) -> Node[T] | None:
         """Return the node after this one that a token leads to, if there is one."""

@@ -25,8 +25,11 @@ def test_it_is_a_mapping() -> None:
     assert (len(table), table.get("a"), table.get("b"), table.get("c")) == (2, 2, 3, None)
     assert (table.get("c", 4), "a" in table, "c" in table) == (4, True, False)
     assert (table.pop("a"), table.pop("a"), len(table)) == (2, None, 1)
+    assert (table["b"], table.pop("c", 4)) == (3, 4)
     table.clear()
     assert (len(table), table.get("b")) == (0, None)
+    with pytest.raises(KeyError, match="b"):
+        table["b"]
 
 
 @pytest.mark.parametrize("of", ["texts", "things"])
@@ -42,6 +45,16 @@ def test_no_part_has_many_of_very_many(of: str) -> None:
     assert all(table.get(key) == number for number, key in enumerate(keys))
     assert all(table.pop(key) == number for number, key in enumerate(keys))
     assert len(table) == 0
+
+
+def test_what_a_dict_has_becomes_a_table() -> None:
+    for count in (0, 3, MANY, 2 * MANY):
+        table = SplitTable.of({number: -number for number in range(count)})
+        assert len(table) == count
+        assert all(table[number] == -number for number in range(count))
+        assert dict(table.popitem() for _ in range(count)) == {n: -n for n in range(count)}
+        with pytest.raises(KeyError, match="empty"):
+            table.popitem()
 
 
 def test_one_of_few_is_a_single_dict() -> None:

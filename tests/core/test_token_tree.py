@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from router.core.split_table import MANY, SplitTable
 from router.core.token_tree import Node
 
 
@@ -24,6 +25,21 @@ def test_nothing_of_a_tree_is_left() -> None:
     for _ in root.pieces():
         pass
     assert root == Node()
+
+
+def test_very_many_after_one_token_are_split() -> None:
+    root: Node[int] = Node()
+    for number in range(MANY + 1):
+        root.grow([str(number), "b"], "*").values.append(number)
+    assert isinstance(root.exact, SplitTable)
+    for number in range(MANY + 1):
+        following = root.following(str(number), "*")
+        assert following is root.grow([str(number)], "*")
+        assert following.exact["b"].values == [number]
+    root.drop("7", "*")
+    assert root.following("7", "*") is None
+    assert sum(isinstance(piece, int) for piece in root.pieces()) == MANY
+    assert root.is_empty()
 
 
 def test_the_values_at_an_end_are_pieces_of_their_own() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from router.config.exchanges import BindingSettings, ExchangeSettings
@@ -33,8 +33,8 @@ def binding(router: RouterView, settings: BindingSettings) -> Live:
     return Live(settings, its and its.bound.by_name.get(settings.name))
 
 
-def _known(router: RouterView) -> dict[str, Exchange]:
-    known: dict[str, Exchange] = router.observed.forwarder.exchanges.by_name
+def _known(router: RouterView) -> Mapping[str, Exchange]:
+    known: Mapping[str, Exchange] = router.observed.forwarder.exchanges.by_name
     return known
 
 
