@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,6 +51,28 @@ async def ask(running: Running, operation: str, body: Any = None, **properties: 
 def url(running: Running, port: int | None = None) -> str:
     """Where the router is."""
     return f"amqp://127.0.0.1:{port or running.address[1]}"
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [("CREATE", {"prefix": "new"}), ("UPDATE", {"distribution": "closest"}), ("DELETE", None)],
+)
+async def test_the_collector_does_not_look_at_each_of_very_many_for_each_change(
+    monkeypatch: pytest.MonkeyPatch, operation: str, body: Any
+) -> None:
+    monkeypatch.setattr("router.management.changes.MANY_ENTITIES", 1)
+    name = "new" if operation == "CREATE" else "many"
+    async with running_node(CONFIGURATION) as running:
+        gc.disable()
+        try:
+            done = await ask(running, operation, body, type="router.config.address", name=name)
+            young = [*gc.get_objects(generation=0), *gc.get_objects(generation=1)]
+        finally:
+            gc.enable()
+        assert done.status < 300
+        addresses = running.node.configuration.addresses
+        assert addresses != CONFIGURATION.addresses
+        assert not any(each is addresses for each in young)
 
 
 async def test_a_listener_comes_and_goes() -> None:
