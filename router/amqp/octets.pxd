@@ -25,7 +25,13 @@ cdef inline unsigned int read_u32(const unsigned char[::1] source, Py_ssize_t at
 
 cdef inline unsigned long long read_u64(const unsigned char[::1] source, Py_ssize_t at) except? 18446744073709551615ULL:
     outside(source.shape[0], at, 8)
-    return (<unsigned long long>read_u32(source, at) << 32) | read_u32(source, at + 4)
+    cdef const unsigned char* p = &source[at]
+    return (
+        (<unsigned long long>p[0] << 56) | (<unsigned long long>p[1] << 48)
+        | (<unsigned long long>p[2] << 40) | (<unsigned long long>p[3] << 32)
+        | (<unsigned long long>p[4] << 24) | (<unsigned long long>p[5] << 16)
+        | (<unsigned long long>p[6] << 8) | p[7]
+    )
 
 
 cdef inline unsigned long long mirror_u64(unsigned long long value) noexcept:
