@@ -33,7 +33,9 @@ cdef class Cursor:
     cpdef int advance(self, Py_ssize_t count) except -1
     @cython.locals(start=Py_ssize_t, code=int)
     cpdef unsigned long long take_descriptor(self) except? 4294967295
-    @cython.locals(constructor=int, size=Py_ssize_t, count=Py_ssize_t)
+    @cython.locals(
+        at=Py_ssize_t, left=Py_ssize_t, constructor=int, size=Py_ssize_t, count=Py_ssize_t,
+    )
     cpdef Py_ssize_t enter_list(self) except -1
     @cython.locals(at=Py_ssize_t, left=Py_ssize_t, constructor=int)
     cpdef unsigned int take_uint(self, unsigned int absent) except? 4294967295
@@ -41,7 +43,7 @@ cdef class Cursor:
     cpdef int take_ubyte(self, int absent) except? -2
     @cython.locals(at=Py_ssize_t, constructor=int, octet=int)
     cpdef bint take_boolean(self, bint absent) except -1
-    @cython.locals(constructor=int, size=Py_ssize_t)
+    @cython.locals(at=Py_ssize_t, left=Py_ssize_t, constructor=int, size=Py_ssize_t)
     cpdef bint take_binary(self) except -1
     @cython.locals(constructor=int, size=Py_ssize_t)
     cpdef bint take_string(self) except -1

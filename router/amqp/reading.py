@@ -119,6 +119,19 @@ class Cursor:
 
         `value_end` is where the list ends. Returns the count of items.
         """
+        # The short forms, here and in `take_binary`, come with every message.
+        at = self.at
+        left = self.end - at
+        if left >= 3 and self.octets[at] == 0xC0:
+            size: int = self.octets[at + 1]
+            if size < 1 or size > left - 2:
+                raise malformed("a list's size points past the end of the frame")
+            count: int = self.octets[at + 2]
+            if count >= size:
+                raise malformed("a list counts more items than its size can hold")
+            self.at = at + 3
+            self.value_end = at + 2 + size
+            return count
         constructor = self.take_u8()
         if constructor == 0xC0:
             size = self.take_u8()
@@ -196,6 +209,15 @@ class Cursor:
 
     def take_binary(self) -> bool:
         """Take a binary into [value_at, value_end); False for null."""
+        at = self.at
+        left = self.end - at
+        if left >= 2 and self.octets[at] == 0xA0:
+            size: int = self.octets[at + 1]
+            if size > left - 2:
+                raise malformed("a size points past the end of the frame")
+            self.value_at = at + 2
+            self.at = self.value_end = at + 2 + size
+            return True
         constructor = self.take_u8()
         if constructor == 0xA0:
             size = self.take_u8()

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import attrs
 
+from bench.costs.waiting import hold
 from bench.costs.world import (
     WINDOW,
     AtMost,
@@ -280,10 +281,8 @@ def come_to_waiting(count: int) -> list[float]:
     """Attach the first link to a neighbour for an address at which so many messages wait."""
     world = interior("balanced")
     peer = neighbour(world)
-    receiver, sender = world.peer(), world.peer(link_capacity=max(1000, count))
-    receiver.say(attaches(1, one, receives=True))
-    sender.say(attaches(1, one, receives=False))
-    sender.transfer(transfers(count))
+    world.peer().say(attaches(1, one, receives=True))
+    hold(world, count, "x")
     address = world.forwarder.table.in_use("q")
     assert address is not None
     waiting = address.waiting
@@ -308,7 +307,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         MANY_ROUTERS_ADDRESSES, other_ways
     ),
     "next hops of an exchange that a sender comes to": attach_to_exchange,
-    "messages wait for the first link to a neighbour": unsettled_by_one(come_to_waiting),
+    "messages wait for the first link to a neighbour": come_to_waiting,
     "released messages sent to a farther router": unsettled_by_one(wait_in_time),
     "released messages that no farther router takes": unsettled_by_one(wait_in_vain),
 }
