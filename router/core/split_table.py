@@ -18,7 +18,7 @@ D = TypeVar("D")
 PARTS: Final = 64
 _MASK: Final = PARTS - 1
 # A table of fewer entries is a single dict.
-MANY: Final = 8192
+MANY: Final = 2048
 
 
 class SplitTable(Generic[K, V]):

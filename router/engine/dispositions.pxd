@@ -29,4 +29,4 @@ cpdef void take_in(Session session, DispositionFrame frame) except *
 )
 cpdef bint go_on(RestOfRange rest) except -1
 @cython.locals(handler=Handler)
-cdef void _take_state(Session session, Delivery delivery, DispositionFrame frame) except *
+cdef int _take_state(Session session, Delivery delivery, DispositionFrame frame) except -1

@@ -115,10 +115,11 @@ def go_on(rest: RestOfRange) -> bool:
 
 
 def _take_state(session: Session, delivery: Delivery | None, frame: DispositionFrame) -> None:
-    if delivery is None:
-        return
     handler = session.handler
-    if frame.from_receiver:
+    if delivery is None:
+        # nothing is known of this id, or no longer
+        pass
+    elif frame.from_receiver:
         if frame.settled:
             session.close_outgoing(delivery)
         handler.outcome_received(delivery, frame)

@@ -68,11 +68,12 @@ cdef class Session:
     cpdef IncomingLink incoming_link(self, unsigned int handle)
     @cython.locals(delivery=Delivery, number=cython.uint)
     cdef Delivery _begin_incoming(self, IncomingLink link, TransferFrame frame)
-    cpdef void disposition_received(self, DispositionFrame frame) except *
+    cpdef int disposition_received(self, DispositionFrame frame) except -1
     cpdef int flow_received(self, FlowFrame frame) except -1
     cpdef bint can_send(self, OutgoingLink link) except -1
     @cython.locals(link=Link)
     cpdef bint awaits_credit(self) except -1
+    @cython.locals(is_settled=bint)
     cpdef int begin_outgoing(self, OutgoingLink link, Delivery delivery) except -1
     @cython.locals(link=OutgoingLink, room=Py_ssize_t, count=Py_ssize_t, settled=bint, partial=bint)
     cpdef Py_ssize_t send(
@@ -82,7 +83,7 @@ cdef class Session:
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,
         Py_ssize_t start, Py_ssize_t count,
     ) except *
-    cpdef void tell_sender_code(self, Delivery delivery, int code) except *
+    cpdef int tell_sender_code(self, Delivery delivery, int code) except -1
     cdef int _merge(self, unsigned int number, int code) except -1
     cpdef void tell_receiver(
         self, Delivery delivery, bint settled, int code, const unsigned char[::1] view,

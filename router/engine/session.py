@@ -210,14 +210,15 @@ class Session:
         link.delivery_count = serial.add(link.delivery_count, 1)
         link.deliveries += 1
         self.sent_deliveries += 1
+        is_settled = delivery.settled or link.presettles
         if link.terminus is not None:
             if delivery.tag is None:
                 delivery.tag = link.terminus.new_tag()
-        elif delivery.settled or link.presettles:
+        elif is_settled:
             tags.keep(delivery)
         else:
             tags.choose(link, delivery)
-        if not delivery.settled and not link.presettles:
+        if not is_settled:
             delivery.outgoing_open = True
             link.unsettled += 1
             self.outgoing.add(delivery.outgoing_id, delivery)
@@ -281,12 +282,11 @@ class Session:
 
     def tell_sender_code(self, delivery: Delivery, code: int) -> None:
         """Settle an incoming delivery by a state without fields, told with its neighbours'."""
-        if not delivery.incoming_open:
-            if delivery.suspended is not None:
-                delivery.suspended.settled(delivery, code, EMPTY)
-            return
-        self.close_incoming(delivery)
-        self._merge(delivery.incoming_id, code)
+        if delivery.incoming_open:
+            self.close_incoming(delivery)
+            self._merge(delivery.incoming_id, code)
+        elif delivery.suspended is not None:
+            delivery.suspended.settled(delivery, code, EMPTY)
 
     def _merge(self, number: int, code: int) -> None:
         """Tell a state without fields at the end of the turn, or with the one before it."""
