@@ -421,7 +421,13 @@ class Exchange(Hub):
         if any(tally.is_over for tally in self.tallies):
             self.forget_tallies()
         kept_bytes = self.turn.ledger.total + self.forwarder.backlog.held_bytes
-        self._reclaimer.look(now, self._next_number, len(self.pumps), kept_bytes)
+        self._reclaimer.look(
+            now,
+            self._next_number,
+            len(self.pumps),
+            kept_bytes,
+            is_busy=bool(self.turn.deferred),
+        )
 
 
 def _report_shed(count: int) -> None:

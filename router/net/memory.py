@@ -117,14 +117,17 @@ class Reclaimer:
         self._most_kept = 0
         self._most_before = 0
 
-    def look(self, now: float, came: int, present: int, kept_bytes: int = 0) -> None:
+    def look(
+        self, now: float, came: int, present: int, kept_bytes: int = 0, *, is_busy: bool = False
+    ) -> None:
         """Give memory back if it is time; call it some times a second.
 
         `now` is in seconds. `came` counts all connections ever, `present` those that are open, and
-        `kept_bytes` is what the router keeps for all peers.
+        `kept_bytes` is what the router keeps for all peers. While it `is_busy` with work that was
+        deferred, much of that may be there still, and the collector would walk over it.
         """
         self._most_kept = max(self._most_kept, kept_bytes)
-        if now - self._looked_at < QUIET_S:
+        if is_busy or now - self._looked_at < QUIET_S:
             return
         gone = came - present
         moved = came - self._came + gone - self._gone

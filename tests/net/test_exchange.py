@@ -18,6 +18,7 @@ from router.core.table import AddressTable
 from router.engine.opening import LEAST_IDLE_MS
 from router.net import exchange
 from router.net.exchange import STUCK_S, TICK_S, Exchange, Hub
+from router.net.memory import Reclaimer
 
 from support.loopback import dialled, running_node
 
@@ -134,6 +135,22 @@ async def test_chores_are_done_whenever_clocks_are_looked_at(
     with trio.move_on_after(3.5 * TICK_S):
         await hub.watch_clock()
     assert looks == pytest.approx([started + TICK_S * number for number in (1, 2, 3)])
+
+
+def test_no_memory_is_given_back_while_there_is_deferred_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy: list[bool] = []
+
+    def look(_: Reclaimer, *__: Any, is_busy: bool) -> None:
+        busy.append(is_busy)
+
+    monkeypatch.setattr(Reclaimer, "look", look)
+    hub = make_exchange()
+    hub.tidy()
+    hub.turn.deferred.forget(iter(range(10**6)))
+    hub.tidy()
+    assert busy == [False, True]
 
 
 @pytest.mark.spec("2.4.5-4")

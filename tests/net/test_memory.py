@@ -160,12 +160,12 @@ class Kept:
             lambda: self.acts.append("collect"), lambda: self.acts.append("trim")
         )
 
-    def after(self, seconds: float, kept_bytes: int) -> list[str]:
+    def after(self, seconds: float, kept_bytes: int, *, is_busy: bool = False) -> list[str]:
         """Let time pass with as much kept, and return what was done meanwhile."""
         before = len(self.acts)
         for _ in range(round(seconds * 4)):
             self.now += 0.25
-            self._reclaimer.look(self.now, 2, 1, kept_bytes)
+            self._reclaimer.look(self.now, 2, 1, kept_bytes, is_busy=is_busy)
         return self.acts[before:]
 
 
@@ -183,6 +183,14 @@ def test_nothing_is_walked_over_where_much_is_left() -> None:
     assert kept.after(60, 4 * MUCH_BYTES) == []
     assert kept.after(60, 2 * MUCH_BYTES) == ["trim", "trim"]
     assert kept.after(60, 2 * MUCH_BYTES - MUCH_BYTES // 2) == []
+
+
+def test_what_is_being_taken_apart_is_not_walked_over() -> None:
+    kept = Kept()
+    # much is kept at one look only, which comes while there is more to do
+    assert kept.after(0.25, 2 * MUCH_BYTES, is_busy=True) == []
+    assert kept.after(60, 1000, is_busy=True) == []
+    assert kept.after(0.25, 1000) == ["collect"]
 
 
 def test_new_objects_are_walked_over_after_so_much_rare_work() -> None:
