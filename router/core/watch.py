@@ -46,15 +46,28 @@ class Watch:
                 self._round = self._walk()
 
     def _walk(self) -> Iterator[None]:
-        """Go through everything once; each step is as much as looking at one delivery."""
+        """Go through everything once; each step is as much as looking at one delivery.
+
+        Between steps connections may be lost: their links are not kept in memory by this.
+        """
         for connection in self._connections():
             yield
-            for session in list(connection.local_sessions.values()):
+            sessions = connection.local_sessions
+            for channel in list(sessions):
                 yield
-                for link in list(session.local_links.values()):
-                    yield
-                    sample(link, self._now)
-                yield from self._look_at(session)
+                if channel in sessions:
+                    yield from self._sample_all(sessions[channel].local_links)
+                if channel in sessions:
+                    yield from self._look_at(sessions[channel])
+
+    def _sample_all(self, links: dict[int, Link]) -> Iterator[None]:
+        for handle in list(links):
+            link = links.get(handle)
+            if link is not None:
+                sample(link, self._now)
+                # not kept until the next step
+                del link
+            yield
 
     def _look_at(self, session: Session) -> Iterator[None]:
         for unsettled, bit in (

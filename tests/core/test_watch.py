@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -42,6 +43,25 @@ def test_a_delivery_is_stuck_once_for_each_of_its_links() -> None:
     for at in (0.1, ROUND_S + 0.2, 2 * ROUND_S + 0.3):
         seen.look(router.turn.now + STUCK_S + ROUND_S + at)
         assert stuck(sender, receiver) == [3, 3]
+
+
+def test_links_are_not_kept_while_others_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "STEPS", 1)
+    router = Router()
+    client = router.client()
+    links = [link_of(client.receiver(f"q{number}")) for number in range(5)]
+    before = [sys.getrefcount(link) for link in links]
+    seen = watching(router)
+    for step in range(20):
+        seen.look(router.turn.now + step / 10)
+        assert [sys.getrefcount(link) for link in links] == before
+    assert all(link.samples is not None for link in links)
+    # half of the next round
+    for step in range(5):
+        seen.look(router.turn.now + ROUND_S + 2 + step / 10)
+    client.lose()
+    for step in range(10):
+        seen.look(router.turn.now + ROUND_S + 3 + step / 10)
 
 
 @pytest.mark.parametrize("how", ["settle", "release", "sender settles"])
