@@ -74,12 +74,10 @@ cdef class TransferFrame:
     cdef public Py_ssize_t payload_at
     cdef public Py_ssize_t end
 
-    @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t)
+    @cython.locals(count=Py_ssize_t, list_end=Py_ssize_t, frame_end=Py_ssize_t, at=Py_ssize_t)
     cpdef int read(self, Cursor cursor) except -1
     @cython.locals(given=Py_ssize_t, word=cython.ulonglong)
     cdef bint _read_flags(self, Cursor cursor, Py_ssize_t count) except -1
     cdef int _read_rest(self, Cursor cursor, Py_ssize_t count) except -1
-    @cython.locals(size=Py_ssize_t)
-    cpdef unsigned long long tag_word(self) except? 18446744073709551615ULL
     @cython.locals(other=TransferFrame)
     cpdef TransferFrame with_payload(self, bytes payload)

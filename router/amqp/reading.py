@@ -326,12 +326,14 @@ class TransferFrame:
         self.is_unusual = False
         if count < 1 or count > 11:
             raise malformed(f"a transfer of {count} fields; it has a handle, and 11 at most")
-        if cursor.take_null():
-            raise malformed("a transfer without its handle")
+        at = cursor.at
         self.handle = cursor.take_uint(0)
-        if count > 1 and not cursor.take_null():
+        if self.handle == 0 and cursor.octets[at] == 0x40:
+            raise malformed("a transfer without its handle")
+        if count > 1:
+            at = cursor.at
             self.delivery_id = cursor.take_uint(0)
-            self.has_delivery_id = True
+            self.has_delivery_id = self.delivery_id != 0 or cursor.octets[at] != 0x40
         if count > 2 and cursor.take_binary():
             self.has_delivery_tag = True
             self.tag_at = cursor.value_at
@@ -398,13 +400,6 @@ class TransferFrame:
             self.aborted = cursor.take_boolean(False)
         if count > 10:
             self.batchable = cursor.take_boolean(False)
-
-    def tag_word(self) -> int:
-        """The octets of a delivery-tag of up to eight as a number, in network order."""
-        size = self.tag_end - self.tag_at
-        if size == 0:
-            return 0
-        return octets.read_u64(self.octets, self.tag_end - 8) & NO_VALUE >> (64 - 8 * size)
 
     def with_payload(self, payload: bytes) -> TransferFrame:
         """Return the same frame with another payload; its tag and state are left behind."""

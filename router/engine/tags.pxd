@@ -5,10 +5,11 @@ from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 
 cdef int SHORT_BYTES
+cdef unsigned long long ALL_BITS
 cdef int OWN_BYTES
 cdef int OWN_FIRST
 
-@cython.locals(size=Py_ssize_t, link=IncomingLink)
+@cython.locals(size=Py_ssize_t, word=cython.ulonglong)
 cpdef int take(Delivery delivery, TransferFrame frame) except -1
 cpdef int hand_on(Delivery copy, Delivery delivery) except -1
 cpdef int choose(OutgoingLink link, Delivery delivery) except -1

@@ -16,6 +16,7 @@ from router.engine.link import OutgoingLink
 
 # Tags of up to this many octets are kept, and compared, as numbers.
 SHORT_BYTES = 8
+ALL_BITS = 0xFFFFFFFFFFFFFFFF
 # The router's own tags (`amqp.writing`): an octet that no text contains, and the delivery-id.
 OWN_BYTES = 5
 OWN_FIRST = 0xFE
@@ -25,10 +26,11 @@ def take(delivery: Delivery, frame: TransferFrame) -> None:
     """Take the sender's tag from the first transfer frame of a delivery."""
     size = frame.tag_end - frame.tag_at
     delivery.tag_size = size
-    if size <= SHORT_BYTES:
-        delivery.tag_word = frame.tag_word()
-    link = delivery.incoming
-    if size > SHORT_BYTES or frame.more or link.terminus is not None:
+    if 0 < size <= SHORT_BYTES:
+        # a frame's header lies before it, at least
+        word = octets.read_u64(frame.octets, frame.tag_end - 8)
+        delivery.tag_word = word & ALL_BITS >> (64 - 8 * size)
+    if size > SHORT_BYTES or frame.more or delivery.incoming.terminus is not None:
         delivery.incoming_tag = octets.take_bytes(frame.octets, frame.tag_at, size)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from router.amqp.performatives import Accepted, Transfer
+from router.amqp.reading import TransferFrame
 from router.engine import tags
 from router.engine.delivery import Delivery
 
@@ -29,6 +30,23 @@ def sent(talk: Talk, tag: bytes, *, settled: bool = False) -> Delivery:
     session_of(talk).begin_outgoing(outgoing(talk), delivery)
     session_of(talk).send(delivery, memoryview(b""), 0, 0, False)
     return delivery
+
+
+@pytest.mark.parametrize("size", range(12))
+def test_a_tag_is_taken_from_its_frame(size: int) -> None:
+    octets = bytes(range(255, 200, -1))
+    frame = TransferFrame()
+    frame.octets = memoryview(octets)
+    frame.tag_at, frame.tag_end = 20 - size, 20
+    delivery = Delivery()
+    delivery.incoming = session_of(linked()).incoming_link(0)
+    tags.take(delivery, frame)
+    assert delivery.tag_size == size
+    tag = octets[20 - size : 20]
+    if size > 8:
+        assert delivery.incoming_tag == tag
+    else:
+        assert delivery.tag_word == int.from_bytes(tag, "big")
 
 
 def told(talk: Talk) -> list[Any]:
