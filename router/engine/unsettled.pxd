@@ -27,7 +27,7 @@ cdef class Unsettled:
     @cython.locals(ahead=cython.longlong)
     cpdef Delivery find(self, unsigned int number)
     cpdef int replace(self, unsigned int number, Delivery delivery) except -1
-    @cython.locals(ahead=cython.longlong)
+    @cython.locals(ahead=cython.longlong, delivery=Delivery)
     cpdef Delivery remove(self, unsigned int number)
     @cython.locals(width=cython.longlong, step=cython.longlong)
     cpdef list stragglers_between(self, unsigned int first, unsigned int last)
