@@ -49,7 +49,7 @@ class Exchanges:
         # how each is to be; of very many some may not be yet
         self._bounds: ListedTable[str, Bound] = ListedTable()
         # what is entered meanwhile to take the place of some of these
-        self._resolving: ListedTable[str, Bound] = ListedTable()
+        self._resolving: dict[str, Bound] = {}
 
     def configure(self, exchanges: Iterable[ExchangeRule], bindings: Iterable[BindingRule]) -> None:
         """From now on there are these, and no others; what stays goes on counting.

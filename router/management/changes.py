@@ -348,8 +348,9 @@ async def _apply(
 
 
 def _grow_old() -> None:
-    """Have the collector take all that there is for old, which it walks over only when it is told
-    to. This takes the same time however much there is.
+    """Move all objects to the collector's oldest generation, in constant time.
+
+    That generation is collected only on request (docs/decisions/0008-collector.md).
     """
     gc.freeze()
     gc.unfreeze()

@@ -60,6 +60,7 @@ def test_links_are_not_kept_while_others_are_looked_at(monkeypatch: pytest.Monke
     for step in range(5):
         seen.look(router.turn.now + ROUND_S + 2 + step / 10)
     client.lose()
+    # the rest of the round passes over those that are gone
     for step in range(10):
         seen.look(router.turn.now + ROUND_S + 3 + step / 10)
 

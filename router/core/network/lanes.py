@@ -235,8 +235,8 @@ class Lanes:
             yield
 
     def _look_later(self, address: Address) -> None:
-        """Have lanes beside links that had too much waiting, if they have been idle since."""
-        links: list[Any] = [base.consumer.link for base in self._bases(address) if base.consumer]
+        """Open the lanes that were put off for an address, once its links have been idle."""
+        links = [base.consumer.link for base in self._bases(address) if base.consumer]
         carried = sum(link.deliveries for link in links)
         before, since = self._later[address]
         now = self._network.forwarder.turn.now
