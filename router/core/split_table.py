@@ -7,7 +7,7 @@ are full at different times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, ValuesView
+from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
 from typing import Final, Generic, TypeVar, overload
 
 K = TypeVar("K")
@@ -39,9 +39,12 @@ class SplitTable(Generic[K, V]):
         return self._part_of(key)[key]
 
     def __setitem__(self, key: K, value: V) -> None:
-        part = self._part_of(key)
-        part[key] = value
-        if len(self._parts) == 1 and len(part) == MANY:
+        parts = self._parts
+        if len(parts) > 1:
+            parts[_part(hash(key))][key] = value
+            return
+        parts[0][key] = value
+        if len(parts[0]) == MANY:
             self._split()
 
     @overload
@@ -50,7 +53,9 @@ class SplitTable(Generic[K, V]):
     def get(self, key: K, default: D) -> V | D: ...
     def get(self, key: K, default: D | None = None) -> V | D | None:
         """Return the value of a key, or else the default."""
-        return self._part_of(key).get(key, default)
+        # `_part_of` without a call: most accesses come here
+        parts = self._parts
+        return parts[_part(hash(key)) if len(parts) > 1 else 0].get(key, default)
 
     @overload
     def pop(self, key: K) -> V | None: ...
@@ -137,9 +142,26 @@ class ListedTable(MutableMapping[K, V]):
             self._values[place] = value
             self._places[last] = place
 
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V | D) -> V | D: ...
+    def get(self, key: K, default: D | None = None) -> V | D | None:
+        """Return the value of a key, or else the default."""
+        place = self._places.get(key)
+        return default if place is None else self._values[place]
+
     def values(self) -> ValuesView[V]:
         """Return a view of the values, in the order of the keys."""
         return _Values(self, self._values)
+
+    def items(self) -> ItemsView[K, V]:
+        """Return a view of the keys and values; neither may come or go while they are walked."""
+        return _Items(self, self._keys, self._values)
+
+    def snapshot(self) -> Iterator[tuple[K, V]]:
+        """Return what the items are now, to be walked while keys come and go."""
+        return zip(list(self._keys), list(self._values), strict=True)
 
     def each(self) -> Iterator[V]:
         """Yield each value, from the last to the first. Keys may come and go meanwhile: what is
@@ -160,6 +182,18 @@ class ListedTable(MutableMapping[K, V]):
         value = self._values[-1]
         del self[key]
         return key, value
+
+
+class _Items(ItemsView[K, V]):
+    """The items of a table, without a search for each of them."""
+
+    def __init__(self, table: ListedTable[K, V], keys: list[K], values: list[V]) -> None:
+        super().__init__(table)
+        self._keys = keys
+        self._values = values
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return zip(self._keys, self._values, strict=True)
 
 
 class _Values(ValuesView[V]):

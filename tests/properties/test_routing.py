@@ -229,7 +229,7 @@ def test_a_table_that_went_wrong_at_several_routers_is_mended(seed: int) -> None
         table = router.protocol.mobile.tables["r0"]
         wrong = {f"M0many {network.random.randrange(40)}": GONE, "M0ghost": 1}
         for key, terms in wrong.items():
-            table._set(key, terms)
+            table._set(key, table.entries.get(key, GONE), terms)
         router.protocol.mobile._note("r0", wrong)
         router.act()
     assert len(network.mistakes()) == 3

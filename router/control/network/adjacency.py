@@ -52,7 +52,7 @@ from router.engine.states import ConnectionState
 from router.errors import AmqpError, Scope
 
 # So many that are wanted elsewhere are noted at once, and so many told of that are wanted here.
-MOST_AT_ONCE: Final = 64
+MOST_AT_ONCE: Final = 32
 MOST_TOLD: Final = 1024
 # A router that has not looked at its clocks for so long has not sent anything, either. With its
 # neighbours' silence the protocol bears by itself.

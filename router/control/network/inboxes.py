@@ -17,7 +17,7 @@ from router.control.network.steps import Steps
 from router.control.network.unnoted import Unnoted
 from router.errors import AmqpError
 
-MOST_AT_ONCE: Final = 64
+MOST_AT_ONCE: Final = 32
 """How much work is done in a turn, in addresses advertised."""
 MOST_WAITING: Final = 8
 """With this many messages waiting, a neighbour gets no more credit."""

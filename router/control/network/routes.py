@@ -20,8 +20,9 @@ from router.core.network.reach import Path, Tree
 # seconds for each router: some twenty times as long as a computation takes.
 _MANY: Final = 64
 _PAUSE_S: Final = 0.000_1
-# How much work is done in a turn (`steps`).
-MOST_AT_ONCE: Final = 512
+# How much work is done in the turn that begins a computation (`steps`), and in each later one.
+AT_FIRST: Final = 512
+MOST_AT_ONCE: Final = 192
 
 
 class Routes:
@@ -71,7 +72,7 @@ class Routes:
         if self._work is None and self._is_dirty:
             if self._is_urgent or now >= self._computable_at():
                 self._work = self._compute(now)
-                return self.work()
+                return self.work(AT_FIRST)
         return False
 
     def work(self, most: int = MOST_AT_ONCE) -> bool:

@@ -21,6 +21,7 @@ from router.control.network.messages import (
 )
 from router.control.network.steps import Steps, do_all
 from router.core.network.reach import OF_EDGES, Interest
+from router.core.split_table import ListedTable
 from router.engine.account import text_bytes
 
 # How many keys the changes that are kept may name: this many, or this part of the whole table.
@@ -28,7 +29,7 @@ _LEAST_KEPT: Final = 512
 _PART_KEPT: Final = 8
 MOST_KEYS: Final = 8192
 """No message names more addresses."""
-AT_ONCE: Final = 256
+AT_ONCE: Final = 32
 """So many addresses are looked at before anybody else may have a turn."""
 SMALL: Final = 1024
 """A table of so many is told as it is; of a larger one rather its changes besides."""
@@ -65,7 +66,7 @@ class Table:
         # of what is here, and what the origin says it is
         self.digest = 0
         self.declared = 0
-        self.entries: dict[str, int] = {}
+        self.entries: ListedTable[str, int] = ListedTable()
         # how many of them are edge routers, and no addresses
         self.edges = 0
         # about how much memory they take
@@ -91,7 +92,7 @@ class Table:
 
     def _told(self, chunk: list[tuple[str, int]]) -> MobileUpdate:
         for key, terms in chunk:
-            self._set(key, terms)
+            self._set(key, self.entries.get(key, GONE), terms)
         self.seq += 1
         self.declared = self.digest
         update = MobileUpdate(
@@ -131,7 +132,7 @@ class Table:
                 self.left_out += 1
                 continue
             most += (known != GONE and terms == GONE) - (known == GONE)
-            self._set(key, terms)
+            self._set(key, known, terms)
             changed.append(key)
         return changed
 
@@ -167,8 +168,7 @@ class Table:
         self._parts = ()
         return changed
 
-    def _set(self, key: str, terms: int) -> None:
-        before = self.entries.get(key, GONE)
+    def _set(self, key: str, before: int, terms: int) -> None:
         if before != GONE:
             self.digest = (self.digest - entry_digest(key, before)) & MASK
             self.octets -= KEY_OCTETS + text_bytes(key)
@@ -243,7 +243,7 @@ class Table:
         """Make the parts of `whole`, bit by bit; in vain where too much changes meanwhile."""
         seq, digest, parts = self.seq, self.digest, []
         # the table itself may be another one before this has come to its end
-        for part in chunks(dict(self.entries).items()):
+        for part in chunks(self.entries.snapshot()):
             parts.append(part)
             yield len(part) // 4
         several = []
@@ -265,7 +265,7 @@ class Assembly:
         self._next = 0
         self.seq = first.seq
         self.declared = first.digest
-        self.entries: dict[str, int] = {}
+        self.entries: ListedTable[str, int] = ListedTable()
         self.edges = 0
         self.octets = 0
         self.left_out = 0

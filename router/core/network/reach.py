@@ -14,6 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from router.core.split_table import ListedTable
+
 # What the first letter of a key says; behind that of a mobile address comes its phase.
 MOBILE = "M"
 # link routes: of links that peers send on (in) or receive on (out), by prefix or by pattern
@@ -99,7 +101,7 @@ class Reach:
         # to every router that can be reached
         self.paths: Mapping[str, Path] = {}
         # by key, the routers that can be reached where somebody receives
-        self.wanted: dict[str, dict[str, Interest]] = {}
+        self.wanted: ListedTable[str, dict[str, Interest]] = ListedTable()
         # how many of these keys are edge routers, and no addresses
         self.edges = 0
         # what is wanted at one router alone, as most is, is the same object for all such keys

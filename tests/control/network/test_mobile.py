@@ -8,6 +8,7 @@ from router.control.network import mobile
 from router.control.network.digests import entry_digest, table_digest
 from router.control.network.limits import Limits
 from router.control.network.messages import (
+    GONE,
     Aged,
     Hello,
     LinkState,
@@ -45,12 +46,10 @@ def test_a_table_that_is_not_right_is_mended() -> None:
     router = network.routers["r3"]
     table = router.protocol.mobile.tables["r0"]
     # as if a change had been lost on its way, or made twice
-    wrong = dict(table.entries)
-    del wrong["M07"]
-    wrong["M0ghost"] = 1
+    del table.entries["M07"]
+    table.entries["M0ghost"] = 1
     router.protocol.mobile._note("r0", {"M07": 0xFF, "M0ghost": 1})
-    table.entries = wrong
-    table._set("M0other", 1)
+    table._set("M0other", GONE, 1)
     table.digest = table.digest ^ 1
     router.act()
     assert network.mistakes()
@@ -67,7 +66,7 @@ def test_a_change_that_is_missed_is_asked_for() -> None:
     network.settle(5)
     # r3 forgets a change, and hears of the next one
     table = network.routers["r3"].protocol.mobile.tables["r1"]
-    table._set("M0a", 0xFF)
+    table._set("M0a", table.entries["M0a"], GONE)
     table.seq -= 1
     network.routers["r3"].protocol.mobile._note("r1", {"M0a": 0xFF})
     network.routers["r3"].act()
