@@ -23,6 +23,8 @@ class Trees:
         self._graph = graph
         self._own = ways
         self._known: dict[str, Tree | None] = {}
+        # by digest, since most trees have most branches in common, and each may be large
+        self._branches: dict[bytes, Branch] = {}
 
     def tree_of(self, root: str) -> Tree | None:
         """The part that this router has in a root's tree; None where the root cannot be reached."""
@@ -42,10 +44,14 @@ class Trees:
         for router in reversed(ways.order):
             children[router].sort()
             digests[router] = _digest(router, [digests[each] for each in children[router]])
-        branches = tuple(
-            Branch(child, digests[child], _all_below(child, children)) for child in children[me]
-        )
+        branches = tuple([self._branch(child, digests[child], children) for child in children[me]])
         return Tree(root, ways.parent.get(me), digests[me], branches)
+
+    def _branch(self, child: str, digest: bytes, children: dict[str, list[str]]) -> Branch:
+        branch = self._branches.get(digest)
+        if branch is None:
+            branch = self._branches[digest] = Branch(child, digest, _all_below(child, children))
+        return branch
 
 
 def _digest(router: str, below: list[bytes]) -> bytes:

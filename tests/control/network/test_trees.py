@@ -57,3 +57,13 @@ def test_from_where_nothing_comes_there_is_no_tree() -> None:
     assert trees_of("A", known).tree_of("B") is None
     own = trees_of("A", known).tree_of("A")
     assert own == Tree("A", None, own.digest if own else b"", ())
+
+
+def test_trees_share_their_branches() -> None:
+    known = {"A": {"M": 1}, "B": {"M": 1}, "C": {"M": 1}, "M": {"A": 1, "B": 1, "C": 1}}
+    trees = trees_of("M", known)
+    from_a, from_b = trees.tree_of("A"), trees.tree_of("B")
+    assert from_a is not None
+    assert from_b is not None
+    to_c = [branch for branch in from_a.branches if branch.child == "C"]
+    assert [branch for branch in from_b.branches if branch is to_c[0]]
