@@ -19,7 +19,7 @@ from router.core.network.proxy_links import UplinkChanged
 from router.core.own_links import OwnLink
 from router.engine import events
 from router.engine.link import Link, OutgoingLink
-from router.engine.naming import link_identity
+from router.engine.naming import link_address, link_identity
 from router.errors import AmqpError
 
 
@@ -137,7 +137,7 @@ def _facts(link: Link) -> dict[str, object]:
         "link_id": link_identity(link),
         "link": link.name,
         "direction": "out" if is_outgoing else "in",
-        "address": _address(link, is_outgoing),
+        "address": link_address(link),
     }
 
 
@@ -150,15 +150,3 @@ def _elsewhere(link: Link) -> dict[str, object]:
         "other_peer": connection.name,
         "other_user": connection.user,
     }
-
-
-def _address(link: Link, is_outgoing: bool) -> str | None:
-    """The address as we granted it, which knows the names of dynamic nodes, or as it was asked
-    for.
-    """
-    for attach in (link.attach, link.remote_attach):
-        terminus = None if attach is None else attach.source if is_outgoing else attach.target
-        address = getattr(terminus, "address", None)
-        if address is not None:
-            return str(address)
-    return None
