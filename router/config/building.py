@@ -17,6 +17,7 @@ import attrs
 from router.config.checks import Check, find_contradictions, users_file_mistakes
 from router.config.mistakes import Finding, Mistake, Path as DataPath, format_path
 from router.config.model import Configuration
+from router.config.plugin_classes import anchored
 from router.config.positions import line_of
 from router.config.structure import structure, value_at
 
@@ -121,4 +122,5 @@ def _anchored(configuration: Configuration, folder: Path) -> Configuration:
             else attrs.evolve(connector, sasl_password=connector.sasl_password.anchored(folder))
             for connector in configuration.connectors
         ),
+        plugins=tuple(anchored(plugin, folder) for plugin in configuration.plugins),
     )

@@ -23,6 +23,7 @@ from router.config.link_route_checks import LINK_ROUTE_CHECKS
 from router.config.mistakes import Finding, InvalidConfiguration, Mistake, Path
 from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.config.network_checks import NETWORK_CHECKS
+from router.config.plugin_checks import PLUGIN_CHECKS
 from router.config.redirects import RedirectSettings
 from router.config.users import load_users
 
@@ -391,4 +392,5 @@ _CHECKS: Final[tuple[Check, ...]] = (
     *CONTAINER_CHECKS,
     *EXCHANGE_CHECKS,
     *NETWORK_CHECKS,
+    *PLUGIN_CHECKS,
 )

@@ -38,6 +38,7 @@ from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.failover import BACKUP_URLS, FAILOVER_HOSTS, FAILOVER_URLS
 from router.config.link_routes import LinkRouteSettings
 from router.config.log_settings import LogSettings
+from router.config.plugins import PluginSettings
 from router.config.redirects import ALLOW_REDIRECT, REDIRECT_HOSTS, RedirectSettings
 from router.config.router_settings import DISTRIBUTION, Distribution, RouterSettings
 from router.config.secret import Secret
@@ -400,6 +401,7 @@ class Configuration:
     auto_links: tuple[AutoLinkSettings, ...] = ()
     exchanges: tuple[ExchangeSettings, ...] = ()
     bindings: tuple[BindingSettings, ...] = ()
+    plugins: tuple[PluginSettings, ...] = ()
     log: LogSettings = attrs.field(factory=LogSettings)
     metrics: MetricsSettings = attrs.field(factory=MetricsSettings)
 
@@ -424,6 +426,7 @@ ENTITIES: Final = (
     Entity("autoLink", "auto_links", AutoLinkSettings, repeated=True),
     Entity("exchange", "exchanges", ExchangeSettings, repeated=True),
     Entity("binding", "bindings", BindingSettings, repeated=True),
+    Entity("plugin", "plugins", PluginSettings, repeated=True),
     Entity("log", "log", LogSettings, repeated=False),
     Entity("metrics", "metrics", MetricsSettings, repeated=False),
 )

@@ -77,6 +77,7 @@ def test_what_has_no_default_is_required() -> None:
         ("binding", "exchangeName"),
         ("binding", "nextHopAddress"),
         ("exchange", "address"),
+        ("plugin", "plugin"),
     }
 
 

@@ -1,0 +1,69 @@
+"""What no single attribute of a plugin's section can tell: whether it is installed, and whether it
+understands its settings.
+
+As in `router.config.checks`, which runs these checks as well.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from router.config.mistakes import Finding, Path
+from router.config.model import Configuration
+from router.config.plugin_classes import PluginUnusable, installed_plugins, read_settings
+
+
+def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    for index, each in enumerate(configuration.plugins):
+        if each.plugin is None:
+            yield Finding(("plugin", index, "plugin"), "is missing", f"give {_installed_words()}")
+
+
+def _same_names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for index, each in enumerate(configuration.plugins):
+        other = first.setdefault(each.name, index)
+        if other != index:
+            yield Finding(
+                ("plugin", index, "name"),
+                f"is the name of plugin[{other}] too",
+                "give another name",
+                shown=True,
+                concerns=(("plugin", other, "name"), ("plugin", index, "plugin")),
+            )
+
+
+def _unusable(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong with plugins that cannot be run, and with the settings of the others."""
+    installed = installed_plugins() if configuration.plugins else {}
+    for index, each in enumerate(configuration.plugins):
+        if each.plugin is None:
+            continue
+        here: Path = ("plugin", index, "plugin")
+        plugin = installed.get(each.plugin)
+        if plugin is None:
+            near = difflib.get_close_matches(each.plugin, installed, n=1)
+            allowed = f"give {_installed_words()}"
+            problem = "is not an installed plugin"
+            yield Finding(here, problem, allowed, near[0] if near else "", shown=True)
+            continue
+        try:
+            plugin_class = plugin.load()
+        except PluginUnusable as unusable:
+            yield Finding(here, str(unusable), shown=True)
+            continue
+        _, findings = read_settings(plugin_class, each.settings)
+        for finding in findings:
+            yield attrs.evolve(finding, path=("plugin", index, *finding.path))
+
+
+def _installed_words() -> str:
+    names = ", ".join(installed_plugins())
+    return f"one of those that are installed: {names}" if names else "none: no plugin is installed"
+
+
+PLUGIN_CHECKS: Final = (_missing, _same_names, _unusable)

@@ -1,0 +1,158 @@
+"""Find installed plugins by their entry points, load them, and read their settings.
+
+A plugin is a class that the distribution it comes with names in its metadata, in the group
+`trioute.plugins`. Nothing of a plugin is imported before a configuration names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path as FilePath
+from typing import Any, Final, Protocol, cast
+
+import attrs
+
+from router.config.kinds import Refused
+from router.config.mistakes import Finding, Path
+from router.config.model import Entity
+from router.config.plugins import PluginSettings
+from router.config.secret import Secret
+from router.config.setting import file_name, setting_of
+from router.config.structure import Form
+from router.errors import ConfigurationError
+
+ENTRY_POINTS: Final = "trioute.plugins"
+_SETTINGS: Final[Path] = ("settings",)
+API_VERSION: Final = (1, 0)
+"""The version of the plugin contract. The first number changes when plugins have to change, the
+second when something is added.
+"""
+
+
+class PluginClass(Protocol):
+    """What the configuration needs of a plugin's class; see `router.plugin.Plugin`."""
+
+    api_version: tuple[int, int]
+    settings_class: type[attrs.AttrsInstance]
+
+
+class PluginUnusable(ConfigurationError):
+    """A plugin cannot be run; the text says why."""
+
+
+@attrs.frozen
+class Installed:
+    """An installed plugin, of which nothing has been imported."""
+
+    name: str
+    distribution: str
+    version: str
+    entry_point: metadata.EntryPoint = attrs.field(repr=False)
+
+    def load(self) -> PluginClass:
+        """Import the plugin's class; raises PluginUnusable."""
+        try:
+            found = self.entry_point.load()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginUnusable(f"cannot be imported: {reason}") from error
+        return _checked(found)
+
+
+def installed_plugins() -> dict[str, Installed]:
+    """Return the installed plugins by name; of several with one name, the first that is found."""
+    found: dict[str, Installed] = {}
+    for each in metadata.entry_points(group=ENTRY_POINTS):
+        distribution = each.dist
+        name = "" if distribution is None else distribution.name
+        version = "" if distribution is None else distribution.version
+        found.setdefault(each.name, Installed(each.name, name, version, each))
+    return dict(sorted(found.items()))
+
+
+def load_plugin(name: str) -> PluginClass:
+    """Return the class of an installed plugin; raises PluginUnusable."""
+    plugin = installed_plugins().get(name)
+    if plugin is None:
+        raise PluginUnusable("is not an installed plugin")
+    return plugin.load()
+
+
+def _checked(found: Any) -> PluginClass:
+    """Return what an entry point names if it is a plugin's class; raises PluginUnusable."""
+    if not isinstance(found, type):
+        raise PluginUnusable("is not a plugin: its entry point must name a class")
+    version = getattr(found, "api_version", None)
+    if not _is_version(version):
+        raise PluginUnusable("is not a plugin: its api_version must be two numbers, as in (1, 0)")
+    assert version is not None
+    if version[0] != API_VERSION[0] or version[1] > API_VERSION[1]:
+        needed, here = (".".join(map(str, each)) for each in (version, API_VERSION))
+        raise PluginUnusable(
+            f"needs version {needed} of the plugin contract; this router has version {here}"
+        )
+    settings = getattr(found, "settings_class", None)
+    if not isinstance(settings, type) or not attrs.has(settings):
+        raise PluginUnusable("is not a plugin: its settings_class must be an attrs class")
+    if any("setting" not in field.metadata for field in attrs.fields(settings)):
+        raise PluginUnusable(
+            "is not a plugin: each field of its settings_class must have the metadata that "
+            "router.plugin.setting returns"
+        )
+    if not callable(getattr(found, "run", None)):
+        raise PluginUnusable("is not a plugin: it has no method run")
+    return cast(PluginClass, found)
+
+
+def _is_version(version: object) -> bool:
+    return (
+        isinstance(version, tuple)
+        and len(version) == 2
+        and all(isinstance(each, int) and each >= 0 for each in version)
+    )
+
+
+def read_settings(
+    plugin: PluginClass, data: Mapping[str, object]
+) -> tuple[Any, tuple[Finding, ...]]:
+    """Return a plugin's settings as its class has them, and what is wrong with them.
+
+    The paths of findings begin with `settings`. With any, the settings mean nothing.
+    """
+    entity = Entity("settings", "settings", plugin.settings_class, repeated=False)
+    own = attrs.field(factory=plugin.settings_class, type=plugin.settings_class)
+    model = attrs.make_class("PluginTable", {"settings": own}, frozen=True)
+    try:
+        table, findings = Form(model, (entity,)).read({"settings": data})
+    except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
+        problem = f"is refused by the plugin: {type(error).__name__}: {error}"
+        return None, (Finding(_SETTINGS, problem),)
+    return table.settings, findings
+
+
+def anchored(plugin: PluginSettings, folder: FilePath) -> PluginSettings:
+    """Return a plugin's section with whole paths of files where they were relative to `folder`.
+
+    Settings that are wrong, or of a plugin that cannot be used, stay as they are.
+    """
+    if plugin.plugin is None or not plugin.settings:
+        return plugin
+    try:
+        fields = attrs.fields(load_plugin(plugin.plugin).settings_class)
+    except PluginUnusable:
+        return plugin
+    settings = dict(plugin.settings)
+    for field in fields:
+        name = file_name(field.name)
+        if name not in settings:
+            continue
+        try:
+            value = setting_of(field).kind.read(settings[name])
+        except Refused:
+            continue
+        if isinstance(value, FilePath):
+            settings[name] = str(folder / value)
+        elif isinstance(value, Secret) and value.kind == "file":
+            settings[name] = f"file:{folder / value.reference}"
+    return attrs.evolve(plugin, settings=settings)

@@ -1,0 +1,97 @@
+"""Mistakes in the sections of plugins, each with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from router.config.load import parse_configuration
+from router.config.mistakes import InvalidConfiguration
+
+from support.plugins import install
+
+SOURCE = """
+@attrs.frozen(kw_only=True, field_transformer=plugin.checked)
+class Settings:
+    limit: int = attrs.field(
+        default=1, metadata=plugin.setting(plugin.whole_number(1, 9, "things"), "How many.")
+    )
+
+class Counting(plugin.Plugin):
+    api_version = (1, 0)
+    settings_class = Settings
+    async def run(self, router): ...
+
+class Unversioned(plugin.Plugin):
+    async def run(self, router): ...
+"""
+
+
+@pytest.fixture
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, SOURCE, counting="Counting", unversioned="Unversioned")
+
+
+def mistakes(text: str) -> list[str]:
+    """The mistakes in a file, as people read them."""
+    try:
+        parse_configuration(text, source="f")
+    except InvalidConfiguration as invalid:
+        return [str(each) for each in invalid.mistakes]
+    return []
+
+
+@pytest.mark.usefixtures("_installed")
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ('[[plugin]]\nplugin = "counting"\nsettings = { limit = 9 }', ""),
+        (
+            '[[plugin]]\nplugin = "counting"\n[plugin.settings]\nlimit = 10',
+            (
+                "f:4: plugin[0].settings.limit: 10 is not allowed; "
+                "give a whole number of things from 1 to 9"
+            ),
+        ),
+        (
+            '[[plugin]]\nplugin = "counting"\n[plugin.settings]\n\nlimi = 10',
+            "f:5: plugin[0].settings.limi: is not a known attribute; did you mean limit?",
+        ),
+        (
+            '[[plugin]]\nplugin = "countin"',
+            (
+                'f:2: plugin[0].plugin: "countin" is not an installed plugin; did you mean '
+                "counting?; give one of those that are installed: counting, unversioned"
+            ),
+        ),
+        (
+            '[[plugin]]\nplugin = "unversioned"',
+            (
+                'f:2: plugin[0].plugin: "unversioned" is not a plugin: '
+                "its api_version must be two numbers, as in (1, 0)"
+            ),
+        ),
+        (
+            '[[plugin]]\nname = "a"',
+            (
+                "f:1: plugin[0].plugin: is missing; "
+                "give one of those that are installed: counting, unversioned"
+            ),
+        ),
+        (
+            '[[plugin]]\nplugin = "counting"\n[[plugin]]\nplugin = "counting"',
+            "f:3: plugin[1].name: is the name of plugin[0] too; give another name",
+        ),
+        ('[[plugin]]\nplugin = "counting"\n[[plugin]]\nplugin = "counting"\nname = "b"', ""),
+        (
+            '[[plugin]]\nplugin = "counting"\nsettings = 1',
+            (
+                "f:3: plugin[0].settings: 1 is not allowed; "
+                "give a table of text, numbers, true or false, and lists and tables of those"
+            ),
+        ),
+    ],
+)
+def test_each_mistake_is_reported_with_its_line(text: str, mistake: str) -> None:
+    assert mistakes(text) == ([mistake] if mistake else [])
