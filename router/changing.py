@@ -32,6 +32,7 @@ from router.control.control import Control
 from router.core.treating import Treating
 from router.endpoints import Endpoints
 from router.engine.deferred import drained
+from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.views import RouterView
 from router.metrics.exposition import Exposition
@@ -62,6 +63,7 @@ class Changing:
     exposition: Exposition
     treating: Treating
     journal: Journal
+    plugins: PluginHost
     endpoints: Endpoints
 
     def __init__(

@@ -16,6 +16,7 @@ from router.control.network.syncing import FirstSync
 from router.core.address import UNAVAILABLE
 from router.core.network.membership import ROLES
 from router.endpoints import Endpoints, Listening, Prepared
+from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.agent import NODE, Agent, node_names
 from router.management.trace_streams import Streams
@@ -73,6 +74,11 @@ class Node(Changing):
         self.exposition = Exposition(self.exchange, configuration.metrics, self.readiness)
         self.exposition.collector.log_lines = self.journal.lines_by_level
         self.exposition.collector.accounts["log"] = self.journal.recent.characters
+        self.plugins = PluginHost(
+            self.exchange, self.container_id, self.exposition.registry, self.control.network
+        )
+        self.plugins.change(configuration.plugins)
+        self.exposition.collector.plugins = self.plugins.reading
         self.exchange.chores.append(lambda _: self.treat_addresses())
         self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
         self.control.auto_links.redirected.port = self.endpoints
@@ -114,6 +120,7 @@ class Node(Changing):
                 # what connections leave behind is resolved until the last of them is closed
                 own.start_soon(self.exchange.work_off)
                 await self._start_agent(own, connections)
+                await own.start(self.plugins.run, connections)
                 async with trio.open_nursery() as accepting:
                     accepting.start_soon(self.exchange.watch_clock)
                     self.endpoints.start(accepting, serving, connections)
@@ -127,6 +134,7 @@ class Node(Changing):
                     self.readiness.lacks("router", STOPPING)
                     log.info("shutting down", connections=len(self.exchange.pumps))
                     accepting.cancel_scope.cancel()
+                await self.plugins.stop()
                 await close_all(self.exchange)
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
@@ -155,6 +163,7 @@ class Node(Changing):
             streams=Streams(self.table),
             changeable=self,
             control=self.control,
+            plugins=self.plugins,
         )
         # nobody can guess whose links these are, and so nobody can steal them
         agent_id = f"{self.container_id}.{_make_token()}"

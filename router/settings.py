@@ -21,6 +21,7 @@ from router.core.redirects import Redirects
 from router.core.rules import Rules
 from router.core.shedding import set_limit
 from router.core.treating import Treating
+from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.metrics.exposition import Exposition
 from router.net.exchange import Exchange
@@ -34,6 +35,7 @@ class Running(Protocol):
     exposition: Exposition
     treating: Treating
     journal: Journal
+    plugins: PluginHost
 
 
 def take_up(running: Running, changes: Changes) -> None:
@@ -59,6 +61,8 @@ def take_up(running: Running, changes: Changes) -> None:
     entities = {entity for entity, _ in changes.fields}
     if entities & {"router", "connector"}:
         running.control.configure_uplinks(wanted)
+    if "plugin" in entities:
+        running.plugins.change(wanted.plugins)
     if "log" in entities:
         running.journal.change(wanted.log)
     for (entity, name), change in LIVE.items():

@@ -12,6 +12,7 @@ from router.cli.convert import convert
 from router.cli.explain import explain
 from router.cli.manage import manage
 from router.cli.passwd import passwd
+from router.cli.plugins import plugins
 from router.cli.receive import receive
 from router.cli.run import run
 from router.cli.send import send
@@ -33,6 +34,7 @@ main.add_command(check)
 main.add_command(convert)
 main.add_command(simulate)
 main.add_command(passwd)
+main.add_command(plugins)
 main.add_command(send)
 main.add_command(receive)
 main.add_command(trace)

@@ -27,6 +27,8 @@ _MODULES: Final = {
     "router.authentication": "AUTHSERVICE",
     "router.management": "AGENT",
     "router.http": "HTTP",
+    # what plugins write, and what becomes of them
+    "router.plugin": "PYTHON",
     # frames of connections that are traced
     "router.protocol": "PROTOCOL",
 }

@@ -6,7 +6,7 @@ stands in `absent`, or is null where Dispatch's tools cannot do without the attr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, Final
 
@@ -39,6 +39,11 @@ from router.management.entities.link_routes import (
 )
 from router.management.entities.logs import LOG, LOG_STATS, log_counts, logs
 from router.management.entities.node import NODE, nodes
+from router.management.entities.plugins import (
+    CONFIGURED_PLUGIN,
+    configured_plugins,
+    reported_types,
+)
 from router.management.entities.policy import POLICY
 from router.management.entities.router import ROUTER
 from router.management.schema import EntityType
@@ -80,6 +85,7 @@ _TOLD: Final[tuple[tuple[EntityType, Source], ...]] = (
     (CONFIGURED_AUTO_LINK, configured_auto_links),
     (CONFIGURED_EXCHANGE, exchanges),
     (CONFIGURED_BINDING, bindings),
+    (CONFIGURED_PLUGIN, configured_plugins),
     (CONNECTION_LINK_ROUTE, scoped_link_routes),
     (POLICY, RouterView.counted),
     (LOG, logs),
@@ -100,3 +106,11 @@ ENTITY_TYPES: Final[dict[str, tuple[EntityType, Source]]] = {
     each.long_name: (each, entities) for each, entities in _TOLD
 }
 """Each type by its long name, with what its entities are made from."""
+
+
+def types_of(router: RouterView) -> Mapping[str, tuple[EntityType, Source]]:
+    """Return the types of a router by their long names, those that its plugins report included."""
+    if router.plugins is None:
+        return ENTITY_TYPES
+    reported = {each.long_name: (each, source) for each, source in reported_types(router.plugins)}
+    return {**ENTITY_TYPES, **reported} if reported else ENTITY_TYPES

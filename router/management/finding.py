@@ -5,13 +5,14 @@ There may be very many entities, so the router goes on after every few of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 import trio
 
 from router.management.entities.link import LINK
-from router.management.entity_types import ENTITY_TYPES, MANAGEMENT
+from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, types_of
 from router.management.look_up import look_up
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.schema import EntityType, long_name
@@ -43,17 +44,18 @@ def told(entity_type: EntityType, entity: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def known_type(kind: str) -> str:
-    """The long name of a type; raises Refused where there is none of this name."""
+def known_type(kind: str, known: Mapping[str, tuple[EntityType, Any]] = ENTITY_TYPES) -> str:
+    """Return the long name of a type; raises Refused if none of the known ones has this name."""
     name = long_name(kind)
-    bases = {base for each, _ in ENTITY_TYPES.values() for base in each.bases}
-    if name not in ENTITY_TYPES and name not in bases:
+    bases = {base for each, _ in known.values() for base in each.bases}
+    if name not in known and name not in bases:
         raise Refused(BAD_REQUEST, f"there is no entity type {kind[:100]!r}")
     return name
 
 
 async def find(router: RouterView, request: Request) -> Found:
     """The entity that a request means. Raises Refused where there is none, or more than one."""
+    known = types_of(router)
     kind, name, identity = map(request.text, ("type", "name", "identity"))
     if name is None and identity is None:
         if kind is not None and long_name(kind) not in NODE_TYPES:
@@ -63,8 +65,8 @@ async def find(router: RouterView, request: Request) -> Found:
         return Found(MANAGEMENT, MANAGEMENT)
     # as in Dispatch, where both are given the identity counts
     wanted, key = ("name", name or "") if identity is None else ("identity", identity)
-    long = None if kind is None else known_type(kind)
-    found = await _search(router, wanted, key, long if long in ENTITY_TYPES else None)
+    long = None if kind is None else known_type(kind, known)
+    found = await _search(router, wanted, key, long if long in known else None)
     right = [each for each in found if long is None or each.entity_type.is_a(long)]
     if long is None and len(right) > 1:
         # peers name their links as they like; what else has the name is not hidden by that
@@ -75,7 +77,7 @@ async def find(router: RouterView, request: Request) -> Found:
         types = " and ".join(sorted({each.entity_type.name for each in right}))
         reason = f"several entities have the {wanted} {key[:100]!r}: give the type, one of {types}"
         raise Refused(BAD_REQUEST, reason)
-    if found or (long in ENTITY_TYPES and await _search(router, wanted, key, None)):
+    if found or (long in known and await _search(router, wanted, key, None)):
         raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is no {kind}")
     # these words are Dispatch's, which its tools' users know
     raise Refused(NOT_FOUND, f"No entity with {wanted}={key[:100]}")
@@ -85,7 +87,8 @@ async def _search(router: RouterView, wanted: str, key: str, only: str | None) -
     """The entities whose attribute `wanted` is `key`, of all types or of one."""
     found = []
     steps = 0
-    types = ENTITY_TYPES.values() if only is None else (ENTITY_TYPES[only],)
+    known = types_of(router)
+    types = list(known.values()) if only is None else [known[only]]
     for entity_type, entities in types:
         attribute = entity_type.attribute(wanted)
         assert attribute is not None

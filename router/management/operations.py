@@ -13,7 +13,7 @@ from typing import Any, Final
 from router.management import desired_state
 from router.management.changes import CHANGES
 from router.management.entities.node import other_nodes
-from router.management.entity_types import ENTITY_TYPES, NODE_OPERATIONS
+from router.management.entity_types import NODE_OPERATIONS, types_of
 from router.management.explain import explain
 from router.management.finding import NODE_TYPES, find, known_type
 from router.management.get_log import get_log
@@ -65,17 +65,17 @@ async def _read(router: RouterView, request: Request) -> dict[str, Any]:
     return (await find(router, request)).told()
 
 
-def _types(request: Request) -> list[EntityType]:
+def _types(router: RouterView, request: Request) -> list[EntityType]:
     """The types that a request is about: one, those that extend it, or all."""
     kind = request.text("entityType")
     if kind is None:
         # as in Dispatch: a QUERY may name the type that it is about where the node's would stand
         named = request.text("type")
         kind = None if named is None or long_name(named) in NODE_TYPES else named
-    every = [entity_type for entity_type, _ in ENTITY_TYPES.values()]
+    every = [entity_type for entity_type, _ in types_of(router).values()]
     if kind is None:
         return every
-    name = known_type(kind)
+    name = known_type(kind, types_of(router))
     return [each for each in every if each.is_a(name)]
 
 
@@ -83,7 +83,7 @@ def _types(request: Request) -> list[EntityType]:
 
 
 def _query(router: RouterView, request: Request) -> Rows:
-    types = _types(request)
+    types = _types(router, request)
     names = _attribute_names(types, request.body)
     offset, count = request.count("offset") or 0, request.count("count")
     return Rows(names, _rows(router, types, names, offset, count))
@@ -94,9 +94,13 @@ def _rows(
 ) -> Iterator[list[Any] | None]:
     """Of each entity before `offset` None, and of the `count` after it, or all, its values."""
     left = count or -1
+    known = types_of(router)
     for entity_type in types:
         readers = [entity_type.attribute(name) for name in names]
-        _, entities = ENTITY_TYPES[entity_type.long_name]
+        _, entities = known.get(entity_type.long_name, (None, None))
+        if entities is None:
+            # its plugin has stopped meanwhile
+            continue
         for entity in entities(router):
             if entity is None:
                 # something took long
@@ -131,21 +135,21 @@ def _attribute_names(types: Iterable[EntityType], body: Any) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in known]
 
 
-def _get_types(_: RouterView, request: Request) -> dict[str, Any]:
-    return {each.long_name: each.bases for each in _types(request)}
+def _get_types(router: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: each.bases for each in _types(router, request)}
 
 
-def _get_attributes(_: RouterView, request: Request) -> dict[str, Any]:
-    return {each.long_name: [a.name for a in each.attributes] for each in _types(request)}
+def _get_attributes(router: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: [a.name for a in each.attributes] for each in _types(router, request)}
 
 
-def _get_operations(_: RouterView, request: Request) -> dict[str, Any]:
-    return {each.long_name: list(each.operations) for each in _types(request)}
+def _get_operations(router: RouterView, request: Request) -> dict[str, Any]:
+    return {each.long_name: list(each.operations) for each in _types(router, request)}
 
 
-def _get_annotations(_: RouterView, request: Request) -> dict[str, Any]:
+def _get_annotations(router: RouterView, request: Request) -> dict[str, Any]:
     # types that have none are left out, and none has any
-    _types(request)
+    _types(router, request)
     return {}
 
 
@@ -156,7 +160,7 @@ def _get_nodes(router: RouterView, _request: Request) -> list[str]:
     return [f"amqp:/_topo/0/{each}/$management" for each in known]
 
 
-def _get_schema(_: RouterView, _request: Request) -> dict[str, Any]:
+def _get_schema(router: RouterView, _request: Request) -> dict[str, Any]:
     return {
         "prefix": PREFIX.rstrip("."),
         "entityTypes": {
@@ -166,7 +170,7 @@ def _get_schema(_: RouterView, _request: Request) -> dict[str, Any]:
                 "operations": list(each.operations),
                 "attributes": {of.name: _described(of) for of in each.attributes},
             }
-            for each, _ in ENTITY_TYPES.values()
+            for each, _ in types_of(router).values()
         },
     }
 

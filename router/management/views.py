@@ -115,6 +115,8 @@ class RouterView:
     changeable: Changeable | None = attrs.field(default=None, repr=False)
     # what decides where addresses lead
     control: Control | None = attrs.field(default=None, repr=False)
+    # its plugins; None where it can run none
+    plugins: Any = attrs.field(default=None, repr=False)
     # the number of the connection whose request is being answered; they are one after the other
     asker: int | None = attrs.field(default=None, init=False, repr=False)
     # of the turn with this time, so that each address is looked at once in it

@@ -19,6 +19,7 @@ from router.metrics.rows.latency import LATENCY
 from router.metrics.rows.link_routes import LINK_ROUTES
 from router.metrics.rows.memory import MEMORY
 from router.metrics.rows.network import NETWORK
+from router.metrics.rows.plugins import PLUGINS
 from router.metrics.rows.router import ROUTER
 
 METRICS: Final = (
@@ -31,6 +32,7 @@ METRICS: Final = (
     *DELIVERIES,
     *LATENCY,
     *MEMORY,
+    *PLUGINS,
     *ADDRESSES,
     *BY_CONNECTION,
 )

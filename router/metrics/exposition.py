@@ -35,6 +35,7 @@ from router.metrics.dispatch import DISPATCH
 from router.metrics.labels import AddressLabels
 from router.metrics.metric import Metric, Spread, Value
 from router.metrics.observed import Observed
+from router.metrics.plugins import PluginsReading
 from router.metrics.readiness import Readiness
 from router.metrics.reading import Reading, read_in_steps
 
@@ -60,6 +61,8 @@ class RouterCollector:
         self.accounts: dict[str, Callable[[], int]] = {}
         # how many lines of the log there were, by level
         self.log_lines: Callable[[], Mapping[str, int]] = dict
+        # how the plugins fare
+        self.plugins: Callable[[], PluginsReading] = PluginsReading
         self._reading: Reading | None = None
         self.configure(settings)
 
@@ -94,6 +97,7 @@ class RouterCollector:
         if reading is None:
             return
         reading.log_lines = self.log_lines()
+        reading.plugins = self.plugins()
         for reason, account in self.accounts.items():
             reading.memory[reason] = account()
         reading.is_ready = not self.readiness.reasons()

@@ -30,6 +30,7 @@ from router.metrics.labels import OTHER, AddressLabels, is_own_node, label_of
 from router.metrics.link_routes import LinkRouteReading, read_link_routes
 from router.metrics.network import NetworkReading, read_network
 from router.metrics.observed import Carried, Connecting, Observed, Tallied
+from router.metrics.plugins import PluginsReading
 
 _MAPPED: Final = int(SessionState.MAPPED)
 # How many are read before the router may go on: some two milliseconds' worth.
@@ -155,6 +156,7 @@ class Reading:
     long_blocked: int = 0
     is_ready: bool = False
     log_lines: Mapping[str, int] = attrs.Factory(dict)
+    plugins: PluginsReading = attrs.Factory(PluginsReading)
 
 
 def take_reading(

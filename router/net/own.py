@@ -19,9 +19,6 @@ def own_connection(exchange: Exchange, container_id: str) -> tuple[Pump, socket.
     Neither end needs heartbeats: both are gone when the process is. What is received there must
     not be held up by what others do not take, so `held_limit_bytes` is as much as a router holds.
     """
-    ours, theirs = socket.socketpair()
-    for sock in (ours, theirs):
-        sock.setblocking(False)
     settings = ConnectionSettings(
         container_id=container_id,
         idle_timeout_s=0,
@@ -31,5 +28,32 @@ def own_connection(exchange: Exchange, container_id: str) -> tuple[Pump, socket.
         is_own=True,
         shows_annotations=True,
     )
-    connection = Connection(settings, exchange.forwarder, exchange.turn, OWN_NAME, False)
+    return _paired(exchange, settings, OWN_NAME)
+
+
+def plugin_connection(
+    exchange: Exchange, container_id: str, plugin: str
+) -> tuple[Pump, socket.socket]:
+    """Return the router's end of a plugin's connection, and the socket of the plugin's end.
+
+    To the router the plugin is a peer like any other, with the same limits, except that neither end
+    needs heartbeats or SASL.
+    """
+    settings = ConnectionSettings(
+        container_id=container_id,
+        idle_timeout_s=0,
+        handshake_timeout_s=0,
+        sasl_mechanisms=(),
+        link_capacity=LINK_CAPACITY,
+    )
+    return _paired(exchange, settings, f"plugin {plugin}")
+
+
+def _paired(
+    exchange: Exchange, settings: ConnectionSettings, name: str
+) -> tuple[Pump, socket.socket]:
+    ours, theirs = socket.socketpair()
+    for sock in (ours, theirs):
+        sock.setblocking(False)
+    connection = Connection(settings, exchange.forwarder, exchange.turn, name, False)
     return Pump(ours, connection, exchange, None), theirs

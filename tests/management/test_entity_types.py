@@ -9,6 +9,7 @@ from router.config.auto_links import AutoLinkSettings
 from router.config.exchanges import BindingSettings, ExchangeSettings
 from router.config.link_routes import LinkRouteSettings
 from router.config.model import AddressSettings, Configuration, ConnectorSettings, ListenerSettings
+from router.config.plugins import PluginSettings
 from router.config.redirects import RedirectSettings
 from router.core.route_outlets import Rule
 from router.management.entities.empty import EMPTY
@@ -48,6 +49,7 @@ async def test_every_value_is_of_its_kind_and_can_be_sent() -> None:
         exchanges=(ExchangeSettings(name="e", address="e", alternate_address="rest"),),
         bindings=(BindingSettings(exchange_name="e", binding_key="a", next_hop_address="q"),),
         link_routes=(LinkRouteSettings(prefix="far", direction="in", container_id="c"),),
+        plugins=(PluginSettings(plugin="missing"),),
     )
     seen = set()
     async with running_node(configuration) as running, Peer(running.address[1]) as peer:

@@ -7,12 +7,15 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from router.config.model import MetricsSettings
+from router.config.plugins import PluginSettings
 from router.core.table import AddressTable
+from router.hosting.host import HostedPlugin
 from router.metrics import reading
 from router.metrics.catalogue import METRICS, OF_THE_PROCESS
 from router.metrics.dispatch import DISPATCH
 from router.metrics.exposition import Exposition
 from router.metrics.metric import Metric
+from router.metrics.plugins import PluginsReading
 from router.net.connector_status import ConnectorStatus
 from router.net.exchange import Exchange
 from router.net.places import Place
@@ -34,6 +37,9 @@ def exposition(*addresses: str, limit: int = 100) -> Exposition:
     broker.status = ConnectorStatus((Place("b", 1, "b"),), exchange.turn.now)
     shown = Exposition(exchange, MetricsSettings(address_label_limit=limit))
     shown.collector.log_lines = lambda: {"info": 1}
+    hosted = HostedPlugin(PluginSettings(plugin="example"))
+    reading = PluginsReading([hosted], [("example", "crashed", 1)])
+    shown.collector.plugins = lambda: reading
     return shown
 
 

@@ -19,6 +19,12 @@ BOUNDARIES = frozenset(
         "router/net/pump.py:_guarded",
         # One request is answered with 500, even by a mistake of ours, and the next one is answered.
         "router/management/agent.py:_answered",
+        # A plugin's code may raise anything. The plugin is stopped, and the router goes on.
+        "router/config/plugin_classes.py:load",
+        "router/config/plugin_classes.py:read_settings",
+        "router/hosting/host.py:_run_one",
+        "router/hosting/metrics.py:collect",
+        "router/management/entities/plugins.py:entities",
     }
 )
 

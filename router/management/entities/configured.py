@@ -30,6 +30,13 @@ OPERATIONS: Final = ("CREATE", "DELETE", "READ", "UPDATE")
 KNOWN_BY_IT: Final = "the entity is known by it"
 
 
+def named_type(kind: str, meaning: str, of: str, live: Iterable[Attribute] = ()) -> EntityType:
+    """Return the type of what the configuration calls `of`, which is known by its name; `live` are
+    further attributes of what has become of it.
+    """
+    return _type(kind, meaning, of, _name, _name, live=live)
+
+
 def _place(of: str) -> Callable[[Any], str]:
     """The reader of the identity of a listener or connector."""
 

@@ -52,6 +52,7 @@ from router.config.redirects import RedirectSettings
 from router.config.reload import find_differences
 from router.config.revisions import share
 from router.core.rules import AddressRule
+from router.hosting.host import PluginHost
 from router.logs.journal import Journal
 from router.management.operations import _NODE_ANSWERS
 from router.management.requests import Request, Rows
@@ -298,8 +299,9 @@ def change_rules(count: int) -> list[float]:
 class Running:
     """The parts of a router that take up another configuration."""
 
-    # no setting of its metrics changes here
+    # no setting of its metrics changes here, and no plugin
     exposition: Exposition
+    plugins: PluginHost
 
     def __init__(self, world: World) -> None:
         self.exchange = world.exchange

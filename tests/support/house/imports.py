@@ -35,23 +35,25 @@ ALLOWED: dict[str, frozenset[str]] = {
     "floods": frozenset(),
     "logs": frozenset({"config", "floods"}),
     "metrics": _DATA_PLANE | {"build", "config", "control", "fairness"},
-    "plugin": _DATA_PLANE | {"config", "control"},
+    # What plugins see, and who runs them.
+    "plugin_events": frozenset(),
+    "plugin": frozenset({"client", "config", "plugin_events"}),
+    "hosting": _DATA_PLANE | {"client", "config", "metrics", "net", "plugin", "plugin_events"},
     # Over everything.
     # Its agent is a client of the router that it tells of (docs/decisions/0036).
-    "management": _DATA_PLANE
-    | {"build", "client", "config", "control", "logs", "metrics", "plugin"},
+    "management": _DATA_PLANE | {"build", "client", "config", "control", "logs", "metrics"},
     # What of a running router can become another while it runs.
     "endpoints": _DATA_PLANE | {"config", "metrics", "net"},
     "changes": _DATA_PLANE | {"config", "control", "net"},
-    "settings": _DATA_PLANE | {"changes", "config", "control", "logs", "metrics", "net"},
+    "settings": _DATA_PLANE | {"changes", "config", "control", "hosting", "logs", "metrics", "net"},
     "changing": _DATA_PLANE
-    | {"config", "control", "endpoints", "logs", "management", "metrics", "net"}
+    | {"config", "control", "endpoints", "hosting", "logs", "management", "metrics", "net"}
     | {"changes", "settings"},
     # What a router is made of before it has sockets, and many of them at once without any.
     "parts": _DATA_PLANE | {"config", "control", "net"},
     "simulation": _DATA_PLANE | {"client", "config", "control", "net", "parts"},
     "node": _DATA_PLANE
-    | {"build", "config", "control", "endpoints", "logs", "management", "metrics", "net", "plugin"}
+    | {"build", "config", "control", "endpoints", "hosting", "logs", "management", "metrics", "net"}
     | {"changing", "parts"},
     "cli": _DATA_PLANE
     | {
@@ -66,7 +68,6 @@ ALLOWED: dict[str, frozenset[str]] = {
         "metrics",
         "net",
         "node",
-        "plugin",
         "simulation",
     },
     "__main__": frozenset({"cli"}),

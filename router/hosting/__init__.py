@@ -1,0 +1,1 @@
+"""Runs plugins: what they see of the router, and how the router is protected from them."""

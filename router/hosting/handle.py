@@ -1,0 +1,124 @@
+"""What a running plugin sees of its router: the implementation of `router.plugin.Router`."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+import trio
+from prometheus_client import Counter, Gauge, Histogram
+
+from router.client import ClientConnection
+from router.client.connection import connect_over
+from router.hosting.metrics import PluginMetrics
+from router.hosting.observers import EventQueue, Observers
+from router.hosting.translation import connection_info, link_totals
+from router.net.exchange import Exchange
+from router.plugin import BoundLogger, Event, ManagedType, Subscription
+from router.plugin_events import ConnectionInfo, LinkTotals
+
+# How many links are read before others have their turns.
+LINKS_AT_ONCE: Final = 128
+
+
+class Handle:
+    """What one plugin sees, as long as it runs."""
+
+    def __init__(
+        self,
+        name: str,
+        router_id: str,
+        exchange: Exchange,
+        observers: Observers,
+        metrics: PluginMetrics,
+        dial: Callable[[str], socket.socket],
+    ) -> None:
+        self.id = router_id
+        self.name = name
+        self.log: BoundLogger = structlog.get_logger("router.plugin").bind(plugin=name)
+        self.is_started = trio.Event()
+        self.types: dict[str, ManagedType] = {}
+        self.queues: list[EventQueue] = []
+        self._exchange = exchange
+        self._observers = observers
+        self._metrics = metrics
+        self._dial = dial
+
+    def started(self) -> None:
+        """Report that the plugin is set up."""
+        self.is_started.set()
+
+    def counter(self, name: str, description: str, labels: Sequence[str] = ()) -> Counter:
+        """Add a counter to the router's metrics."""
+        return self._metrics.counter(name, description, labels)
+
+    def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:
+        """Add a gauge to the router's metrics."""
+        return self._metrics.gauge(name, description, labels)
+
+    def histogram(
+        self,
+        name: str,
+        description: str,
+        labels: Sequence[str] = (),
+        buckets: Sequence[float] = Histogram.DEFAULT_BUCKETS,
+    ) -> Histogram:
+        """Add a histogram to the router's metrics."""
+        return self._metrics.histogram(name, description, labels, buckets)
+
+    def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
+        """Return the events of these types from now on; raises ValueError."""
+        if not types:
+            raise ValueError("a subscription needs at least one type of events")
+        if capacity < 1:
+            raise ValueError(f"capacity must be at least 1, not {capacity}")
+        queue = EventQueue(types, capacity)
+        self.queues.append(queue)
+        self._observers.add(queue)
+        return queue
+
+    def connections(self) -> Iterator[ConnectionInfo]:
+        """Iterate over the connections that are open now."""
+        for pump in list(self._exchange.pumps.values()):
+            if pump.connection.remote_open is not None:
+                yield connection_info(pump.connection)
+
+    async def links(self) -> list[LinkTotals]:
+        """Return what each link has carried so far, read in several turns."""
+        found: list[LinkTotals] = []
+        for pump in list(self._exchange.pumps.values()):
+            for session in list(pump.connection.local_sessions.values()):
+                for link in list(session.local_links.values()):
+                    if link.owner is None:
+                        continue
+                    found.append(link_totals(link))
+                    if len(found) % LINKS_AT_ONCE == 0:
+                        await trio.lowlevel.checkpoint()
+        return found
+
+    def manage(self, entity_type: ManagedType) -> None:
+        """Add a type of management entities; raises ValueError if there is one of this name."""
+        if entity_type.type in self.types:
+            raise ValueError(f"there is a management type {entity_type.type!r} already")
+        self.types[entity_type.type] = entity_type
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[ClientConnection]:
+        """Connect to the router itself."""
+        container_id = f"{self.id}/plugin/{self.name}"
+        async with connect_over(self._dial(container_id), container_id) as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Take back everything that the plugin was given."""
+        for queue in self.queues:
+            self._observers.remove(queue)
+        self.types.clear()
+
+    @property
+    def lost_events(self) -> int:
+        """Number of events that the plugin did not take in time."""
+        return sum(queue.lost for queue in self.queues)

@@ -1,0 +1,331 @@
+"""Run the plugins that the configuration names, each on its own: none takes the router down.
+
+A plugin runs from the start of the router, or from when its section is configured, until the router
+stops or the section is removed or changed. If it fails it is stopped, and stays so until its
+section is changed: a plugin that has failed once would probably do so again.
+"""
+
+from __future__ import annotations
+
+import socket
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, Final, Literal
+
+import attrs
+import structlog
+import trio
+from prometheus_client import CollectorRegistry
+
+from router.config.plugin_classes import PluginUnusable, load_plugin, read_settings
+from router.config.plugins import PluginSettings
+from router.hosting.handle import Handle
+from router.hosting.metrics import PluginMetrics
+from router.hosting.observers import Observers, WatchedNetwork
+from router.hosting.watchdog import PluginHung, Watchdog, code_folder
+from router.metrics.plugins import PluginsReading
+from router.net.exchange import Exchange
+from router.net.listeners import run_guarded
+from router.net.own import plugin_connection
+from router.plugin import ManagedType
+
+log = structlog.get_logger("router.plugin")
+
+# How long a plugin may take until it reports that it is set up.
+START_S: Final = 30.0
+# How long the router waits for plugins when it stops.
+STOP_S: Final = 2.0
+# Of the traceback of a plugin that has crashed, so many lines are logged.
+MOST_LINES: Final = 30
+
+Status = Literal["starting", "running", "finished", "stopped", "failed"]
+
+
+class _NotStarted(Exception):
+    """A plugin has not reported in time that it is set up."""
+
+
+@attrs.define(eq=False)
+class HostedPlugin:
+    """One section of the configuration, and how its plugin fares.
+
+    `reason` says in words why the plugin is not running. `failure` is the kind of its last failure:
+    `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; it is empty if there was none.
+    """
+
+    section: PluginSettings
+    status: Status = "starting"
+    reason: str = ""
+    failure: str = ""
+    handle: Handle | None = None
+    # it is set up, or over already; and it is over
+    is_settled: trio.Event = attrs.field(factory=trio.Event, repr=False)
+    over: trio.Event = attrs.field(factory=trio.Event, repr=False)
+    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
+    _folder: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return its name in the configuration."""
+        return self.section.name
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it is running."""
+        return self.status == "running"
+
+    @property
+    def lost_events(self) -> int:
+        """Number of events that it did not take in time."""
+        return 0 if self.handle is None else self.handle.lost_events
+
+    @property
+    def types(self) -> Iterable[ManagedType]:
+        """Its types of management entities, while it runs."""
+        return () if self.handle is None else list(self.handle.types.values())
+
+    def stop(self, status: Status, reason: str, failure: str = "") -> None:
+        """Cancel the plugin. The first reason counts."""
+        if self.status in ("starting", "running"):
+            self.status, self.reason, self.failure = status, reason, failure
+            self._scope.cancel()
+
+
+class PluginHost:
+    """The plugins of one router."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        router_id: str,
+        registry: CollectorRegistry,
+        network: WatchedNetwork | None = None,
+    ) -> None:
+        self.plugins: dict[str, HostedPlugin] = {}
+        # by the plugin's name and the kind of failure
+        self.failures: Counter[tuple[str, str]] = Counter()
+        self._exchange = exchange
+        self._router_id = router_id
+        self._registry = registry
+        self._observers = Observers(exchange, network)
+        self._wanted: dict[str, PluginSettings] = {}
+        self._nursery: trio.Nursery | None = None
+        self._connections: trio.Nursery | None = None
+        self._watchdog: Watchdog | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    async def run(
+        self,
+        connections: trio.Nursery,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Run plugins until cancelled; `connections` is where their connections are served."""
+        self._connections = connections
+        self._token = trio.lowlevel.current_trio_token()
+        self._watchdog = Watchdog(lambda: self._exchange.turn.now, self._takes_too_much)
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                self._adjust()
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+
+    async def stop(self) -> None:
+        """Stop all plugins, and wait until they are over, though not for long."""
+        for hosted in self.plugins.values():
+            hosted.stop("stopped", "the router stops")
+        with trio.move_on_after(STOP_S):
+            for hosted in list(self.plugins.values()):
+                await hosted.over.wait()
+
+    def change(self, sections: Iterable[PluginSettings]) -> None:
+        """Run these plugins from now on: start new ones, and stop or restart others."""
+        self._wanted = {each.name: each for each in sections}
+        self._adjust()
+
+    def _adjust(self) -> None:
+        if self._nursery is None:
+            return
+        for name, hosted in list(self.plugins.items()):
+            wanted = self._wanted.get(name)
+            if wanted != hosted.section:
+                hosted.stop("stopped", "its section was changed or removed")
+                if wanted is None:
+                    del self.plugins[name]
+        for name, section in self._wanted.items():
+            before = self.plugins.get(name)
+            if before is None or before.section != section:
+                hosted = self.plugins[name] = HostedPlugin(section)
+                self._nursery.start_soon(self._run_one, hosted, before)
+
+    async def _run_one(self, hosted: HostedPlugin, before: HostedPlugin | None) -> None:
+        """Run one plugin, once the one before it with the same name is over."""
+        if before is not None:
+            await before.over.wait()
+        try:
+            try:
+                with hosted._scope:
+                    await self._run_plugin(hosted)
+            except* (Exception, SystemExit) as group:  # noqa: BLE001 - a plugin may raise anything
+                kind = "unusable" if hosted.handle is None else _kind_of(group)
+                self._failed(hosted, kind, group)
+            if hosted.status in ("starting", "running"):
+                hosted.status, hosted.reason = "finished", "its work is done"
+                log.info("plugin finished", plugin=hosted.section.name)
+        finally:
+            if hosted.status in ("starting", "running"):
+                hosted.status, hosted.reason = "stopped", "the router stops"
+            hosted.is_settled.set()
+            hosted.over.set()
+
+    async def _run_plugin(self, hosted: HostedPlugin) -> None:
+        name = hosted.section.name
+        metrics = PluginMetrics(name, partial(self._metrics_failed, hosted))
+        handle = Handle(
+            name,
+            self._router_id,
+            self._exchange,
+            self._observers,
+            metrics,
+            partial(self._dial, name),
+        )
+        plugin = await trio.to_thread.run_sync(_made, hosted.section)
+        folder = code_folder(type(plugin).__module__)
+        assert self._watchdog is not None
+        hosted.handle = handle
+        hosted._folder = folder
+        self._registry.register(metrics)
+        self._watchdog.watch(folder)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._see_it_start, hosted, handle)
+                await plugin.run(handle)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._watchdog.forget(folder)
+            self._registry.unregister(metrics)
+            handle.close()
+
+    async def _see_it_start(self, hosted: HostedPlugin, handle: Handle) -> None:
+        with trio.move_on_after(START_S):
+            await handle.is_started.wait()
+            if hosted.status == "starting":
+                hosted.status = "running"
+                hosted.is_settled.set()
+                log.info("plugin running", plugin=hosted.section.name)
+            return
+        raise _NotStarted(f"it has not reported within {START_S:g} s that it is set up")
+
+    def _dial(self, plugin: str, container_id: str) -> socket.socket:
+        assert self._connections is not None
+        pump, sock = plugin_connection(self._exchange, container_id, plugin)
+        self._connections.start_soon(run_guarded, pump)
+        return sock
+
+    # Failures.
+
+    def _failed(self, hosted: HostedPlugin, failure: str, error: BaseException) -> None:
+        """Note that a plugin has failed; it may have been stopped for another reason already."""
+        if hosted.status in ("stopped", "failed"):
+            return
+        cause = _cause(error)
+        reason = str(cause) if isinstance(cause, (_NotStarted, PluginUnusable)) else _words(cause)
+        hosted.status, hosted.reason, hosted.failure = "failed", reason, failure
+        self._note_failure(hosted)
+        if failure == "crashed":
+            for line in _last_lines(cause):
+                log.error("plugin traceback", plugin=hosted.section.name, line=line)
+
+    def _note_failure(self, hosted: HostedPlugin) -> None:
+        name = hosted.section.name
+        self.failures[name, hosted.failure] += 1
+        log.error("plugin failed", plugin=name, failure=hosted.failure, reason=hosted.reason)
+
+    def _stop_failed(self, hosted: HostedPlugin, failure: str, reason: str) -> None:
+        """Stop a plugin that has failed, unless it is stopped already."""
+        if hosted.status in ("starting", "running"):
+            hosted.stop("failed", reason, failure)
+            self._note_failure(hosted)
+
+    def _metrics_failed(self, hosted: HostedPlugin, why: str, error: Exception | None) -> None:
+        if error is None:
+            self._stop_failed(hosted, "flooded", why)
+        else:
+            self._stop_failed(hosted, _kind_of(error), _words(error))
+
+    def _takes_too_much(self, folder: str) -> None:
+        """Stop the plugins of a folder; called in the watchdog's thread."""
+        assert self._token is not None
+        try:
+            self._token.run_sync_soon(self._stop_flooding, folder)
+        except trio.RunFinishedError:
+            return
+
+    def _stop_flooding(self, folder: str) -> None:
+        for hosted in self.plugins.values():
+            if hosted._folder == folder:
+                reason = "it took more than half of the router's time for 10 s"
+                self._stop_failed(hosted, "flooded", reason)
+
+    # What management and metrics read.
+
+    def state_of(self, name: str) -> HostedPlugin | None:
+        """Return how a plugin fares; None if nothing is known of it yet."""
+        return self.plugins.get(name)
+
+    def reported(self) -> Iterator[tuple[str, ManagedType]]:
+        """Yield the types of management entities that plugins report, each with the plugin."""
+        for name, hosted in list(self.plugins.items()):
+            for each in hosted.types:
+                yield name, each
+
+    def read_failed(self, plugin: str, error: Exception) -> None:
+        """Stop a plugin whose code failed when the router called it."""
+        hosted = self.plugins.get(plugin)
+        if hosted is not None:
+            self._stop_failed(hosted, _kind_of(error), _words(error))
+
+    def reading(self) -> PluginsReading:
+        """Return how all plugins fare, for metrics."""
+        failures = [(name, kind, count) for (name, kind), count in self.failures.items()]
+        return PluginsReading(list(self.plugins.values()), failures)
+
+
+def _made(section: PluginSettings) -> Any:
+    """Import and make a plugin; runs in a thread, because imports may take long."""
+    assert section.plugin is not None
+    plugin_class: Any = load_plugin(section.plugin)
+    settings, findings = read_settings(plugin_class, section.settings)
+    if findings:
+        raise PluginUnusable(f"its settings are wrong: {findings[0].problem}")
+    return plugin_class(settings)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the first exception within groups of them, which is where it began."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _kind_of(error: BaseException) -> str:
+    cause = _cause(error)
+    if isinstance(cause, PluginHung):
+        return "hung"
+    return "slow-start" if isinstance(cause, _NotStarted) else "crashed"
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, PluginHung):
+        return "it kept the event loop for more than a second"
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _last_lines(error: BaseException) -> list[str]:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return lines[-MOST_LINES:]

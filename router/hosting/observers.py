@@ -1,0 +1,120 @@
+"""Pass events of the router on to the plugins that have subscribed to them.
+
+As long as no plugin has, nothing is called when something happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import trio
+
+from router.core.network.news import News
+from router.engine.connection import Connection
+from router.hosting.translation import OF_CONNECTIONS, of_network
+from router.plugin_events import Event
+
+
+class Watched(Protocol):
+    """What reports the events of connections."""
+
+    listeners: list[Callable[[Connection, object], None]]
+
+
+class WatchedNetwork(Protocol):
+    """What reports the events of the network."""
+
+    watchers: list[Callable[[News], None]]
+
+
+class EventQueue:
+    """The events that wait for one plugin; a `router.plugin.Subscription`."""
+
+    def __init__(self, types: Iterable[type[Event]], capacity: int) -> None:
+        self.types = frozenset(types)
+        self.lost = 0
+        self._capacity = capacity
+        self._events: deque[Event] = deque()
+        self._has_some = trio.Event()
+
+    def put(self, event: Event) -> None:
+        """Add an event, or count it as lost if too many wait already."""
+        if len(self._events) >= self._capacity:
+            self.lost += 1
+            return
+        self._events.append(event)
+        self._has_some.set()
+
+    def __aiter__(self) -> EventQueue:
+        """Return itself."""
+        return self
+
+    async def __anext__(self) -> Event:
+        """Wait for the next event, and return it."""
+        while not self._events:
+            self._has_some = trio.Event()
+            await self._has_some.wait()
+        event = self._events.popleft()
+        # a plugin with very many events to read leaves others their turns in between
+        await trio.lowlevel.checkpoint()
+        return event
+
+
+class Observers:
+    """The subscriptions of all plugins of one router."""
+
+    def __init__(
+        self,
+        connections: Watched,
+        network: WatchedNetwork | None = None,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._connections = connections
+        self._network = network
+        self._wall_clock = wall_clock
+        self._queues: list[EventQueue] = []
+        # what anybody has subscribed to
+        self._wanted: frozenset[type[Event]] = frozenset()
+
+    def add(self, queue: EventQueue) -> None:
+        """Pass on events to a queue from now on."""
+        if not self._queues:
+            self._connections.listeners.append(self._connection_event)
+            if self._network is not None:
+                self._network.watchers.append(self._network_event)
+        self._queues.append(queue)
+        self._look_at_types()
+
+    def remove(self, queue: EventQueue) -> None:
+        """Pass on no more events to a queue."""
+        if queue not in self._queues:
+            return
+        self._queues.remove(queue)
+        self._look_at_types()
+        if not self._queues:
+            self._connections.listeners.remove(self._connection_event)
+            if self._network is not None:
+                self._network.watchers.remove(self._network_event)
+
+    def _look_at_types(self) -> None:
+        self._wanted = frozenset().union(*(queue.types for queue in self._queues))
+
+    def _connection_event(self, connection: Connection, event: object) -> None:
+        found = OF_CONNECTIONS.get(type(event))
+        if found is None or connection.settings.is_own:
+            return
+        types, translate = found
+        if types & self._wanted:
+            self._put(translate(self._wall_clock(), connection, event))
+
+    def _network_event(self, event: News) -> None:
+        self._put(of_network(self._wall_clock(), event))
+
+    def _put(self, event: Event | None) -> None:
+        if event is not None:
+            for queue in self._queues:
+                if type(event) in queue.types:
+                    queue.put(event)

@@ -1,0 +1,333 @@
+"""The plugin contract: what a plugin gives a router, and what it gets.
+
+A plugin is a class. The distribution that it comes with names it in its metadata:
+
+    [project.entry-points."trioute.plugins"]
+    example = "router_example:Example"
+
+A router runs the plugins that its configuration names:
+
+    [[plugin]]
+    plugin = "example"
+    settings = { intervalSeconds = 5 }
+
+It makes an instance of the class with these settings, and awaits its `run` in a nursery of its own.
+If `run` raises or returns, if the plugin's code does not give the event loop back within a second,
+or if it takes more than half of the router's time, the plugin is stopped, and the router goes on
+without it. docs/how-to/plugins.md says more.
+
+Everything in this module is the contract, and nothing else is: other modules of the router may
+change at any time, except `router.client`. Within one major version (`API_VERSION`) no plugin has
+to change.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import ClassVar, Protocol
+
+import attrs
+from prometheus_client import Counter, Gauge, Histogram
+
+from router.client import ClientConnection
+from router.config.kinds import (
+    Kind,
+    address,
+    choice,
+    file_path,
+    flag,
+    number,
+    seconds,
+    secret,
+    text,
+    whole_number,
+)
+from router.config.plugin_classes import API_VERSION, ENTRY_POINTS
+from router.config.secret import Secret
+from router.config.setting import checked, setting
+from router.plugin_events import (
+    ConnectionClosed,
+    ConnectionInfo,
+    ConnectionOpened,
+    ConnectionRefused,
+    Event,
+    LinkAttached,
+    LinkDetached,
+    LinkInfo,
+    LinkRefused,
+    LinkResumed,
+    LinkStolen,
+    LinkSuspended,
+    LinkTotals,
+    NeighbourFound,
+    NeighbourLost,
+    Redirected,
+    RoutersChanged,
+)
+
+__all__ = [
+    "API_VERSION",
+    "ENTRY_POINTS",
+    "AccessRequest",
+    "Authenticator",
+    "Authorizer",
+    "BoundLogger",
+    "ConnectionClosed",
+    "ConnectionInfo",
+    "ConnectionOpened",
+    "ConnectionRefused",
+    "Event",
+    "Identity",
+    "Kind",
+    "LinkAttached",
+    "LinkDetached",
+    "LinkInfo",
+    "LinkRefused",
+    "LinkResumed",
+    "LinkStolen",
+    "LinkSuspended",
+    "LinkTotals",
+    "Login",
+    "ManagedAttribute",
+    "ManagedType",
+    "ManagedValue",
+    "NeighbourFound",
+    "NeighbourLost",
+    "NoSettings",
+    "Plugin",
+    "Redirected",
+    "Router",
+    "RoutersChanged",
+    "Secret",
+    "Subscription",
+    "address",
+    "checked",
+    "choice",
+    "file_path",
+    "flag",
+    "number",
+    "seconds",
+    "secret",
+    "setting",
+    "text",
+    "whole_number",
+]
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class NoSettings:
+    """The settings of a plugin that has none."""
+
+
+class Plugin(ABC):
+    """Base class of plugins.
+
+    A subclass states the version of the contract it was written for, so that a router can tell
+    whether it provides everything that the plugin needs. A router runs plugins with its own major
+    version and a minor version up to its own.
+    """
+
+    api_version: ClassVar[tuple[int, int]]
+    """Major and minor version of the contract, as in `(1, 0)`."""
+
+    settings_class: ClassVar[type[attrs.AttrsInstance]] = NoSettings
+    """An attrs class with `field_transformer=checked`, and a default and the metadata of `setting`
+    for each field. `trioute check` validates the plugin's section by it. A field `interval_seconds`
+    is `intervalSeconds` in the file.
+    """
+
+    def __init__(self, settings: attrs.AttrsInstance) -> None:
+        """Keep the settings, an instance of `settings_class`; do nothing else yet."""
+        self.settings = settings
+
+    @abstractmethod
+    async def run(self, router: Router) -> None:
+        """Do the plugin's work until cancelled.
+
+        Call `router.started()` once everything is set up; the router waits 30 s for it. Whatever
+        has to be undone when the plugin is stopped belongs into `finally` blocks, which have 2 s.
+        """
+
+
+class Subscription(Protocol):
+    """Events for a plugin, in the order in which they happened: `async for event in ...`."""
+
+    @property
+    def lost(self) -> int:
+        """Number of events lost because the plugin did not take them in time."""
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Return itself."""
+
+    async def __anext__(self) -> Event:
+        """Wait for the next event, and return it."""
+
+
+ManagedValue = str | int | float | bool | None | list["ManagedValue"] | dict[str, "ManagedValue"]
+"""A value that management clients can read."""
+
+
+@attrs.frozen
+class ManagedAttribute:
+    """One attribute of a plugin's management entities.
+
+    `type` is Dispatch's word for its type: `string`, `integer`, `boolean`, `list` or `map`.
+    """
+
+    name: str
+    type: str
+    description: str
+
+
+@attrs.frozen
+class ManagedType:
+    """A type of management entities whose instances a plugin reports.
+
+    Clients query it as `plugin.NAME.type`, where NAME is the plugin's name in the configuration.
+    `read` returns a mapping from attribute names to values for each entity; every one of them has
+    to have a `name`.
+    """
+
+    type: str
+    description: str
+    attributes: tuple[ManagedAttribute, ...]
+    read: Callable[[], Iterable[Mapping[str, ManagedValue]]] = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Login:
+    """A peer's attempt to authenticate by SASL (part 5.3).
+
+    `response` is the initial response, which may hold a password: it must not be logged.
+    """
+
+    mechanism: str
+    response: bytes = attrs.field(repr=False)
+    hostname: str | None
+    peer: str
+
+
+@attrs.frozen
+class Identity:
+    """The outcome of a successful login: the user, and groups for authorization."""
+
+    user: str
+    groups: frozenset[str] = frozenset()
+
+
+class Authenticator(Protocol):
+    """Decides whether a peer is who it says it is.
+
+    Version 1.0 of the contract fixes the form of this callout and of `Authorizer`; listeners that
+    use them come with a later minor version.
+    """
+
+    mechanisms: tuple[str, ...]
+    """The SASL mechanisms it handles, in the order in which they are offered."""
+
+    async def authenticate(self, login: Login) -> Identity | None:
+        """Return who the peer is, or None to refuse it. An exception refuses it as well."""
+
+
+@attrs.frozen
+class AccessRequest:
+    """What a peer wants to do: `open` a connection, or `send` to or `receive` from an address.
+
+    `address` is empty for `open`.
+    """
+
+    action: str
+    address: str
+    user: str | None
+    groups: frozenset[str]
+    connection: ConnectionInfo
+
+
+class Authorizer(Protocol):
+    """Decides what a peer may do."""
+
+    async def authorize(self, request: AccessRequest) -> bool:
+        """Return whether to allow it. An exception refuses it."""
+
+
+class BoundLogger(Protocol):
+    """The part of a structlog logger that plugins use; facts become fields of the log line."""
+
+    def debug(self, event: str, **facts: object) -> None:
+        """Write a line at level debug."""
+
+    def info(self, event: str, **facts: object) -> None:
+        """Write a line at level info."""
+
+    def warning(self, event: str, **facts: object) -> None:
+        """Write a line at level warning."""
+
+    def error(self, event: str, **facts: object) -> None:
+        """Write a line at level error."""
+
+
+class Router(Protocol):
+    """What a running plugin sees of its router. All of it is used in the router's own thread."""
+
+    @property
+    def id(self) -> str:
+        """The router's id."""
+
+    @property
+    def name(self) -> str:
+        """The plugin's name in the configuration."""
+
+    @property
+    def log(self) -> BoundLogger:
+        """A structlog logger of the module PYTHON, bound to the plugin's name."""
+
+    def counter(self, name: str, description: str, labels: Sequence[str] = ()) -> Counter:
+        """Add a counter to the router's /metrics page, as `trioute_plugin_NAME_name_total`.
+
+        NAME is the plugin's name, with `_` for whatever is neither a letter nor a digit. A plugin
+        with more than 10,000 series is stopped.
+        """
+
+    def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:
+        """Add a gauge, named as a `counter` but without `_total`."""
+
+    def histogram(
+        self,
+        name: str,
+        description: str,
+        labels: Sequence[str] = (),
+        buckets: Sequence[float] = Histogram.DEFAULT_BUCKETS,
+    ) -> Histogram:
+        """Add a histogram, named as a `gauge`; `buckets` are their upper bounds."""
+
+    def started(self) -> None:
+        """Report that the plugin is set up."""
+
+    def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
+        """Return the events of these types that happen from now on.
+
+        At most `capacity` wait for the plugin; further ones are lost, and counted. An event that
+        nobody subscribes to costs the router nothing.
+        """
+
+    def connections(self) -> Iterator[ConnectionInfo]:
+        """Iterate over the connections that are open now."""
+
+    async def links(self) -> list[LinkTotals]:
+        """Return what each link has carried so far.
+
+        Links are read a few at a time, with turns of the router in between. Those of detached links
+        come with `LinkDetached`.
+        """
+
+    def manage(self, entity_type: ManagedType) -> None:
+        """Add a type of management entities; they are gone when the plugin stops."""
+
+    def connect(self) -> AbstractAsyncContextManager[ClientConnection]:
+        """Connect to the router itself, to send and to receive on any address.
+
+        The connection is like that of any client, but does not leave the process. With a receiver
+        a plugin becomes a node in the network: peers send to its address.
+        """

@@ -1,0 +1,218 @@
+"""Plugins that do their work, crash, hang, flood, end, and are stopped: the router goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+
+from router.client import AmqpValue, Message, connect
+from router.config.plugins import PluginSettings
+from router.management.views import RouterView
+
+from support.loopback import Running, running_node
+from support.plugins import configured, hosted, install
+
+SOURCE = """
+class Good(plugin.Plugin):
+    "Does what it should."
+    api_version = (1, 0)
+
+    async def run(self, router):
+        self.router = router
+        router.started()
+        await trio.sleep_forever()
+
+class Short(Good):
+    async def run(self, router):
+        router.started()
+
+class Crashing(Good):
+    async def run(self, router):
+        router.started()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.fail)
+
+    async def fail(self):
+        raise KeyError("of the plugin")
+
+class Exiting(Good):
+    async def run(self, router):
+        raise SystemExit(3)
+
+class Unmakeable(Good):
+    def __init__(self, settings):
+        raise ZeroDivisionError("no")
+
+class Hanging(Good):
+    async def run(self, router):
+        router.started()
+        while True:
+            time.sleep(0.01)
+
+class Rude(Good):
+    async def run(self, router):
+        router.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("when it was stopped")
+
+class Silent(Good):
+    async def run(self, router):
+        await trio.sleep_forever()
+"""
+
+
+@asynccontextmanager
+async def running(*plugins: str) -> AsyncIterator[Running]:
+    """Run a router with these plugins, all of which are set up or have failed."""
+    async with running_node(configured(*plugins)) as router:
+        with trio.fail_after(30):
+            for name in plugins:
+                await hosted(router, name).is_settled.wait()
+        yield router
+
+
+async def carries_messages(router: Running) -> bool:
+    """Whether the router forwards a message."""
+    host, port = router.address
+    async with connect(f"amqp://{host}:{port}") as connection:
+        receiver = await connection.open_receiver("here")
+        sender = await connection.open_sender("here", presettled=True)
+        await sender.send(Message(body=(AmqpValue("one"),)))
+        return (await receiver.receive()).message.body == (AmqpValue("one"),)
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["Good", "Short", "Crashing", "Exiting", "Unmakeable", "Hanging", "Rude", "Silent"]
+    install(tmp_path, monkeypatch, SOURCE, **{name.lower(): name for name in names})
+
+
+async def test_a_plugin_runs_until_the_router_stops() -> None:
+    async with running("good") as router:
+        state = hosted(router, "good")
+        assert (state.status, state.reason, state.failure) == ("running", "", "")
+        assert await carries_messages(router)
+    assert (state.status, state.reason) == ("stopped", "the router stops")
+
+
+async def test_one_that_returns_has_finished() -> None:
+    async with running("short") as router:
+        state = hosted(router, "short")
+        await state.over.wait()
+        assert (state.status, state.failure) == ("finished", "")
+        assert not router.node.plugins.failures
+
+
+@pytest.mark.parametrize(
+    ("name", "failure", "reason"),
+    [
+        ("crashing", "crashed", "KeyError: 'of the plugin'"),
+        ("exiting", "crashed", "SystemExit: 3"),
+        ("unmakeable", "unusable", "ZeroDivisionError: no"),
+        ("hanging", "hung", "it kept the event loop for more than a second"),
+    ],
+)
+async def test_one_that_fails_is_stopped_and_the_router_goes_on(
+    name: str, failure: str, reason: str
+) -> None:
+    async with running(name, "good") as router:
+        state = hosted(router, name)
+        await state.over.wait()
+        assert (state.status, state.failure, state.reason) == ("failed", failure, reason)
+        assert router.node.plugins.failures == {(name, failure): 1}
+        assert hosted(router, "good").status == "running"
+        assert await carries_messages(router)
+
+
+async def test_one_that_does_not_report_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("router.hosting.host.START_S", 0.05)
+    async with running("silent") as router:
+        state = hosted(router, "silent")
+        await state.over.wait()
+        assert (state.status, state.failure) == ("failed", "slow-start")
+        assert state.reason == "it has not reported within 0.05 s that it is set up"
+
+
+async def test_an_error_while_it_is_stopped_does_no_harm() -> None:
+    async with running("rude") as router:
+        state = hosted(router, "rude")
+        await router.node.apply(configured())
+        await state.over.wait()
+        assert (state.status, state.reason) == ("stopped", "its section was changed or removed")
+        assert await carries_messages(router)
+    async with running("rude") as router:
+        state = hosted(router, "rude")
+    assert state.over.is_set()
+
+
+async def test_plugins_come_and_go_with_the_configuration() -> None:
+    async with running("good") as router:
+        first = hosted(router, "good")
+        await router.node.apply(configured("good", "short"))
+        assert hosted(router, "good") is first
+        await hosted(router, "short").over.wait()
+        other = PluginSettings(plugin="good", settings={})
+        renamed = attrs.evolve(other, name="renamed")
+        await router.node.apply(attrs.evolve(configured(), plugins=(renamed,)))
+        await first.over.wait()
+        assert router.node.plugins.state_of("good") is None
+        await hosted(router, "renamed").is_settled.wait()
+        assert hosted(router, "renamed").status == "running"
+
+
+async def test_one_that_has_failed_starts_again_once_its_section_is_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running("crashing") as router:
+        state = hosted(router, "crashing")
+        await state.over.wait()
+        # the same name, and another plugin
+        section = PluginSettings(plugin="good", name="crashing")
+        await router.node.apply(attrs.evolve(configured(), plugins=(section,)))
+        again = hosted(router, "crashing")
+        assert again is not state
+        await again.is_settled.wait()
+        assert again.status == "running"
+        assert router.node.plugins.failures == {("crashing", "crashed"): 1}
+
+
+async def test_one_that_floods_is_stopped() -> None:
+    async with running("good") as router:
+        state = hosted(router, "good")
+        host = router.node.plugins
+        await trio.to_thread.run_sync(host._takes_too_much, state._folder)
+        await state.over.wait()
+        assert (state.status, state.failure) == ("failed", "flooded")
+        assert state.reason == "it took more than half of the router's time for 10 s"
+        # what comes too late is for nobody
+        host._stop_flooding(state._folder)
+        assert host.failures == {("good", "flooded"): 1}
+
+
+async def test_what_fails_to_be_read_is_stopped() -> None:
+    async with running("good") as router:
+        host = router.node.plugins
+        host.read_failed("nobody", ValueError("late"))
+        host.read_failed("good", ValueError("wrong"))
+        state = hosted(router, "good")
+        await state.over.wait()
+        assert (state.status, state.failure, state.reason) == (
+            "failed",
+            "crashed",
+            "ValueError: wrong",
+        )
+        reading = host.reading()
+        assert [(each.name, each.is_running) for each in reading.states] == [("good", False)]
+        assert reading.failures == [("good", "crashed", 1)]
+        view: RouterView | None = router.node.view
+        assert view is not None
+        assert view.plugins is host

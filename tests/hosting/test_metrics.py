@@ -1,0 +1,45 @@
+"""The metrics of a plugin."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+
+from router.hosting.metrics import MOST_SERIES, PluginMetrics
+
+
+def test_names_begin_with_the_plugins() -> None:
+    metrics = PluginMetrics("my.own-plugin", lambda *_: None)
+    metrics.counter("things", "Things.", ()).inc()
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    assert b"trioute_plugin_my_own_plugin_things_total 1.0" in generate_latest(registry)
+
+
+def test_one_with_too_many_series_is_stopped() -> None:
+    failures: list[tuple[str, Exception | None]] = []
+    metrics = PluginMetrics("p", lambda why, error: failures.append((why, error)))
+    gauge = metrics.gauge("things", "Things.", ("number",))
+    for number in range(MOST_SERIES):
+        gauge.labels(str(number)).set(1)
+    assert sum(len(family.samples) for family in metrics.collect()) == MOST_SERIES
+    gauge.labels("another").set(1)
+    assert list(metrics.collect()) == []
+    assert failures == [("has 10001 series of metrics; 10000 are allowed", None)]
+
+
+class Broken(Collector):
+    """Metrics that cannot be read."""
+
+    def collect(self):  # type: ignore[no-untyped-def]
+        """Raise."""
+        raise OSError("disk")
+
+
+def test_one_whose_metrics_cannot_be_read_is_stopped() -> None:
+    failures: list[tuple[str, Exception | None]] = []
+    metrics = PluginMetrics("p", lambda why, error: failures.append((why, error)))
+    metrics._registry._collector_to_names[Broken()] = []
+    assert list(metrics.collect()) == []
+    ((why, error),) = failures
+    assert (why, str(error)) == ("crashed", "disk")

@@ -1,0 +1,94 @@
+"""Configured plugins, and what plugins report, as management sees both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from router.config.plugins import PluginSettings
+from router.hosting.host import HostedPlugin
+from router.management.entities.plugins import (
+    CONFIGURED_PLUGIN,
+    MOST_ENTITIES,
+    reported_types,
+)
+from router.management.finding import told
+from router.management.schema import Live
+from router.plugin import ManagedAttribute, ManagedType
+
+ATTRIBUTES = (
+    ManagedAttribute("name", "string", "Its name."),
+    ManagedAttribute("level", "integer", "How high."),
+)
+
+
+class Reporting:
+    """Plugins that report one type."""
+
+    def __init__(self, found: Any) -> None:
+        self.type = ManagedType("thing", "A thing.", ATTRIBUTES, lambda: found)
+        self.failures: list[tuple[str, str]] = []
+
+    def state_of(self, name: str) -> None:
+        """Tell nothing."""
+
+    def reported(self) -> Iterator[tuple[str, ManagedType]]:
+        """Yield the type."""
+        yield "p", self.type
+
+    def read_failed(self, plugin: str, error: Exception) -> None:
+        """Note a failure."""
+        self.failures.append((plugin, str(error)))
+
+
+def entities(plugins: Reporting) -> list[Mapping[str, Any]]:
+    """What READ answers of each entity."""
+    ((entity_type, source),) = reported_types(plugins)
+    return [told(entity_type, entity) for entity in source(None)]
+
+
+def test_what_a_plugin_reports_is_an_entity_like_any_other() -> None:
+    plugins = Reporting([{"name": "a", "level": 3, "hidden": 1}, {"name": "b"}])
+    name = "org.apache.qpid.dispatch.router.plugin.p.thing"
+    assert entities(plugins) == [
+        {"name": "a", "identity": "router.plugin.p.thing/a", "type": name, "level": 3},
+        {"name": "b", "identity": "router.plugin.p.thing/b", "type": name},
+    ]
+    assert not plugins.failures
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ([{"level": 1}], "an entity of router.plugin.p.thing has no name"),
+        ([{"name": ""}], "an entity of router.plugin.p.thing has no name"),
+        ([{"name": "a", "level": object()}], "a value of type object cannot be told"),
+        (None, "'NoneType' object is not iterable"),
+        ([7], "'int' object has no attribute 'get'"),
+        (
+            ({"name": str(number)} for number in range(MOST_ENTITIES + 1)),
+            f"it reports more than {MOST_ENTITIES} entities of router.plugin.p.thing",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_the_plugins_failure(found: Any, why: str) -> None:
+    plugins = Reporting(found)
+    assert len(entities(plugins)) <= MOST_ENTITIES
+    assert plugins.failures == [("p", why)]
+
+
+def test_how_a_configured_plugin_fares() -> None:
+    section = PluginSettings(plugin="example", settings={"a": 1})
+    hosted = HostedPlugin(section)
+    hosted.stop("failed", "KeyError: 'a'", "crashed")
+    read = told(CONFIGURED_PLUGIN, Live(section, hosted))
+    assert read["settings"] == {"a": 1}
+    assert (read["status"], read["failure"], read["reason"], read["lostEvents"]) == (
+        "failed",
+        "crashed",
+        "KeyError: 'a'",
+        0,
+    )
+    assert told(CONFIGURED_PLUGIN, Live(section, None))["status"] is None
