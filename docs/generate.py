@@ -8,9 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "deploy/prometheus"))
+sys.path.insert(0, str(ROOT / "plugins/router_telemetry"))
 
 # after the path, which some of them need: one is the tests' own, one lies beside what it writes
 import dashboard  # noqa: E402
+from router_telemetry import reference as telemetry  # noqa: E402
 
 from router.cli import reference as command_line  # noqa: E402
 from router.config import reference as configuration  # noqa: E402
@@ -29,6 +31,7 @@ def main() -> None:
         "docs/reference/management.md": management.format_reference(),
         "docs/reference/metrics.md": metrics.format_reference(),
         "docs/reference/simulation.md": simulation.format_reference(),
+        "docs/reference/telemetry.md": telemetry.format_reference(),
         "deploy/prometheus/trioute-dashboard.json": dashboard.format_dashboard(),
         protocol.PAGE: protocol.format_page(ROOT),
     }

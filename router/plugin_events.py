@@ -29,11 +29,13 @@ class ConnectionInfo:
 class LinkInfo:
     """A link that is attached, or was.
 
-    `id` is unique among the links that are attached at the same time: the number of the connection,
-    the channel of the session and the handle. `address` is None for an anonymous sender (a null
-    target, section 2.6.12) and for links whose address is not known yet.
+    `number` is never used again by the same process. `id` is unique among the links that are
+    attached at the same time: the number of the connection, the channel of the session and the
+    handle. `address` is None for an anonymous sender (a null target, section 2.6.12) and for links
+    whose address is not known yet.
     """
 
+    number: int
     id: str
     name: str
     direction: Direction

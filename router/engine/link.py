@@ -75,6 +75,7 @@ class Link:
         # what it is about to be closed with, once its sender has been told all outcomes: until then
         # transfers on it are ignored, as they are behind the detach; None as a rule
         self.close_error: AmqpError | None = None
+        # which of all links it is, once anybody has asked; 0 until then
         self.number = 0
         # since when there is no credit, where there is none
         self.dry_since = 0.0

@@ -7,6 +7,7 @@ keep them as long as it likes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from router import plugin_events as told
@@ -18,6 +19,9 @@ from router.engine.connection import Connection
 from router.engine.link import IncomingLink, Link
 from router.engine.naming import link_address, link_identity
 from router.errors import AmqpError
+
+# The numbers of links that any plugin has seen.
+_numbers = count(1)
 
 
 def connection_info(connection: Connection) -> told.ConnectionInfo:
@@ -34,7 +38,10 @@ def connection_info(connection: Connection) -> told.ConnectionInfo:
 
 def link_info(link: Link) -> told.LinkInfo:
     """Return what plugins see of a link."""
+    if not link.number:
+        link.number = next(_numbers)
     return told.LinkInfo(
+        link.number,
         link_identity(link),
         link.name,
         "in" if isinstance(link, IncomingLink) else "out",

@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 
@@ -32,11 +33,17 @@ def write_distribution(folder: Path, module: str, source: str, **plugins: str) -
     `plugins` are the names of entry points with the classes they lead to.
     """
     (folder / f"{module}.py").write_text(source, encoding="utf-8")
-    info = folder / f"{module}-1.2.dist-info"
+    places = {name: f"{module}:{which}" for name, which in plugins.items()}
+    write_metadata(folder, module, places)
+
+
+def write_metadata(folder: Path, distribution: str, places: Mapping[str, str]) -> None:
+    """Write the metadata of a distribution whose entry points lead to these places."""
+    info = folder / f"{distribution}-1.2.dist-info"
     info.mkdir(parents=True, exist_ok=True)
-    metadata = f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.2\n"
+    metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n"
     (info / "METADATA").write_text(metadata, encoding="utf-8")
-    lines = [f"{name} = {module}:{which}" for name, which in plugins.items()]
+    lines = [f"{name} = {place}" for name, place in places.items()]
     text = "\n".join(["[trioute.plugins]", *lines, ""])
     (info / "entry_points.txt").write_text(text, encoding="utf-8")
 
@@ -54,6 +61,13 @@ def install(
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     return module
+
+
+def install_from_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **places: str) -> None:
+    """Install plugins whose code is in the tree's plugins/: name=module:class."""
+    write_metadata(tmp_path, "plugins_of_the_tree", places)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
 
 
 def configured(*plugins: str) -> Configuration:

@@ -1,0 +1,1 @@
+"""Export what a router sees as Parquet files."""

@@ -1,0 +1,73 @@
+"""A row for each event."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import attrs
+
+from router import plugin
+from router_telemetry.rows import US
+
+TYPES: Final = (
+    plugin.ConnectionOpened,
+    plugin.ConnectionRefused,
+    plugin.ConnectionClosed,
+    plugin.LinkAttached,
+    plugin.LinkRefused,
+    plugin.LinkDetached,
+    plugin.LinkStolen,
+    plugin.LinkSuspended,
+    plugin.LinkResumed,
+    plugin.Redirected,
+    plugin.NeighbourFound,
+    plugin.NeighbourLost,
+    plugin.RoutersChanged,
+)
+"""The events that are exported."""
+
+EVENTS_LOST: Final = "events-lost"
+
+
+def kind_of(event: type[plugin.Event]) -> str:
+    """Return what a type of events is called in the column `kind`, as `link-stolen`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", event.__name__).lower()
+
+
+def row_of(event: plugin.Event) -> dict[str, Any]:
+    """Return the columns of an event's row."""
+    values: dict[str, Any] = {"time": round(event.time * US), "kind": kind_of(type(event))}
+    given = {field.name: getattr(event, field.name) for field in attrs.fields(type(event))}
+    connection = given.get("connection")
+    link = given.get("link")
+    if link is not None:
+        connection = link.connection
+        values |= {
+            "link_number": link.number,
+            "link_name": link.name,
+            "direction": link.direction,
+            "address": link.address,
+        }
+    if connection is not None:
+        values |= {
+            "connection": connection.number,
+            "container": connection.container,
+            "role": connection.role,
+        }
+    for name in ("by_peer", "condition", "description", "cost"):
+        values[name] = given.get(name)
+    match event:
+        case plugin.LinkStolen():
+            values["other_connection"] = event.previous.connection.number
+        case plugin.Redirected():
+            port = "" if event.port is None else f":{event.port}"
+            address = "" if event.address is None else f"/{event.address}"
+            values["target"] = f"{event.host}{port}{address}"
+        case plugin.NeighbourFound() | plugin.NeighbourLost():
+            values["other_router"] = event.router
+        case plugin.RoutersChanged():
+            values |= {"routers_found": list(event.found), "routers_lost": list(event.lost)}
+    if "unsettled" in given:
+        values["count"] = given["unsettled"]
+    return values

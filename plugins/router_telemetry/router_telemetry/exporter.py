@@ -1,0 +1,217 @@
+"""The plugin: reads the router's counters and events, and has them written by a thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar, Final
+
+import attrs
+import trio
+
+from router import plugin
+from router_telemetry.events import EVENTS_LOST, TYPES, row_of
+from router_telemetry.files import Files
+from router_telemetry.flows import FlowMeter
+from router_telemetry.rows import US, Batch, Rows
+from router_telemetry.schema import EVENTS, FLOWS
+
+# How long to wait after a file could not be written: at first, and at most.
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+# What is in memory is written when the plugin stops, if that takes no longer.
+LAST_WRITE_S: Final = 1.5
+
+
+@attrs.frozen(kw_only=True, field_transformer=plugin.checked)
+class Settings:
+    """The settings of the exporter."""
+
+    directory: Path = attrs.field(
+        default=Path("telemetry"),
+        metadata=plugin.setting(
+            plugin.file_path(), "The folder to write to. It is made if it does not exist."
+        ),
+    )
+    interval_seconds: float = attrs.field(
+        default=10.0,
+        metadata=plugin.setting(
+            plugin.number(0.1, 3600, "seconds"), "How long the interval of a flow record is."
+        ),
+    )
+    rotate_seconds: float = attrs.field(
+        default=60.0,
+        metadata=plugin.setting(
+            plugin.number(0.1, 86400, "seconds"), "How often files are written."
+        ),
+    )
+    rows_in_memory: int = attrs.field(
+        default=250_000,
+        metadata=plugin.setting(
+            plugin.whole_number(1000, 10_000_000, "rows"),
+            "How many rows of each dataset may wait to be written. Further ones are lost, and "
+            "counted.",
+        ),
+    )
+
+
+class Telemetry(plugin.Plugin):
+    """Writes flow records and events as Parquet files."""
+
+    api_version = (1, 0)
+    settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def run(self, router: plugin.Router) -> None:
+        """Export until cancelled."""
+        await _Export(self._settings, router).run()
+
+
+class _Write:
+    """One file that is being written in a thread."""
+
+    def __init__(self, files: Files, batch: Batch) -> None:
+        self._files = files
+        self._batch = batch
+        self.error: OSError | None = None
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        """Write, and note how that ended."""
+        try:
+            self._files.write(self._batch)
+        except OSError as error:
+            self.error = error
+        finally:
+            self.is_over.set()
+
+
+class _Export:
+    """One run of the exporter."""
+
+    def __init__(self, settings: Settings, router: plugin.Router) -> None:
+        epoch = round(time.time() * US)
+        most = settings.rows_in_memory
+        self._settings = settings
+        self._router = router
+        self._flows = Rows(FLOWS, router.id, epoch, most)
+        self._events = Rows(EVENTS, router.id, epoch, most)
+        self._files = Files(settings.directory, router.id, epoch)
+        self._meter = FlowMeter(self._flows, time.time(), time.monotonic())
+        self._queued = router.subscribe(*TYPES)
+        self._lost_events = 0
+        # what could not be written yet, the oldest first
+        self._batches: list[Batch] = []
+        # the write that a thread is doing
+        self._current: _Write | None = None
+        self._written = router.counter("rows", "Rows that were written.", ("dataset",))
+        self._lost = router.counter("lost_rows", "Rows that were lost.", ("dataset",))
+        self._failures = router.counter("write_failures", "Files that could not be written.")
+        self._waiting = router.gauge("waiting_rows", "Rows in memory.", ("dataset",))
+        self._counted_lost: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """Measure, and have what was measured written."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._take_events)
+                nursery.start_soon(self._measure)
+                nursery.start_soon(self._write)
+                self._router.started()
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + LAST_WRITE_S):
+                await self._finish()
+
+    async def _take_events(self) -> None:
+        async for event in self._queued:
+            self._event(event)
+
+    def _event(self, event: plugin.Event) -> None:
+        lost = self._queued.lost
+        if lost > self._lost_events:
+            self._events.add(
+                time=round(event.time * US), kind=EVENTS_LOST, count=lost - self._lost_events
+            )
+            self._lost_events = lost
+        if isinstance(event, plugin.LinkDetached):
+            self._meter.detached(event.totals, time.monotonic())
+        self._events.add(**row_of(event))
+
+    async def _measure(self) -> None:
+        due = trio.current_time()
+        while True:
+            due = max(due + self._settings.interval_seconds, trio.current_time())
+            await trio.sleep_until(due)
+            await self._end_interval()
+
+    async def _end_interval(self) -> None:
+        self._meter.begin_reading()
+        links = await self._router.links()
+        self._meter.end_interval(links, time.time(), time.monotonic())
+        self._show()
+
+    def _show(self) -> None:
+        for rows in (self._flows, self._events):
+            name = rows.dataset.name
+            self._waiting.labels(name).set(len(rows) + rows.taken)
+            self._lost.labels(name).inc(rows.lost - self._counted_lost.get(name, 0))
+            self._counted_lost[name] = rows.lost
+
+    async def _write(self) -> None:
+        while True:
+            await trio.sleep(self._settings.rotate_seconds)
+            self._take_rows()
+            pause_s = FIRST_PAUSE_S
+            while not await self._write_batches():
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _take_rows(self) -> None:
+        for rows in (self._flows, self._events):
+            self._batches.extend(rows.take())
+
+    async def _write_batches(self) -> bool:
+        """Write what was taken; return whether all of it was."""
+        while self._batches:
+            batch = self._batches[0]
+            try:
+                await self._write_one(batch)
+            except OSError as error:
+                self._failures.inc()
+                reason = error.strerror or str(error)
+                self._router.log.warning(
+                    "telemetry not written", directory=self._settings.directory, reason=reason
+                )
+                return False
+            self._batches.pop(0)
+            name = batch.dataset.name
+            self._written.labels(name).inc(len(batch))
+            rows = self._flows if batch.dataset is FLOWS else self._events
+            rows.taken -= len(batch)
+            self._show()
+        return True
+
+    async def _write_one(self, batch: Batch) -> None:
+        """Write a batch; raises OSError.
+
+        A disk that hangs must not keep the plugin from ending, so the thread is not waited for if
+        this is cancelled. Whoever writes next waits for it first: no batch is written twice.
+        """
+        write = self._current
+        if write is None:
+            write = self._current = _Write(self._files, batch)
+            await trio.to_thread.run_sync(write.run, abandon_on_cancel=True)
+        else:
+            await trio.to_thread.run_sync(write.is_over.wait, abandon_on_cancel=True)
+        self._current = None
+        if write.error is not None:
+            raise write.error
+
+    async def _finish(self) -> None:
+        """Write what is in memory."""
+        await self._end_interval()
+        self._take_rows()
+        await self._write_batches()

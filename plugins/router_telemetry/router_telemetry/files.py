@@ -1,0 +1,57 @@
+"""Write batches of rows as Parquet files that never change once they have their names."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+
+from router_telemetry.rows import Batch
+
+ROW_GROUP = 131_072
+
+
+class Files:
+    """The files of one router and one run of it, below a directory.
+
+    `write` may run in a thread, one call at a time.
+    """
+
+    def __init__(self, directory: Path, router: str, epoch: int) -> None:
+        self._directory = directory
+        self._router = quote(router, safe="")
+        self._epoch = epoch
+        self._number = 0
+
+    def write(self, batch: Batch) -> Path:
+        """Write a batch, and return its file. Raises OSError, and leaves nothing behind then."""
+        self._number += 1
+        day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)
+        name = batch.dataset.name
+        folder = self._directory / name / f"dt={day:%Y-%m-%d}" / f"router_id={self._router}"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}-{self._router}-{self._epoch}-{self._number}.parquet"
+        partial = path.with_name(f".{path.name}.part")
+        try:
+            with partial.open("wb") as file:
+                pq.write_table(batch.table(), file, compression="zstd", row_group_size=ROW_GROUP)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(path)
+            _sync_folder(folder)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
+        return path
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that a new name survives a power failure."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

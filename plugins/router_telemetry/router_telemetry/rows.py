@@ -1,0 +1,89 @@
+"""Rows that wait in memory to be written, by column."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+
+from router_telemetry.schema import VERSION, Dataset
+
+US: Final = 1_000_000
+DAY_US: Final = 24 * 3600 * US
+
+
+@attrs.frozen
+class Batch:
+    """Rows of one dataset and one day (since 1970), ready to be written."""
+
+    dataset: Dataset
+    day: int
+    columns: dict[str, list[Any]] = attrs.field(repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns["seq"])
+
+    def table(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        schema = self.dataset.arrow_schema()
+        arrays = [pa.array(self.columns[field.name], field.type) for field in schema]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+
+class Rows:
+    """The rows of one dataset that were not handed over for writing yet.
+
+    Every row gets a sequence number, also one for which there is no room, so that a gap in what was
+    written says how many rows were lost.
+    """
+
+    def __init__(self, dataset: Dataset, router: str, epoch: int, most: int) -> None:
+        self.dataset = dataset
+        self.lost = 0
+        self._router = router
+        self._epoch = epoch
+        self._most = most
+        self._seq = 0
+        self._columns: dict[str, list[Any]] = self._empty()
+        # rows that were taken and are not written yet
+        self.taken = 0
+
+    def _empty(self) -> dict[str, list[Any]]:
+        return {column.name: [] for column in self.dataset.columns}
+
+    def __len__(self) -> int:
+        """Return the number of rows that wait."""
+        return len(self._columns["seq"])
+
+    def add(self, **values: Any) -> None:
+        """Add a row, or count it as lost if too many are in memory. Missing values are null."""
+        self._seq += 1
+        if len(self) + self.taken >= self._most:
+            self.lost += 1
+            return
+        values["schema_version"] = VERSION
+        values["router"] = self._router
+        values["router_epoch"] = self._epoch
+        values["seq"] = self._seq
+        for name, column in self._columns.items():
+            column.append(values.get(name))
+
+    def take(self) -> list[Batch]:
+        """Return all rows that wait, by day, in their order."""
+        columns, self._columns = self._columns, self._empty()
+        days = [time // DAY_US for time in columns[self.dataset.time_column]]
+        self.taken += len(days)
+        batches = []
+        for day in dict.fromkeys(days):
+            if days.count(day) == len(days):
+                batches.append(Batch(self.dataset, day, columns))
+                continue
+            kept = [each == day for each in days]
+            part = {
+                name: [value for value, keep in zip(values, kept, strict=True) if keep]
+                for name, values in columns.items()
+            }
+            batches.append(Batch(self.dataset, day, part))
+        return batches

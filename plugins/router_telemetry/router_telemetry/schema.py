@@ -1,0 +1,131 @@
+"""The columns of each dataset, and the version of the schema.
+
+The exporter writes by this module, and jobs read by it. A column may be added in a new version; it
+is null in older files. No column is ever removed, or gets another meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import pyarrow as pa
+
+VERSION: Final = 1
+"""Version of the schema, in the column `schema_version` of each row."""
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+
+
+@attrs.frozen
+class Column:
+    """One column. `since` is the version of the schema in which it was added."""
+
+    name: str
+    type: pa.DataType
+    description: str
+    since: int = 1
+
+
+@attrs.frozen
+class Dataset:
+    """One kind of records, in a folder of its own. `time_column` decides on the day of a file."""
+
+    name: str
+    description: str
+    time_column: str
+    columns: tuple[Column, ...]
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the columns as an Arrow schema."""
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+
+# Which row it is: the same columns begin each dataset.
+_IDENTITY: Final = (
+    Column("schema_version", pa.int16(), "Version of this schema."),
+    Column("router", pa.string(), "Id of the router that wrote the row."),
+    Column(
+        "router_epoch",
+        pa.int64(),
+        "When the exporter was started, in microseconds since 1970: another one for each run.",
+    ),
+    Column(
+        "seq",
+        pa.int64(),
+        "Number of the row within its dataset, router and epoch, from 1. A missing number is a "
+        "row that was lost.",
+    ),
+)
+
+FLOWS: Final = Dataset(
+    "flows",
+    "What one link has carried within one interval. Without deliveries there is no row.",
+    "interval_start",
+    (
+        *_IDENTITY,
+        Column("interval_start", TIMESTAMP, "When the interval began, by the wall clock."),
+        Column("interval_us", pa.int64(), "How long it was, by the monotonic clock."),
+        Column("link_number", pa.int64(), "Number of the link, unique within the epoch."),
+        Column("link_name", pa.string(), "Name of the link (section 2.6.1)."),
+        Column(
+            "direction",
+            pa.string(),
+            "`in` for deliveries that the router received, `out` for those that it sent.",
+        ),
+        Column(
+            "container",
+            pa.string(),
+            "Container-id of the peer: the origin of deliveries that came in, and the next hop of "
+            "those that went out.",
+        ),
+        Column(
+            "role",
+            pa.string(),
+            "Role of the connection: `normal`, `route-container`, `inter-router` or `edge`.",
+        ),
+        Column("address", pa.string(), "Address of the link; null for an anonymous sender."),
+        Column("deliveries", pa.int64(), "Deliveries that were begun."),
+        Column("presettled", pa.int64(), "Of these, the ones that were sent settled."),
+        Column("accepted", pa.int64(), "Deliveries settled as accepted."),
+        Column("rejected", pa.int64(), "Deliveries settled as rejected."),
+        Column("released", pa.int64(), "Deliveries settled as released."),
+        Column("modified", pa.int64(), "Deliveries settled as modified."),
+        Column("unsettled", pa.int64(), "Deliveries without an outcome when the interval ended."),
+        Column("is_final", pa.bool_(), "Whether the link was detached within the interval."),
+    ),
+)
+
+EVENTS: Final = Dataset(
+    "events",
+    "Something that happened. Columns that do not apply to its kind are null.",
+    "time",
+    (
+        *_IDENTITY,
+        Column("time", TIMESTAMP, "When it happened, by the wall clock."),
+        Column(
+            "kind",
+            pa.string(),
+            "What happened, as `link-stolen`; `events-lost` where the exporter could not keep up.",
+        ),
+        Column("connection", pa.int64(), "Number of the connection."),
+        Column("container", pa.string(), "Container-id of the peer."),
+        Column("role", pa.string(), "Role of the connection."),
+        Column("link_number", pa.int64(), "Number of the link."),
+        Column("link_name", pa.string(), "Name of the link."),
+        Column("direction", pa.string(), "Direction of the link, `in` or `out`."),
+        Column("address", pa.string(), "Address of the link."),
+        Column("by_peer", pa.bool_(), "Whether the peer ended it."),
+        Column("condition", pa.string(), "Error condition."),
+        Column("description", pa.string(), "Description of the error."),
+        Column("other_connection", pa.int64(), "The connection that a link was stolen from."),
+        Column("other_router", pa.string(), "The neighbour that was found or lost."),
+        Column("cost", pa.int64(), "Cost of the connection to a neighbour."),
+        Column("routers_found", pa.list_(pa.string()), "Routers that can be reached now."),
+        Column("routers_lost", pa.list_(pa.string()), "Routers that cannot be reached any more."),
+        Column("target", pa.string(), "Where a peer was redirected to, as host:port/address."),
+        Column("count", pa.int64(), "How many: unsettled deliveries, or lost events."),
+    ),
+)
+
+DATASETS: Final = (FLOWS, EVENTS)
