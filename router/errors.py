@@ -29,6 +29,13 @@ class ConfigurationError(TriouteError):
     """A configuration that cannot be run."""
 
 
+class PluginHung(BaseException):
+    """Raised within a plugin's code that has kept the router's event loop for too long.
+
+    It is no Exception, so that no handler of the plugin takes it for an error of its own.
+    """
+
+
 class AmqpError(TriouteError):
     """A peer broke the protocol, or asked for what it cannot have.
 

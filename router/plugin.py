@@ -12,13 +12,12 @@ A router runs the plugins that its configuration names:
     settings = { intervalSeconds = 5 }
 
 It makes an instance of the class with these settings, and awaits its `run` in a nursery of its own.
-If `run` raises or returns, if the plugin's code does not give the event loop back within a second,
-or if it takes more than half of the router's time, the plugin is stopped, and the router goes on
-without it. docs/how-to/plugins.md says more.
+If `run` raises, if the plugin's code does not give the event loop back within a second, or if it
+takes more than half of the router's time, the plugin is stopped, and the router goes on without it.
+docs/how-to/plugins.md says more.
 
-Everything in this module is the contract, and nothing else is: other modules of the router may
-change at any time, except `router.client`. Within one major version (`API_VERSION`) no plugin has
-to change.
+This module and `router.client` are the contract. Anything else may change at any time. Within one
+major version (`API_VERSION`) no plugin has to change.
 """
 
 from __future__ import annotations
@@ -34,19 +33,21 @@ from prometheus_client import Counter, Gauge, Histogram
 from router.client import ClientConnection
 from router.config.kinds import (
     Kind,
+    Refused,
     address,
     choice,
     file_path,
     flag,
     number,
     seconds,
-    secret,
+    secret_reference as secret,
     text,
     whole_number,
 )
 from router.config.plugin_classes import API_VERSION, ENTRY_POINTS
-from router.config.secret import Secret
+from router.config.secret import Secret, SecretUnavailable
 from router.config.setting import checked, setting
+from router.errors import PluginHung
 from router.plugin_events import (
     ConnectionClosed,
     ConnectionInfo,
@@ -97,10 +98,13 @@ __all__ = [
     "NeighbourLost",
     "NoSettings",
     "Plugin",
+    "PluginHung",
     "Redirected",
+    "Refused",
     "Router",
     "RoutersChanged",
     "Secret",
+    "SecretUnavailable",
     "Subscription",
     "address",
     "checked",
@@ -126,7 +130,8 @@ class Plugin(ABC):
 
     A subclass states the version of the contract it was written for, so that a router can tell
     whether it provides everything that the plugin needs. A router runs plugins with its own major
-    version and a minor version up to its own.
+    version and a minor version that is no higher than its own. The first line of the class's
+    docstring is what `trioute plugins` shows.
     """
 
     api_version: ClassVar[tuple[int, int]]
@@ -139,15 +144,17 @@ class Plugin(ABC):
     """
 
     def __init__(self, settings: attrs.AttrsInstance) -> None:
-        """Keep the settings, an instance of `settings_class`; do nothing else yet."""
+        """Keep the settings, an instance of `settings_class`. Called in a worker thread."""
         self.settings = settings
 
     @abstractmethod
     async def run(self, router: Router) -> None:
-        """Do the plugin's work until cancelled.
+        """Do the plugin's work until cancelled; return earlier if nothing is left to do.
 
-        Call `router.started()` once everything is set up; the router waits 30 s for it. Whatever
-        has to be undone when the plugin is stopped belongs into `finally` blocks, which have 2 s.
+        Call `router.started()` once everything is set up; the router waits 30 s for it. `run` is
+        cancelled when the router stops, when the plugin's section is changed or removed, and when
+        the plugin fails elsewhere. Clean up in `finally` blocks. If cleaning up has to await
+        something, use `trio.move_on_after(1, shield=True)`: a router that stops waits for 2 s.
         """
 
 
@@ -174,6 +181,7 @@ class ManagedAttribute:
     """One attribute of a plugin's management entities.
 
     `type` is Dispatch's word for its type: `string`, `integer`, `boolean`, `list` or `map`.
+    There is no word for other numbers.
     """
 
     name: str
@@ -185,9 +193,10 @@ class ManagedAttribute:
 class ManagedType:
     """A type of management entities whose instances a plugin reports.
 
-    Clients query it as `plugin.NAME.type`, where NAME is the plugin's name in the configuration.
-    `read` returns a mapping from attribute names to values for each entity; every one of them has
-    to have a `name`.
+    Clients query it as `router.plugin.NAME.type`, where NAME is the plugin's name in the
+    configuration. `read` returns one mapping of attribute names to values for each entity. Each
+    needs a `name` that is text; `identity` and `type` are set by the router. At most 10,000 are
+    read. If `read` raises, the plugin is stopped.
     """
 
     type: str
@@ -220,15 +229,15 @@ class Identity:
 class Authenticator(Protocol):
     """Decides whether a peer is who it says it is.
 
-    Version 1.0 of the contract fixes the form of this callout and of `Authorizer`; listeners that
-    use them come with a later minor version.
+    No router calls this or `Authorizer` yet: a later minor version of the contract will. An
+    exception in a callout refuses the peer, and the plugin goes on.
     """
 
     mechanisms: tuple[str, ...]
     """The SASL mechanisms it handles, in the order in which they are offered."""
 
     async def authenticate(self, login: Login) -> Identity | None:
-        """Return who the peer is, or None to refuse it. An exception refuses it as well."""
+        """Return who the peer is, or None to refuse it."""
 
 
 @attrs.frozen
@@ -249,7 +258,7 @@ class Authorizer(Protocol):
     """Decides what a peer may do."""
 
     async def authorize(self, request: AccessRequest) -> bool:
-        """Return whether to allow it. An exception refuses it."""
+        """Return whether to allow it."""
 
 
 class BoundLogger(Protocol):
@@ -269,7 +278,7 @@ class BoundLogger(Protocol):
 
 
 class Router(Protocol):
-    """What a running plugin sees of its router. All of it is used in the router's own thread."""
+    """What a running plugin sees of its router. Use it only from the router's own thread."""
 
     @property
     def id(self) -> str:
@@ -284,10 +293,10 @@ class Router(Protocol):
         """A structlog logger of the module PYTHON, bound to the plugin's name."""
 
     def counter(self, name: str, description: str, labels: Sequence[str] = ()) -> Counter:
-        """Add a counter to the router's /metrics page, as `trioute_plugin_NAME_name_total`.
+        """Add a counter to the router's /metrics page, as `plugin_NAME_name_total`.
 
         NAME is the plugin's name, with `_` for whatever is neither a letter nor a digit. A plugin
-        with more than 10,000 series is stopped.
+        with more than 10,000 samples in all is stopped.
         """
 
     def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:
@@ -300,7 +309,7 @@ class Router(Protocol):
         labels: Sequence[str] = (),
         buckets: Sequence[float] = Histogram.DEFAULT_BUCKETS,
     ) -> Histogram:
-        """Add a histogram, named as a `gauge`; `buckets` are their upper bounds."""
+        """Add a histogram, named as a `gauge`; `buckets` lists the upper bounds."""
 
     def started(self) -> None:
         """Report that the plugin is set up."""
@@ -308,8 +317,11 @@ class Router(Protocol):
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
         """Return the events of these types that happen from now on.
 
-        At most `capacity` wait for the plugin; further ones are lost, and counted. An event that
-        nobody subscribes to costs the router nothing.
+        At most `capacity` wait for the plugin; further ones are lost, and counted. Events that
+        belong together come in this order: `ConnectionRefused` before `ConnectionClosed`;
+        `LinkStolen` and `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`.
+        A peer that is redirected causes `Redirected` in the place of a refusal. The plugin's own
+        connections cause events as well. Raises ValueError.
         """
 
     def connections(self) -> Iterator[ConnectionInfo]:
@@ -318,8 +330,8 @@ class Router(Protocol):
     async def links(self) -> list[LinkTotals]:
         """Return what each link has carried so far.
 
-        Links are read a few at a time, with turns of the router in between. Those of detached links
-        come with `LinkDetached`.
+        Links are read a few at a time, with turns of the router in between, so this is no snapshot:
+        a link may be detached before all have been read. Its final totals come with `LinkDetached`.
         """
 
     def manage(self, entity_type: ManagedType) -> None:
@@ -329,5 +341,6 @@ class Router(Protocol):
         """Connect to the router itself, to send and to receive on any address.
 
         The connection is like that of any client, but does not leave the process. With a receiver
-        a plugin becomes a node in the network: peers send to its address.
+        a plugin becomes a node in the network: peers send to its address. Each connection has a
+        container-id of its own.
         """

@@ -62,5 +62,8 @@ def _settings(plugin: Installed) -> Iterator[str]:
         setting = setting_of(field)
         yield f"# {setting.description}"
         yield f"# Allowed: {setting.kind.words}."
-        default = default_words(field).strip("`")
-        yield f"# {file_name(field.name)} = {default}"
+        name = file_name(field.name)
+        if field.default is None or setting.default:
+            yield f"# {name}: {setting.default or 'none'} by default"
+        else:
+            yield f"# {name} = {default_words(field).strip('`')}"

@@ -296,6 +296,23 @@ def secret() -> Kind:
     return Kind(words, read, secret=True)
 
 
+def secret_reference() -> Kind:
+    """Return the kind of places where a password is, so that the file does not hold it."""
+    words = "env:VARIABLE or file:PATH, where the secret is"
+
+    def read(value: object) -> Secret:
+        if isinstance(value, Secret):
+            return value
+        found = Secret.parse(value) if isinstance(value, str) else None
+        if found is None or found.kind == "literal" or not found.reference.isprintable():
+            raise Refused(words)
+        if not found.reference:
+            raise Refused(words)
+        return found
+
+    return Kind(words, read, secret=True)
+
+
 def address_prefix() -> Kind:
     """Return the kind of the first tokens of an address."""
     return _spelt_out("the first tokens of an address")

@@ -7,6 +7,7 @@ As in `router.config.checks`, which runs these checks as well.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -20,17 +21,18 @@ from router.config.plugin_classes import PluginUnusable, installed_plugins, read
 def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     for index, each in enumerate(configuration.plugins):
         if each.plugin is None:
-            yield Finding(("plugin", index, "plugin"), "is missing", f"give {_installed_words()}")
+            yield Finding(("plugin", index, "plugin"), "is missing", _installed_words())
 
 
 def _same_names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for index, each in enumerate(configuration.plugins):
-        other = first.setdefault(each.name, index)
+        # metrics are named after plugins, and cannot have other characters in their names
+        other = first.setdefault(re.sub("[^a-zA-Z0-9]", "_", each.name), index)
         if other != index:
             yield Finding(
                 ("plugin", index, "name"),
-                f"is the name of plugin[{other}] too",
+                f"is already the name of plugin[{other}]; only letters and digits count",
                 "give another name",
                 shown=True,
                 concerns=(("plugin", other, "name"), ("plugin", index, "plugin")),
@@ -47,7 +49,7 @@ def _unusable(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fi
         plugin = installed.get(each.plugin)
         if plugin is None:
             near = difflib.get_close_matches(each.plugin, installed, n=1)
-            allowed = f"give {_installed_words()}"
+            allowed = _installed_words()
             problem = "is not an installed plugin"
             yield Finding(here, problem, allowed, near[0] if near else "", shown=True)
             continue
@@ -63,7 +65,7 @@ def _unusable(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Fi
 
 def _installed_words() -> str:
     names = ", ".join(installed_plugins())
-    return f"one of those that are installed: {names}" if names else "none: no plugin is installed"
+    return f"give one of those that are installed: {names}" if names else "install a plugin first"
 
 
 PLUGIN_CHECKS: Final = (_missing, _same_names, _unusable)

@@ -128,7 +128,22 @@ def read_settings(
     except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
         problem = f"is refused by the plugin: {type(error).__name__}: {error}"
         return None, (Finding(_SETTINGS, problem),)
-    return table.settings, findings
+    fields = {file_name(each.name): each for each in attrs.fields(plugin.settings_class)}
+    findings = tuple(_tamed(finding, fields) for finding in findings)
+    missing = tuple(
+        Finding((*_SETTINGS, name), "is missing", f"give {setting_of(field).kind.words}")
+        for name, field in fields.items()
+        if setting_of(field).required and name not in data
+    )
+    return table.settings, (*findings, *missing)
+
+
+def _tamed(finding: Finding, fields: Mapping[str, attrs.Attribute[Any]]) -> Finding:
+    """Return a finding that does not show a value that nobody should see."""
+    field = fields.get(str(finding.path[1])) if len(finding.path) > 1 else None
+    if field is not None and setting_of(field).kind.secret:
+        return attrs.evolve(finding, shown=False)
+    return finding
 
 
 def anchored(plugin: PluginSettings, folder: FilePath) -> PluginSettings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Final
 
 import structlog
@@ -46,6 +47,7 @@ class Handle:
         self._observers = observers
         self._metrics = metrics
         self._dial = dial
+        self._connections = count(1)
 
     def started(self) -> None:
         """Report that the plugin is set up."""
@@ -71,8 +73,10 @@ class Handle:
 
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
         """Return the events of these types from now on; raises ValueError."""
-        if not types:
-            raise ValueError("a subscription needs at least one type of events")
+        known = Event.__subclasses__()
+        if not types or not set(types) <= set(known):
+            names = ", ".join(each.__name__ for each in known)
+            raise ValueError(f"a subscription needs types of events, out of {names}")
         if capacity < 1:
             raise ValueError(f"capacity must be at least 1, not {capacity}")
         queue = EventQueue(types, capacity)
@@ -102,13 +106,15 @@ class Handle:
     def manage(self, entity_type: ManagedType) -> None:
         """Add a type of management entities; raises ValueError if there is one of this name."""
         if entity_type.type in self.types:
-            raise ValueError(f"there is a management type {entity_type.type!r} already")
+            raise ValueError(f"management type {entity_type.type!r} was added twice")
         self.types[entity_type.type] = entity_type
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[ClientConnection]:
         """Connect to the router itself."""
-        container_id = f"{self.id}/plugin/{self.name}"
+        # containers with one id would steal each other's links
+        number = next(self._connections)
+        container_id = f"{self.id}/plugin/{self.name}" + (f"/{number}" if number > 1 else "")
         async with connect_over(self._dial(container_id), container_id) as connection:
             yield connection
 

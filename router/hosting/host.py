@@ -19,12 +19,14 @@ import structlog
 import trio
 from prometheus_client import CollectorRegistry
 
+from router.config.mistakes import format_path
 from router.config.plugin_classes import PluginUnusable, load_plugin, read_settings
 from router.config.plugins import PluginSettings
+from router.errors import PluginHung
 from router.hosting.handle import Handle
 from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import Observers, WatchedNetwork
-from router.hosting.watchdog import PluginHung, Watchdog, code_folder
+from router.hosting.watchdog import Watchdog, code_folder
 from router.metrics.plugins import PluginsReading
 from router.net.exchange import Exchange
 from router.net.listeners import run_guarded
@@ -170,7 +172,7 @@ class PluginHost:
             try:
                 with hosted._scope:
                     await self._run_plugin(hosted)
-            except* (Exception, SystemExit) as group:  # noqa: BLE001 - a plugin may raise anything
+            except* (Exception, PluginHung, SystemExit) as group:  # noqa: BLE001 - a plugin may raise anything
                 kind = "unusable" if hosted.handle is None else _kind_of(group)
                 self._failed(hosted, kind, group)
             if hosted.status in ("starting", "running"):
@@ -218,7 +220,7 @@ class PluginHost:
                 hosted.is_settled.set()
                 log.info("plugin running", plugin=hosted.section.name)
             return
-        raise _NotStarted(f"it has not reported within {START_S:g} s that it is set up")
+        raise _NotStarted(f"run did not call router.started() within {START_S:g} s")
 
     def _dial(self, plugin: str, container_id: str) -> socket.socket:
         assert self._connections is not None
@@ -235,27 +237,33 @@ class PluginHost:
         cause = _cause(error)
         reason = str(cause) if isinstance(cause, (_NotStarted, PluginUnusable)) else _words(cause)
         hosted.status, hosted.reason, hosted.failure = "failed", reason, failure
-        self._note_failure(hosted)
-        if failure == "crashed":
-            for line in _last_lines(cause):
-                log.error("plugin traceback", plugin=hosted.section.name, line=line)
+        is_ours = isinstance(cause, (_NotStarted, PluginUnusable))
+        self._note_failure(hosted, None if is_ours else cause)
 
-    def _note_failure(self, hosted: HostedPlugin) -> None:
+    def _note_failure(self, hosted: HostedPlugin, error: BaseException | None = None) -> None:
         name = hosted.section.name
         self.failures[name, hosted.failure] += 1
         log.error("plugin failed", plugin=name, failure=hosted.failure, reason=hosted.reason)
+        for line in () if error is None else _last_lines(error):
+            log.error("plugin traceback", plugin=name, line=line)
 
-    def _stop_failed(self, hosted: HostedPlugin, failure: str, reason: str) -> None:
+    def _stop_failed(
+        self,
+        hosted: HostedPlugin,
+        failure: str,
+        reason: str,
+        error: BaseException | None = None,
+    ) -> None:
         """Stop a plugin that has failed, unless it is stopped already."""
         if hosted.status in ("starting", "running"):
             hosted.stop("failed", reason, failure)
-            self._note_failure(hosted)
+            self._note_failure(hosted, error)
 
-    def _metrics_failed(self, hosted: HostedPlugin, why: str, error: Exception | None) -> None:
+    def _metrics_failed(self, hosted: HostedPlugin, why: str, error: BaseException | None) -> None:
         if error is None:
             self._stop_failed(hosted, "flooded", why)
         else:
-            self._stop_failed(hosted, _kind_of(error), _words(error))
+            self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
     def _takes_too_much(self, folder: str) -> None:
         """Stop the plugins of a folder; called in the watchdog's thread."""
@@ -268,7 +276,7 @@ class PluginHost:
     def _stop_flooding(self, folder: str) -> None:
         for hosted in self.plugins.values():
             if hosted._folder == folder:
-                reason = "it took more than half of the router's time for 10 s"
+                reason = "its code ran for more than half of the last 10 s"
                 self._stop_failed(hosted, "flooded", reason)
 
     # What management and metrics read.
@@ -283,11 +291,11 @@ class PluginHost:
             for each in hosted.types:
                 yield name, each
 
-    def read_failed(self, plugin: str, error: Exception) -> None:
+    def read_failed(self, plugin: str, error: BaseException) -> None:
         """Stop a plugin whose code failed when the router called it."""
         hosted = self.plugins.get(plugin)
         if hosted is not None:
-            self._stop_failed(hosted, _kind_of(error), _words(error))
+            self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
     def reading(self) -> PluginsReading:
         """Return how all plugins fare, for metrics."""
@@ -301,7 +309,9 @@ def _made(section: PluginSettings) -> Any:
     plugin_class: Any = load_plugin(section.plugin)
     settings, findings = read_settings(plugin_class, section.settings)
     if findings:
-        raise PluginUnusable(f"its settings are wrong: {findings[0].problem}")
+        first = findings[0]
+        where = format_path(first.path)
+        raise PluginUnusable(f"{where} {first.problem}; {first.allowed}".rstrip("; "))
     return plugin_class(settings)
 
 

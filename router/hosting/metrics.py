@@ -9,6 +9,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import Metric
 
+from router.errors import PluginHung
+
 MOST_SERIES: Final = 10_000
 """Number of series that a plugin may have."""
 
@@ -19,8 +21,8 @@ class PluginMetrics:
     `fail` stops the plugin: it has too many series, or its metrics cannot be read.
     """
 
-    def __init__(self, plugin: str, fail: Callable[[str, Exception | None], None]) -> None:
-        self.prefix = f"trioute_plugin_{re.sub('[^a-zA-Z0-9]', '_', plugin)}_"
+    def __init__(self, plugin: str, fail: Callable[[str, BaseException | None], None]) -> None:
+        self.prefix = f"plugin_{re.sub('[^a-zA-Z0-9]', '_', plugin)}_"
         self._registry = CollectorRegistry()
         self._fail = fail
 
@@ -44,12 +46,12 @@ class PluginMetrics:
         """Yield the plugin's metrics, or nothing if they cannot be read or are too many."""
         try:
             families = list(self._registry.collect())
-        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        except (Exception, PluginHung) as error:  # noqa: BLE001 - a plugin's code may raise anything
             self._fail("crashed", error)
             return
         series = sum(len(family.samples) for family in families)
         if series > MOST_SERIES:
-            self._fail(f"has {series} series of metrics; {MOST_SERIES} are allowed", None)
+            self._fail(f"has {series} series of metrics; at most {MOST_SERIES} are allowed", None)
             return
         yield from families
 

@@ -54,13 +54,13 @@ class EventQueue:
 
     async def __anext__(self) -> Event:
         """Wait for the next event, and return it."""
-        while not self._events:
-            self._has_some = trio.Event()
-            await self._has_some.wait()
-        event = self._events.popleft()
         # a plugin with very many events to read leaves others their turns in between
         await trio.lowlevel.checkpoint()
-        return event
+        while not self._events:
+            if self._has_some.is_set():
+                self._has_some = trio.Event()
+            await self._has_some.wait()
+        return self._events.popleft()
 
 
 class Observers:

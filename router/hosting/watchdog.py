@@ -23,6 +23,7 @@ from typing import Final
 import attrs
 
 import router
+from router.errors import PluginHung
 
 LOOK_EVERY_S: Final = 0.05
 HANG_S: Final = 1.0
@@ -31,10 +32,6 @@ LARGEST_SHARE: Final = 0.5
 # How far up the stack a plugin's frame is searched for.
 DEEPEST: Final = 200
 _ROUTER: Final = str(Path(router.__file__).parent) + os.sep
-
-
-class PluginHung(Exception):
-    """Raised within a plugin's code that has kept the event loop for too long."""
 
 
 @attrs.define

@@ -28,6 +28,7 @@ KINDS = {
     "hosts": kinds.hosts(),
     "file_path": kinds.file_path(),
     "secret": kinds.secret(),
+    "secret_reference": kinds.secret_reference(),
     "address_prefix": kinds.address_prefix(),
     "address_pattern": kinds.address_pattern(),
     "open_properties": open_properties(),
@@ -62,6 +63,8 @@ TAKEN = [
     ("file_path", "a/b", Path("a/b")),
     ("secret", "x", Secret("literal", "x")),
     ("secret", "file:/x", Secret("file", "/x")),
+    ("secret_reference", "env:NAME", Secret("env", "NAME")),
+    ("secret_reference", "file:pass.txt", Secret("file", "pass.txt")),
     ("address_prefix", "a", "a"),
     ("address_prefix", "a/b.c/", "a/b.c/"),
     ("address_pattern", "#", "#"),
@@ -127,6 +130,10 @@ REFUSED = [
     ("secret", "pass:"),
     ("secret", "env:A\nB"),
     ("secret", 1),
+    ("secret_reference", "text"),
+    ("secret_reference", "pass:text"),
+    ("secret_reference", "env:"),
+    ("secret_reference", 1),
     ("address_prefix", ""),
     ("address_prefix", "/"),
     ("address_prefix", "a//b"),
@@ -194,7 +201,7 @@ def test_a_zero_that_is_special_is_said() -> None:
 
 
 def test_only_passwords_are_secret() -> None:
-    assert [name for name, kind in KINDS.items() if kind.secret] == ["secret"]
+    assert [name for name, kind in KINDS.items() if kind.secret] == ["secret", "secret_reference"]
 
 
 def test_tokens_end_at_either_separator() -> None:

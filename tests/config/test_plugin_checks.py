@@ -81,7 +81,10 @@ def mistakes(text: str) -> list[str]:
         ),
         (
             '[[plugin]]\nplugin = "counting"\n[[plugin]]\nplugin = "counting"',
-            "f:3: plugin[1].name: is the name of plugin[0] too; give another name",
+            (
+                "f:3: plugin[1].name: is already the name of plugin[0]; "
+                "only letters and digits count; give another name"
+            ),
         ),
         ('[[plugin]]\nplugin = "counting"\n[[plugin]]\nplugin = "counting"\nname = "b"', ""),
         (

@@ -157,3 +157,35 @@ def test_paths_are_relative_to_the_configuration(
     }
     missing = PluginSettings(plugin="nobody-has-this", settings=settings)
     assert anchored(missing, Path("/etc")) is missing
+
+
+def test_a_secret_is_a_reference_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, SOURCE, good="Good")
+    plugin = load_plugin("good")
+    settings, findings = read_settings(plugin, {"token": "env:TOKEN"})
+    assert (settings.token.kind, findings) == ("env", ())
+    for wrong in ("hunter2", "pass:hunter2", "literal:hunter2", "env:", 7):
+        _, (finding,) = read_settings(plugin, {"token": wrong})
+        assert finding.allowed == "give env:VARIABLE or file:PATH, where the secret is"
+        assert not finding.shown
+
+
+def test_a_setting_that_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """
+    @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
+    class Settings:
+        url: str | None = attrs.field(
+            default=None, metadata=plugin.setting(plugin.text(99), "Where.", required=True)
+        )
+
+    class Needy(plugin.Plugin):
+        api_version = (1, 0)
+        settings_class = Settings
+        async def run(self, router): ...
+    """
+    install(tmp_path, monkeypatch, source, needy="Needy")
+    _, (finding,) = read_settings(load_plugin("needy"), {})
+    assert (finding.path, finding.problem) == (("settings", "url"), "is missing")
+    assert read_settings(load_plugin("needy"), {"url": "x"})[1] == ()

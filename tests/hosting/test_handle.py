@@ -13,6 +13,7 @@ from router.client import Accepted, AmqpValue, Message, connect, connect_managem
 from router.hosting.handle import Handle
 from router.plugin import (
     ConnectionOpened,
+    Event,
     LinkDetached,
     ManagedAttribute,
     ManagedType,
@@ -123,7 +124,7 @@ async def test_management_clients_see_what_it_reports(
         )
         things = ManagedType("thing", "A thing.", attributes, lambda: found)
         handle.manage(things)
-        with pytest.raises(ValueError, match="there is a management type 'thing' already"):
+        with pytest.raises(ValueError, match="management type 'thing' was added twice"):
             handle.manage(things)
         host, port = router.address
         async with connect_management(f"amqp://{host}:{port}") as client:
@@ -136,7 +137,10 @@ async def test_management_clients_see_what_it_reports(
             assert len(table.rows) == 2
         state = hosted(router, "watching")
         await state.over.wait()
-        assert state.reason == "ValueError: an entity of router.plugin.watching.thing has no name"
+        assert (
+            state.reason
+            == "ValueError: an entity of router.plugin.watching.thing needs a name that is text"
+        )
 
 
 async def test_its_metrics_are_part_of_the_routers(
@@ -147,14 +151,14 @@ async def test_its_metrics_are_part_of_the_routers(
         handle.gauge("level", "How high.").set(7)
         handle.histogram("size", "How large.", buckets=(1, 2)).observe(1.5)
         _, text = await router.node.exposition.render("")
-        assert b'trioute_plugin_watching_seen_total{kind="a"} 2.0' in text
-        assert b"trioute_plugin_watching_level 7.0" in text
-        assert b'trioute_plugin_watching_size_bucket{le="2.0"} 1.0' in text
+        assert b'plugin_watching_seen_total{kind="a"} 2.0' in text
+        assert b"plugin_watching_level 7.0" in text
+        assert b'plugin_watching_size_bucket{le="2.0"} 1.0' in text
         assert b'trioute_plugin_up{plugin="watching"} 1.0' in text
         await router.node.apply(configured())
         await hosted_over(router)
         _, text = await router.node.exposition.render("")
-        assert b"trioute_plugin_watching" not in text
+        assert b"plugin_watching" not in text
 
 
 async def hosted_over(router: Running) -> None:
@@ -167,7 +171,25 @@ async def test_a_subscription_has_to_make_sense(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, monkeypatch) as (_, handle):
-        with pytest.raises(ValueError, match="at least one type"):
+        with pytest.raises(ValueError, match="a subscription needs types of events, out of "):
             handle.subscribe()
+        with pytest.raises(ValueError, match="a subscription needs types of events"):
+            handle.subscribe(Event)
         with pytest.raises(ValueError, match="capacity must be at least 1, not 0"):
             handle.subscribe(ConnectionOpened, capacity=0)
+
+
+async def test_each_connection_is_a_container_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        running(tmp_path, monkeypatch) as (_, handle),
+        handle.connect() as one,
+        handle.connect() as other,
+    ):
+        receivers = [await each.open_receiver("same") for each in (one, other)]
+        sender = await one.open_sender("same", presettled=True)
+        for _ in range(2):
+            await sender.send(Message(body=(AmqpValue(1),)))
+        for receiver in receivers:
+            (await receiver.receive()).accept()

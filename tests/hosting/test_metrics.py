@@ -13,11 +13,11 @@ def test_names_begin_with_the_plugins() -> None:
     metrics.counter("things", "Things.", ()).inc()
     registry = CollectorRegistry()
     registry.register(metrics)
-    assert b"trioute_plugin_my_own_plugin_things_total 1.0" in generate_latest(registry)
+    assert b"plugin_my_own_plugin_things_total 1.0" in generate_latest(registry)
 
 
 def test_one_with_too_many_series_is_stopped() -> None:
-    failures: list[tuple[str, Exception | None]] = []
+    failures: list[tuple[str, BaseException | None]] = []
     metrics = PluginMetrics("p", lambda why, error: failures.append((why, error)))
     gauge = metrics.gauge("things", "Things.", ("number",))
     for number in range(MOST_SERIES):
@@ -25,7 +25,7 @@ def test_one_with_too_many_series_is_stopped() -> None:
     assert sum(len(family.samples) for family in metrics.collect()) == MOST_SERIES
     gauge.labels("another").set(1)
     assert list(metrics.collect()) == []
-    assert failures == [("has 10001 series of metrics; 10000 are allowed", None)]
+    assert failures == [("has 10001 series of metrics; at most 10000 are allowed", None)]
 
 
 class Broken(Collector):
@@ -37,7 +37,7 @@ class Broken(Collector):
 
 
 def test_one_whose_metrics_cannot_be_read_is_stopped() -> None:
-    failures: list[tuple[str, Exception | None]] = []
+    failures: list[tuple[str, BaseException | None]] = []
     metrics = PluginMetrics("p", lambda why, error: failures.append((why, error)))
     metrics._registry._collector_to_names[Broken()] = []
     assert list(metrics.collect()) == []

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from router.errors import PluginHung
 from router.hosting import watchdog as under_test
 from router.hosting.watchdog import (
     HANG_S,
     LOOK_EVERY_S,
     LOOKS_KEPT,
-    PluginHung,
     Watchdog,
     code_folder,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
@@ -11,7 +12,9 @@ import attrs
 from router import plugin
 
 MINUTE_S = 60.0
+# Bounds the memory that peers can make the plugin use.
 MOST_CONTAINERS = 1000
+MOST_COUNTED = 10_000
 
 
 @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
@@ -21,25 +24,27 @@ class Settings:
     limit_per_minute: int = attrs.field(
         default=10,
         metadata=plugin.setting(
-            plugin.whole_number(1, 10_000, "connections"),
+            plugin.whole_number(1, MOST_COUNTED, "connections"),
             "How often a container may connect within a minute before it is reported.",
         ),
     )
 
 
 class Example(plugin.Plugin):
-    """Counts the connections of each container within the last minute."""
+    """Reports containers that connect again and again."""
 
     api_version = (1, 0)
     settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings
 
     def __init__(self, settings: Settings) -> None:
         self.limit = settings.limit_per_minute
+        # By container, when it connected within the last minute; the one that connected last is
+        # the last one.
         self.opened: dict[str, deque[float]] = {}
 
     async def run(self, router: plugin.Router) -> None:
-        """Look at each connection that is opened."""
-        warnings = router.counter("warnings", "Containers reported for connecting too often.")
+        """Count each connection that is opened."""
+        reports = router.counter("reports", "Times that a container began to connect too often.")
         router.manage(
             plugin.ManagedType(
                 "container",
@@ -56,28 +61,31 @@ class Example(plugin.Plugin):
         async for event in events:
             assert isinstance(event, plugin.ConnectionOpened)
             container = event.connection.container
-            count = self.count(container, event.time)
-            if count == self.limit + 1:
-                warnings.inc()
-                router.log.warning(
-                    "container reconnects", container=container, within_a_minute=count
-                )
+            before = self.recent(container, event.time)
+            self.count(container, event.time)
+            if before == self.limit:
+                reports.inc()
+                router.log.warning("container reconnects", container=container)
 
-    def count(self, container: str, now: float) -> int:
-        """Count a connection; return how many there were within the last minute."""
-        times = self.opened.pop(container, deque())
+    def recent(self, container: str, now: float) -> int:
+        """Return how often a container connected within the minute before `now`."""
+        times = self.opened.get(container, deque())
         while times and times[0] <= now - MINUTE_S:
             times.popleft()
+        return len(times)
+
+    def count(self, container: str, now: float) -> None:
+        """Count a connection."""
+        times = self.opened.pop(container, deque[float](maxlen=MOST_COUNTED + 1))
         times.append(now)
-        if len(times) > self.limit + 1:
-            times.popleft()
-        # the container that connected last is the last one
         self.opened[container] = times
         if len(self.opened) > MOST_CONTAINERS:
             del self.opened[next(iter(self.opened))]
-        return len(times)
 
     def containers(self) -> Iterator[Mapping[str, plugin.ManagedValue]]:
         """Yield what management clients see of each container."""
-        for container, times in list(self.opened.items()):
-            yield {"name": container, "connections": len(times)}
+        now = time.time()
+        for container in list(self.opened):
+            count = self.recent(container, now)
+            if count:
+                yield {"name": container, "connections": count}

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 import attrs
 
+from router.errors import PluginHung
 from router.management.entities.attributes import constant
 from router.management.entities.configured import named_type
 from router.management.schema import OPERATIONAL, PREFIX, Attribute, EntityType, Live, told_live
@@ -56,7 +57,7 @@ class Plugins(Protocol):
     def reported(self) -> Iterator[tuple[str, ReportedType]]:
         """Yield the types of entities that plugins report, each with the plugin's name."""
 
-    def read_failed(self, plugin: str, error: Exception) -> None:
+    def read_failed(self, plugin: str, error: BaseException) -> None:
         """Stop a plugin whose entities cannot be read."""
 
 
@@ -145,7 +146,7 @@ def _source(
                 if number >= MOST_ENTITIES:
                     raise ValueError(f"it reports more than {MOST_ENTITIES} entities of {kind}")
                 yield _Entity(kind, _checked(values, kind))
-        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        except (Exception, PluginHung) as error:  # noqa: BLE001 - a plugin may raise anything
             plugins.read_failed(plugin, error)
 
     return entities
@@ -155,7 +156,7 @@ def _checked(values: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """Return the values of an entity; raises ValueError or TypeError if AMQP cannot carry them."""
     name = values.get("name")
     if not isinstance(name, str) or not name:
-        raise ValueError(f"an entity of {kind} has no name")
+        raise ValueError(f"an entity of {kind} needs a name that is text")
     return {str(key): _carried(value) for key, value in values.items()}
 
 
@@ -166,4 +167,7 @@ def _carried(value: Any) -> Any:
         return [_carried(each) for each in value]
     if isinstance(value, Mapping):
         return {str(key): _carried(each) for key, each in value.items()}
-    raise TypeError(f"a value of type {type(value).__name__} cannot be told")
+    raise TypeError(
+        f"a value of type {type(value).__name__} is not allowed; "
+        "give text, numbers, true, false, None, lists and maps"
+    )

@@ -121,7 +121,7 @@ async def test_a_disk_that_fails_does_no_harm_and_nothing_is_lost_if_it_recovers
         await exchange_messages(router, 3)
         recovers.set()
         _, text = await router.node.exposition.render("")
-        assert b"trioute_plugin_telemetry_write_failures_total" in text
+        assert b"plugin_telemetry_write_failures_total" in text
         assert hosted(router, "telemetry").status == "running"
     flows = rows_of(directory, "flows")
     assert sum(row["deliveries"] for row in flows if row["direction"] == "in") == 6
