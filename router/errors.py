@@ -29,6 +29,22 @@ class ConfigurationError(TriouteError):
     """A configuration that cannot be run."""
 
 
+LONGEST_WORDS = 1000
+
+
+def words_of(error: BaseException) -> str:
+    """Return an exception's type and text on one line. Never raises, whatever the exception's code
+    does, and returns nothing that cannot be encoded.
+    """
+    try:
+        text = str(error)
+    except BaseException as another:  # noqa: BLE001 - foreign code may raise anything
+        text = f"(its text cannot be read: {type(another).__name__})"
+    name = type(error).__name__
+    whole = " ".join(f"{name}: {text}".split()) if text else name
+    return whole[:LONGEST_WORDS].encode("utf-8", "replace").decode("utf-8")
+
+
 class PluginHung(BaseException):
     """Raised within a plugin's code that has kept the router's event loop for too long.
 

@@ -78,6 +78,9 @@ class Node(Changing):
             self.exchange, self.container_id, self.exposition.registry, self.control.network
         )
         self.plugins.change(configuration.plugins)
+        # called once all connections are closed, if a plugin cannot be stopped; whoever runs the
+        # router may end the process then, and otherwise it waits for the plugin
+        self.on_stuck: Callable[[], None] = lambda: None
         self.exposition.collector.plugins = self.plugins.reading
         self.exchange.chores.append(lambda _: self.treat_addresses())
         self.endpoints = Endpoints(self.exchange, self.container_id, self._http_app)
@@ -134,8 +137,11 @@ class Node(Changing):
                     self.readiness.lacks("router", STOPPING)
                     log.info("shutting down", connections=len(self.exchange.pumps))
                     accepting.cancel_scope.cancel()
-                await self.plugins.stop()
+                stuck = await self.plugins.stop()
                 await close_all(self.exchange)
+                if stuck:
+                    log.error("plugins do not end", plugins=stuck)
+                    self.on_stuck()
                 own.cancel_scope.cancel()
             connections.cancel_scope.cancel()
         # what the last of them left behind

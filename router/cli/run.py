@@ -158,6 +158,7 @@ async def _run(
         revision=max(1, start.revision),
     )
     node.exchange.chores.append(Reports(journal).look)
+    node.on_stuck = lambda: _leave(node, journal)
     stop = Stop()
     try:
         async with trio.open_nursery() as nursery:
@@ -169,6 +170,17 @@ async def _run(
         tell_end(node)
         journal.report_suppressed()
     return stop.by
+
+
+def _leave(node: Node, journal: Journal) -> None:
+    """End the process though a plugin goes on: nothing else is left to do, and it cannot be
+    stopped.
+    """
+    tell_end(node)
+    journal.report_suppressed()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(EXIT_RUNTIME)
 
 
 class Stop:

@@ -13,14 +13,13 @@ from typing import Any, Final, Protocol, cast
 
 import attrs
 
-from router.config.kinds import Refused
 from router.config.mistakes import Finding, Path
 from router.config.model import Entity
 from router.config.plugins import PluginSettings
 from router.config.secret import Secret
 from router.config.setting import file_name, setting_of
 from router.config.structure import Form
-from router.errors import ConfigurationError
+from router.errors import ConfigurationError, words_of
 
 ENTRY_POINTS: Final = "trioute.plugins"
 _SETTINGS: Final[Path] = ("settings",)
@@ -54,9 +53,10 @@ class Installed:
         """Import the plugin's class; raises PluginUnusable."""
         try:
             found = self.entry_point.load()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise PluginUnusable(f"cannot be imported: {reason}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise PluginUnusable(f"cannot be imported: {words_of(error)}") from error
         return _checked(found)
 
 
@@ -125,8 +125,10 @@ def read_settings(
     model = attrs.make_class("PluginTable", {"settings": own}, frozen=True)
     try:
         table, findings = Form(model, (entity,)).read({"settings": data})
-    except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
-        problem = f"is refused by the plugin: {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin's own check may raise anything
+        problem = f"is refused by the plugin: {words_of(error)}"
         return None, (Finding(_SETTINGS, problem),)
     fields = {file_name(each.name): each for each in attrs.fields(plugin.settings_class)}
     findings = tuple(_tamed(finding, fields) for finding in findings)
@@ -164,7 +166,7 @@ def anchored(plugin: PluginSettings, folder: FilePath) -> PluginSettings:
             continue
         try:
             value = setting_of(field).kind.read(settings[name])
-        except Refused:
+        except Exception:  # noqa: BLE001 - found when the settings are read
             continue
         if isinstance(value, FilePath):
             settings[name] = str(folder / value)

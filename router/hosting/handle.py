@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,11 +19,13 @@ from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import EventQueue, Observers
 from router.hosting.translation import connection_info, link_totals
 from router.net.exchange import Exchange
-from router.plugin import BoundLogger, Event, ManagedType, Subscription
+from router.plugin import BoundLogger, Event, ManagedAttribute, ManagedType, Subscription
 from router.plugin_events import ConnectionInfo, LinkTotals
 
 # How many links are read before others have their turns.
 LINKS_AT_ONCE: Final = 128
+# Of attributes in management.
+KINDS: Final = ("string", "integer", "boolean", "list", "map")
 
 
 class Handle:
@@ -40,7 +43,8 @@ class Handle:
         self.id = router_id
         self.name = name
         self.log: BoundLogger = structlog.get_logger("router.plugin").bind(plugin=name)
-        self.is_started = trio.Event()
+        # called when the plugin is set up
+        self.on_started: Callable[[], None] = lambda: None
         self.types: dict[str, ManagedType] = {}
         self.queues: list[EventQueue] = []
         self._exchange = exchange
@@ -48,10 +52,11 @@ class Handle:
         self._metrics = metrics
         self._dial = dial
         self._connections = count(1)
+        self._is_closed = False
 
     def started(self) -> None:
         """Report that the plugin is set up."""
-        self.is_started.set()
+        self.on_started()
 
     def counter(self, name: str, description: str, labels: Sequence[str] = ()) -> Counter:
         """Add a counter to the router's metrics."""
@@ -73,6 +78,7 @@ class Handle:
 
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
         """Return the events of these types from now on; raises ValueError."""
+        self._check_open()
         known = Event.__subclasses__()
         if not types or not set(types) <= set(known):
             names = ", ".join(each.__name__ for each in known)
@@ -105,6 +111,8 @@ class Handle:
 
     def manage(self, entity_type: ManagedType) -> None:
         """Add a type of management entities; raises ValueError if there is one of this name."""
+        self._check_open()
+        _check_type(entity_type)
         if entity_type.type in self.types:
             raise ValueError(f"management type {entity_type.type!r} was added twice")
         self.types[entity_type.type] = entity_type
@@ -114,12 +122,18 @@ class Handle:
         """Connect to the router itself."""
         # containers with one id would steal each other's links
         number = next(self._connections)
-        container_id = f"{self.id}/plugin/{self.name}" + (f"/{number}" if number > 1 else "")
+        # and nobody else can guess it, to steal them
+        container_id = f"{self.id}/plugin/{self.name}/{number}-{secrets.token_hex(8)}"
         async with connect_over(self._dial(container_id), container_id) as connection:
             yield connection
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("the plugin has been stopped")
+
     def close(self) -> None:
         """Take back everything that the plugin was given."""
+        self._is_closed = True
         for queue in self.queues:
             self._observers.remove(queue)
         self.types.clear()
@@ -128,3 +142,26 @@ class Handle:
     def lost_events(self) -> int:
         """Number of events that the plugin did not take in time."""
         return sum(queue.lost for queue in self.queues)
+
+
+def _check_type(entity_type: ManagedType) -> None:
+    """Raise ValueError for a type that management could not show."""
+    if not _is_name(entity_type.type):
+        raise ValueError(f"the name of a management type must be text, not {entity_type.type!r}")
+    attributes: tuple[object, ...] = tuple(entity_type.attributes)
+    for each in attributes:
+        if not isinstance(each, ManagedAttribute) or not _is_name(each.name):
+            raise ValueError(f"an attribute must be a ManagedAttribute with a name, not {each!r}")
+        if each.type not in KINDS:
+            known = ", ".join(KINDS)
+            raise ValueError(f"the type of attribute {each.name} must be one of {known}")
+    texts: list[object] = [entity_type.description]
+    texts.extend(each.description for each in entity_type.attributes)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"each description of management type {entity_type.type} must be text")
+    if not callable(entity_type.read):
+        raise ValueError(f"read of management type {entity_type.type} must be a function")
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name.isprintable() and name.isascii() and 0 < len(name) < 100

@@ -11,6 +11,7 @@ import socket
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -22,7 +23,7 @@ from prometheus_client import CollectorRegistry
 from router.config.mistakes import format_path
 from router.config.plugin_classes import PluginUnusable, load_plugin, read_settings
 from router.config.plugins import PluginSettings
-from router.errors import PluginHung
+from router.errors import PluginHung, words_of
 from router.hosting.handle import Handle
 from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import Observers, WatchedNetwork
@@ -35,18 +36,25 @@ from router.plugin import ManagedType
 
 log = structlog.get_logger("router.plugin")
 
-# How long a plugin may take until it reports that it is set up.
+# How long a plugin may take until it reports that it is set up, and how long it is waited for that
+# the one before it with the same name ends.
 START_S: Final = 30.0
 # How long the router waits for plugins when it stops.
 STOP_S: Final = 2.0
 # Of the traceback of a plugin that has crashed, so many lines are logged.
 MOST_LINES: Final = 30
+HUNG: Final = "it kept the event loop for more than a second"
+FLOODED: Final = "its code ran for more than half of the last 10 s"
 
 Status = Literal["starting", "running", "finished", "stopped", "failed"]
 
 
-class _NotStarted(Exception):
-    """A plugin has not reported in time that it is set up."""
+# The plugin that the current task belongs to.
+_EXECUTED: ContextVar[HostedPlugin | None] = ContextVar("executed plugin", default=None)
+
+
+class _Late(Exception):
+    """A plugin has not been set up in time."""
 
 
 @attrs.define(eq=False)
@@ -74,25 +82,30 @@ class HostedPlugin:
         return self.section.name
 
     @property
+    def is_alive(self) -> bool:
+        """Return whether it is starting or running."""
+        return self.status in ("starting", "running")
+
+    @property
     def is_running(self) -> bool:
         """Return whether it is running."""
         return self.status == "running"
 
     @property
     def lost_events(self) -> int:
-        """Number of events that it did not take in time."""
+        """Return the number of events that it did not take in time."""
         return 0 if self.handle is None else self.handle.lost_events
 
     @property
     def types(self) -> Iterable[ManagedType]:
-        """Its types of management entities, while it runs."""
+        """Return its types of management entities, while it runs."""
         return () if self.handle is None else list(self.handle.types.values())
 
     def stop(self, status: Status, reason: str, failure: str = "") -> None:
         """Cancel the plugin. The first reason counts."""
-        if self.status in ("starting", "running"):
+        if self.is_alive:
             self.status, self.reason, self.failure = status, reason, failure
-            self._scope.cancel()
+        self._scope.cancel()
 
 
 class PluginHost:
@@ -113,6 +126,8 @@ class PluginHost:
         self._registry = registry
         self._observers = Observers(exchange, network)
         self._wanted: dict[str, PluginSettings] = {}
+        # the last one of each name, which may still be ending when its section is gone
+        self._last: dict[str, HostedPlugin] = {}
         self._nursery: trio.Nursery | None = None
         self._connections: trio.Nursery | None = None
         self._watchdog: Watchdog | None = None
@@ -126,7 +141,7 @@ class PluginHost:
         """Run plugins until cancelled; `connections` is where their connections are served."""
         self._connections = connections
         self._token = trio.lowlevel.current_trio_token()
-        self._watchdog = Watchdog(lambda: self._exchange.turn.now, self._takes_too_much)
+        self._watchdog = Watchdog(lambda: self._exchange.turn.now, self._flooded, self._hung)
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -136,13 +151,18 @@ class PluginHost:
         finally:
             self._nursery = None
 
-    async def stop(self) -> None:
-        """Stop all plugins, and wait until they are over, though not for long."""
-        for hosted in self.plugins.values():
+    async def stop(self) -> list[str]:
+        """Stop all plugins, and wait until they are over, though not for long.
+
+        Returns the names of those that are not.
+        """
+        ending = list(self._last.values())
+        for hosted in ending:
             hosted.stop("stopped", "the router stops")
         with trio.move_on_after(STOP_S):
-            for hosted in list(self.plugins.values()):
+            for hosted in ending:
                 await hosted.over.wait()
+        return [hosted.name for hosted in ending if not hosted.over.is_set()]
 
     def change(self, sections: Iterable[PluginSettings]) -> None:
         """Run these plugins from now on: start new ones, and stop or restart others."""
@@ -159,68 +179,81 @@ class PluginHost:
                 if wanted is None:
                     del self.plugins[name]
         for name, section in self._wanted.items():
-            before = self.plugins.get(name)
-            if before is None or before.section != section:
-                hosted = self.plugins[name] = HostedPlugin(section)
+            there = self.plugins.get(name)
+            if there is None or there.section != section:
+                hosted = HostedPlugin(section)
+                before = self._last.get(name)
+                self.plugins[name] = self._last[name] = hosted
                 self._nursery.start_soon(self._run_one, hosted, before)
 
     async def _run_one(self, hosted: HostedPlugin, before: HostedPlugin | None) -> None:
         """Run one plugin, once the one before it with the same name is over."""
-        if before is not None:
-            await before.over.wait()
         try:
             try:
                 with hosted._scope:
+                    if before is not None:
+                        await _over_in_time(before)
                     await self._run_plugin(hosted)
-            except* (Exception, PluginHung, SystemExit) as group:  # noqa: BLE001 - a plugin may raise anything
+            except* trio.Cancelled:
+                raise
+            except* BaseException as group:  # noqa: BLE001 - a plugin may raise anything
                 kind = "unusable" if hosted.handle is None else _kind_of(group)
                 self._failed(hosted, kind, group)
-            if hosted.status in ("starting", "running"):
+            if hosted.is_alive:
                 hosted.status, hosted.reason = "finished", "its work is done"
-                log.info("plugin finished", plugin=hosted.section.name)
+                log.info("plugin finished", plugin=hosted.name)
         finally:
-            if hosted.status in ("starting", "running"):
+            if hosted.is_alive:
                 hosted.status, hosted.reason = "stopped", "the router stops"
             hosted.is_settled.set()
             hosted.over.set()
+            if self._last.get(hosted.name) is hosted and hosted.name not in self.plugins:
+                del self._last[hosted.name]
 
     async def _run_plugin(self, hosted: HostedPlugin) -> None:
-        name = hosted.section.name
-        metrics = PluginMetrics(name, partial(self._metrics_failed, hosted))
-        handle = Handle(
-            name,
-            self._router_id,
-            self._exchange,
-            self._observers,
-            metrics,
-            partial(self._dial, name),
-        )
-        plugin = await trio.to_thread.run_sync(_made, hosted.section)
-        folder = code_folder(type(plugin).__module__)
-        assert self._watchdog is not None
-        hosted.handle = handle
-        hosted._folder = folder
-        self._registry.register(metrics)
-        self._watchdog.watch(folder)
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._see_it_start, hosted, handle)
-                await plugin.run(handle)
-                nursery.cancel_scope.cancel()
-        finally:
-            self._watchdog.forget(folder)
-            self._registry.unregister(metrics)
-            handle.close()
+        async with trio.open_nursery() as nursery:
+            _EXECUTED.set(hosted)
+            nursery.start_soon(self._see_it_start, hosted)
+            plugin = await trio.to_thread.run_sync(_made, hosted.section, abandon_on_cancel=True)
+            await trio.lowlevel.checkpoint()
+            metrics = PluginMetrics(hosted.name, partial(self._metrics_failed, hosted))
+            folder = code_folder(type(plugin).__module__)
+            handle = Handle(
+                hosted.name,
+                self._router_id,
+                self._exchange,
+                self._observers,
+                metrics,
+                partial(self._dial, hosted.name),
+            )
+            handle.on_started = partial(self._started, hosted)
+            assert self._watchdog is not None
+            hosted.handle = handle
+            hosted._folder = folder
+            self._registry.register(metrics)
+            self._watchdog.watch(folder)
+            try:
+                # in a task of its own, in which it may leave a nursery open
+                async with trio.open_nursery() as own:
+                    own.start_soon(plugin.run, handle)
+            finally:
+                self._watchdog.forget(folder)
+                self._registry.unregister(metrics)
+                handle.close()
+            nursery.cancel_scope.cancel()
 
-    async def _see_it_start(self, hosted: HostedPlugin, handle: Handle) -> None:
+    async def _see_it_start(self, hosted: HostedPlugin) -> None:
+        """Raise `_Late` if a plugin, which may still be imported, is not set up in time."""
         with trio.move_on_after(START_S):
-            await handle.is_started.wait()
-            if hosted.status == "starting":
-                hosted.status = "running"
-                hosted.is_settled.set()
-                log.info("plugin running", plugin=hosted.section.name)
+            await hosted.is_settled.wait()
             return
-        raise _NotStarted(f"run did not call router.started() within {START_S:g} s")
+        raise _Late(f"run did not call router.started() within {START_S:g} s")
+
+    def _started(self, hosted: HostedPlugin) -> None:
+        if hosted.status == "starting":
+            hosted.status = "running"
+            hosted.is_settled.set()
+            log.info("plugin running", plugin=hosted.name)
 
     def _dial(self, plugin: str, container_id: str) -> socket.socket:
         assert self._connections is not None
@@ -232,20 +265,21 @@ class PluginHost:
 
     def _failed(self, hosted: HostedPlugin, failure: str, error: BaseException) -> None:
         """Note that a plugin has failed; it may have been stopped for another reason already."""
-        if hosted.status in ("stopped", "failed"):
+        if not hosted.is_alive:
             return
         cause = _cause(error)
-        reason = str(cause) if isinstance(cause, (_NotStarted, PluginUnusable)) else _words(cause)
-        hosted.status, hosted.reason, hosted.failure = "failed", reason, failure
-        is_ours = isinstance(cause, (_NotStarted, PluginUnusable))
+        if isinstance(cause, _Late):
+            failure = "slow-start"
+        is_ours = isinstance(cause, (_Late, PluginUnusable))
+        hosted.stop("failed", str(cause) if is_ours else _words(cause), failure)
         self._note_failure(hosted, None if is_ours else cause)
 
     def _note_failure(self, hosted: HostedPlugin, error: BaseException | None = None) -> None:
-        name = hosted.section.name
-        self.failures[name, hosted.failure] += 1
-        log.error("plugin failed", plugin=name, failure=hosted.failure, reason=hosted.reason)
+        self.failures[hosted.name, hosted.failure] += 1
+        facts = {"failure": hosted.failure, "reason": hosted.reason}
+        log.error("plugin failed", plugin=hosted.name, **facts)
         for line in () if error is None else _last_lines(error):
-            log.error("plugin traceback", plugin=name, line=line)
+            log.error("plugin traceback", plugin=hosted.name, line=line)
 
     def _stop_failed(
         self,
@@ -255,7 +289,7 @@ class PluginHost:
         error: BaseException | None = None,
     ) -> None:
         """Stop a plugin that has failed, unless it is stopped already."""
-        if hosted.status in ("starting", "running"):
+        if hosted.is_alive:
             hosted.stop("failed", reason, failure)
             self._note_failure(hosted, error)
 
@@ -265,7 +299,13 @@ class PluginHost:
         else:
             self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
-    def _takes_too_much(self, folder: str) -> None:
+    def _hung(self) -> None:
+        """Stop the plugin whose task is being executed, and which may catch what it gets."""
+        hosted = _EXECUTED.get()
+        if hosted is not None:
+            self._stop_failed(hosted, "hung", HUNG)
+
+    def _flooded(self, folder: str) -> None:
         """Stop the plugins of a folder; called in the watchdog's thread."""
         assert self._token is not None
         try:
@@ -274,10 +314,9 @@ class PluginHost:
             return
 
     def _stop_flooding(self, folder: str) -> None:
-        for hosted in self.plugins.values():
+        for hosted in list(self.plugins.values()):
             if hosted._folder == folder:
-                reason = "its code ran for more than half of the last 10 s"
-                self._stop_failed(hosted, "flooded", reason)
+                self._stop_failed(hosted, "flooded", FLOODED)
 
     # What management and metrics read.
 
@@ -303,6 +342,14 @@ class PluginHost:
         return PluginsReading(list(self.plugins.values()), failures)
 
 
+async def _over_in_time(before: HostedPlugin) -> None:
+    """Wait until a plugin has ended; raise `_Late` if that takes too long."""
+    with trio.move_on_after(START_S):
+        await before.over.wait()
+        return
+    raise _Late(f"the plugin that had this name did not end within {START_S:g} s")
+
+
 def _made(section: PluginSettings) -> Any:
     """Import and make a plugin; runs in a thread, because imports may take long."""
     assert section.plugin is not None
@@ -323,19 +370,17 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _kind_of(error: BaseException) -> str:
-    cause = _cause(error)
-    if isinstance(cause, PluginHung):
-        return "hung"
-    return "slow-start" if isinstance(cause, _NotStarted) else "crashed"
+    return "hung" if isinstance(_cause(error), PluginHung) else "crashed"
 
 
 def _words(error: BaseException) -> str:
-    if isinstance(error, PluginHung):
-        return "it kept the event loop for more than a second"
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return HUNG if isinstance(error, PluginHung) else words_of(error)
 
 
 def _last_lines(error: BaseException) -> list[str]:
-    lines = "".join(traceback.format_exception(error)).splitlines()
+    """Return the end of a traceback; of an exception that cannot be shown, its type."""
+    try:
+        lines = "".join(traceback.format_exception(error)).splitlines()
+    except Exception:  # noqa: BLE001 - it may have code of the plugin's to show itself
+        lines = [words_of(error)]
     return lines[-MOST_LINES:]

@@ -28,7 +28,7 @@ def connection_info(connection: Connection) -> told.ConnectionInfo:
     """Return what plugins see of a connection."""
     remote = connection.remote_open
     return told.ConnectionInfo(
-        connection.owner.number,
+        connection.number,
         "" if remote is None else remote.container_id,
         connection.name,
         connection.settings.role,
@@ -84,7 +84,7 @@ def _connection_refused(
     time: float, connection: Connection, event: events.ConnectionRefused
 ) -> told.Event:
     info = told.ConnectionInfo(
-        connection.owner.number,
+        connection.number,
         event.remote_open.container_id,
         connection.name,
         connection.settings.role,

@@ -3,17 +3,22 @@
 The thread looks 20 times a second at what the router's thread executes. Nothing is added to what
 the router itself does, and without plugins there is no such thread.
 
-A plugin that keeps the event loop for a second gets an exception, `PluginHung`, at whatever it is
-executing; where the code is C that does not return, that has to wait until it does. A plugin that
-is met in more than half of the looks of ten seconds takes too much of the router's time.
+A plugin that keeps the event loop for a second gets an exception, `PluginHung`. A signal handler
+raises it, at what the plugin is executing then: if that is the router's code, or Trio's, on the
+plugin's behalf, an exception could leave them in disorder, and the handler is called again a moment
+later. A handler is the only place where it can be seen what is executed and an exception be raised
+in one go. SIGURG is ignored by default, and few programs use it for anything else.
+
+A plugin that is executed for more than half of ten seconds takes too much of the router's time.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
+import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -21,53 +26,80 @@ from types import FrameType
 from typing import Final
 
 import attrs
+import trio
 
 import router
 from router.errors import PluginHung
 
 LOOK_EVERY_S: Final = 0.05
+# How soon to look again if an exception is due and cannot be raised at the moment.
+LOOK_AGAIN_S: Final = 0.001
 HANG_S: Final = 1.0
-LOOKS_KEPT: Final = 200
+SHARE_OVER_S: Final = 10.0
 LARGEST_SHARE: Final = 0.5
 # How far up the stack a plugin's frame is searched for.
 DEEPEST: Final = 200
+SIGNAL: Final = signal.SIGURG
 _ROUTER: Final = str(Path(router.__file__).parent) + os.sep
+_TRIO: Final = str(Path(trio.__file__).parent) + os.sep
+# Below its loop are tasks, and above it whatever started the router.
+_LOOP: Final = str(Path(trio.__file__).parent / "_core" / "_run.py")
 
 
 @attrs.define
 class _Watched:
-    """One watched plugin: where its code is, and how it was met of late."""
+    """How one watched plugin was met of late."""
 
-    folder: str
-    # one entry for each look, whether the plugin's code was being executed
-    looks: deque[bool] = attrs.field(factory=lambda: deque(maxlen=LOOKS_KEPT))
-    share_reported: bool = False
+    # for each look: how long it stands for, in seconds, and whether the plugin was executed then
+    looks: deque[tuple[float, bool]] = attrs.field(factory=deque)
+    uses: int = 0
+
+    def add(self, elapsed_s: float, *, is_met: bool) -> float:
+        """Add a look; return the plugin's share of the last ten seconds, or 0 before these."""
+        looks = self.looks
+        looks.append((elapsed_s, is_met))
+        total = sum(each for each, _ in looks)
+        while total - looks[0][0] >= SHARE_OVER_S:
+            total -= looks.popleft()[0]
+        if total < SHARE_OVER_S:
+            return 0.0
+        return sum(each for each, was_met in looks if was_met) / total
 
 
 class Watchdog:
     """Watches the thread that makes it.
 
-    `progress` returns something else each time that the event loop goes on. `report` is called, in
-    the watchdog's thread, with the folder of a plugin that takes too much time.
+    `progress` returns something else each time that the event loop goes on. `flooded` is called, in
+    the watchdog's thread, with the folder of a plugin that takes too much time. `hung` is called in
+    the watched thread, by the task of the plugin that is about to get an exception.
     """
 
-    def __init__(self, progress: Callable[[], float], report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        progress: Callable[[], float],
+        flooded: Callable[[str], None],
+        hung: Callable[[], None],
+    ) -> None:
         self._progress = progress
-        self._report = report
+        self._flooded = flooded
+        self._hung = hung
         self._thread_id = threading.get_ident()
+        self._may_interrupt = threading.current_thread() is threading.main_thread()
         self._watched: dict[str, _Watched] = {}
-        self._uses: dict[str, int] = {}
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
-        # since when the same plugin is executed without any progress: its folder, what the
-        # progress was then, and at how many looks
-        self._held: tuple[str, float, int] = ("", 0.0, 0)
+        self._handler_before: object = None
+        # which plugin is executed without any progress, what the progress was, and for how long
+        self._held: tuple[str, float, float] = ("", 0.0, 0.0)
+        # the plugin that gets an exception as soon as possible
+        self._due = ""
 
     def watch(self, folder: str) -> None:
         """Watch the plugin with its code in `folder`, or in the module of that name."""
-        self._uses[folder] = self._uses.get(folder, 0) + 1
-        self._watched.setdefault(folder, _Watched(folder))
+        self._watched.setdefault(folder, _Watched()).uses += 1
         if self._thread is None:
+            if self._may_interrupt:
+                self._handler_before = signal.signal(SIGNAL, self._interrupt)
             self._ends = threading.Event()
             self._thread = threading.Thread(
                 target=self._run, args=(self._ends,), name="plugin watchdog", daemon=True
@@ -76,44 +108,66 @@ class Watchdog:
 
     def forget(self, folder: str) -> None:
         """Watch a plugin no more; the thread ends with the last one."""
-        self._uses[folder] -= 1
-        if self._uses[folder]:
+        watched = self._watched[folder]
+        watched.uses -= 1
+        if watched.uses:
             return
-        del self._uses[folder]
-        self._watched.pop(folder, None)
+        del self._watched[folder]
+        if self._due == folder:
+            self._due = ""
         if not self._watched:
             self._ends.set()
             self._thread = None
+            if self._may_interrupt:
+                signal.signal(SIGNAL, self._handler_before)  # type: ignore[arg-type]
 
     def _run(self, ends: threading.Event) -> None:
-        while not ends.wait(LOOK_EVERY_S):
-            self.look(sys._current_frames().get(self._thread_id))
+        used_s, now = time.process_time(), time.monotonic()
+        while not ends.wait(LOOK_AGAIN_S if self._due else LOOK_EVERY_S):
+            used_before, used_s = used_s, time.process_time()
+            before, now = now, time.monotonic()
+            # a plugin may keep the interpreter's lock, and this thread from looking; but a process
+            # that was stopped for a while has not been busy
+            elapsed_s = min(now - before, max(LOOK_EVERY_S, used_s - used_before))
+            self.look(sys._current_frames().get(self._thread_id), elapsed_s)
 
-    def look(self, frame: FrameType | None) -> None:
-        """Look once: `frame` is the innermost one of what the watched thread executes."""
+    def look(self, frame: FrameType | None, elapsed_s: float) -> None:
+        """Look once, so many seconds after the last time; `frame` is the innermost one of what the
+        watched thread executes.
+        """
         folder = self._owner(frame)
-        for watched in list(self._watched.values()):
-            looks = watched.looks
-            looks.append(watched.folder == folder)
-            if len(looks) == LOOKS_KEPT and sum(looks) > LARGEST_SHARE * LOOKS_KEPT:
-                looks.clear()
-                self._report(watched.folder)
+        for name, watched in list(self._watched.items()):
+            if watched.add(elapsed_s, is_met=name == folder) > LARGEST_SHARE:
+                watched.looks.clear()
+                self._flooded(name)
         progress = self._progress()
-        held_by, since, looks_held = self._held
+        held_by, since, held_s = self._held
         if not folder or folder != held_by or progress != since:
-            self._held = (folder, progress, 1 if folder else 0)
+            self._held = (folder, progress, 0.0)
+            self._due = ""
             return
-        looks_held += 1
-        self._held = (folder, progress, looks_held)
-        if looks_held * LOOK_EVERY_S >= HANG_S and not _is_routers(frame):
+        held_s += elapsed_s
+        self._held = (folder, progress, held_s)
+        if held_s >= HANG_S:
             # if the plugin goes on even so, it gets another one after the same time
-            self._held = (folder, progress, 0)
-            raise_in_thread(self._thread_id)
+            self._held = (folder, progress, 0.0)
+            self._due = folder
+        if self._due and self._may_interrupt:
+            signal.pthread_kill(self._thread_id, SIGNAL)
+
+    def _interrupt(self, _: int, frame: FrameType | None) -> None:
+        """Raise the exception that is due, if this is a good place for it."""
+        if frame is None or not self._due or self._owner(frame) != self._due:
+            return
+        if not frame.f_code.co_filename.startswith((_ROUTER, _TRIO)):
+            self._due = ""
+            self._hung()
+            raise PluginHung
 
     def _owner(self, frame: FrameType | None) -> str:
         """Return the folder of the plugin that is being executed, or an empty text."""
         for _ in range(DEEPEST):
-            if frame is None:
+            if frame is None or frame.f_code.co_filename == _LOOP:
                 return ""
             name = frame.f_code.co_filename
             for folder in list(self._watched):
@@ -123,26 +177,19 @@ class Watchdog:
         return ""
 
 
-def raise_in_thread(thread_id: int) -> None:
-    """Raise `PluginHung` in a thread, at the next instruction of Python that it executes."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread_id), ctypes.py_object(PluginHung)
-    )
-
-
-def _is_routers(frame: FrameType | None) -> bool:
-    """Return whether the router's own code is being executed on a plugin's behalf: an exception at
-    an arbitrary place there could leave the router in disorder.
-    """
-    return frame is not None and frame.f_code.co_filename.startswith(_ROUTER)
-
-
 def code_folder(module_name: str) -> str:
-    """Return where the code of a plugin's module is: the folder of its top-level package, or its
-    file.
+    """Return where the code of a plugin's module is: the folder of the outermost package that is no
+    mere namespace, or the module's file.
     """
-    top = sys.modules[module_name.partition(".")[0]]
-    paths = list(getattr(top, "__path__", ()))
-    if paths:
-        return str(paths[0]) + os.sep
-    return str(getattr(top, "__file__", None) or module_name)
+    parts = module_name.split(".")
+    for count in range(1, len(parts)):
+        package = sys.modules.get(".".join(parts[:count]))
+        place = getattr(package, "__file__", None)
+        if place is not None:
+            return str(Path(place).parent) + os.sep
+    module = sys.modules[module_name]
+    place = getattr(module, "__file__", None)
+    if place is None:
+        return module_name
+    is_package = hasattr(module, "__path__")
+    return str(Path(place).parent) + os.sep if is_package else str(place)

@@ -76,8 +76,8 @@ async def test_it_receives_and_sends_as_a_client(
                 talking.start_soon(answer)
                 assert await sender.send(message) == Accepted()
         containers = {each.container: each for each in handle.connections()}
-        own = containers[f"{handle.id}/plugin/watching"]
-        assert own.peer == "plugin watching"
+        (own,) = [name for name in containers if name.startswith(f"{handle.id}/plugin/watching/")]
+        assert containers[own].peer == "plugin watching"
         nursery.cancel_scope.cancel()
 
 

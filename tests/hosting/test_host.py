@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +15,13 @@ import trio
 from router.client import AmqpValue, Message, connect
 from router.config.plugins import PluginSettings
 from router.management.views import RouterView
+from router.plugin import ConnectionClosed, LinkDetached, ManagedType
 
-from support.loopback import Running, running_node
+from support.loopback import Running, dialled, running_node
 from support.plugins import configured, hosted, install
 
+# The module of the plugins of the running test.
+MODULE: list[str] = []
 SOURCE = """
 class Good(plugin.Plugin):
     "Does what it should."
@@ -62,6 +67,51 @@ class Rude(Good):
         finally:
             raise ValueError("when it was stopped")
 
+class Broken(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+class Speechless(Good):
+    async def run(self, router):
+        router.started()
+        raise Broken
+
+class Garbled(Good):
+    async def run(self, router):
+        router.started()
+        raise ValueError("\\udcff" * 10_000)
+
+class Interrupting(Good):
+    async def run(self, router):
+        router.started()
+        raise KeyboardInterrupt
+
+class Leaving(Good):
+    async def run(self, router):
+        router.started()
+        await trio.open_nursery().__aenter__()
+
+class Swallowing(Good):
+    async def run(self, router):
+        router.started()
+        for _ in range(3):
+            try:
+                end = time.monotonic() + 30
+                while time.monotonic() < end:
+                    pass
+            except BaseException:
+                pass
+        await trio.sleep_forever()
+
+class Slow(Good):
+    async def run(self, router):
+        router.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await self.gate.wait()
+
 class Silent(Good):
     async def run(self, router):
         await trio.sleep_forever()
@@ -90,8 +140,9 @@ async def carries_messages(router: Running) -> bool:
 
 @pytest.fixture(autouse=True)
 def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["Good", "Short", "Crashing", "Exiting", "Unmakeable", "Hanging", "Rude", "Silent"]
-    install(tmp_path, monkeypatch, SOURCE, **{name.lower(): name for name in names})
+    names = re.findall(r"^class (\w+)\(Good\)", SOURCE, re.MULTILINE)
+    names.append("Good")
+    MODULE[:] = [install(tmp_path, monkeypatch, SOURCE, **{name.lower(): name for name in names})]
 
 
 async def test_a_plugin_runs_until_the_router_stops() -> None:
@@ -116,6 +167,10 @@ async def test_one_that_returns_has_finished() -> None:
         ("crashing", "crashed", "KeyError: 'of the plugin'"),
         ("exiting", "crashed", "SystemExit: 3"),
         ("unmakeable", "unusable", "ZeroDivisionError: no"),
+        ("speechless", "crashed", "Broken: (its text cannot be read: RuntimeError)"),
+        ("garbled", "crashed", "ValueError: " + "?" * 988),
+        ("interrupting", "crashed", "KeyboardInterrupt"),
+        ("swallowing", "hung", "it kept the event loop for more than a second"),
         ("hanging", "hung", "it kept the event loop for more than a second"),
     ],
 )
@@ -189,7 +244,7 @@ async def test_one_that_floods_is_stopped() -> None:
     async with running("good") as router:
         state = hosted(router, "good")
         host = router.node.plugins
-        await trio.to_thread.run_sync(host._takes_too_much, state._folder)
+        await trio.to_thread.run_sync(host._flooded, state._folder)
         await state.over.wait()
         assert (state.status, state.failure) == ("failed", "flooded")
         assert state.reason == "its code ran for more than half of the last 10 s"
@@ -216,3 +271,69 @@ async def test_what_fails_to_be_read_is_stopped() -> None:
         view: RouterView | None = router.node.view
         assert view is not None
         assert view.plugins is host
+
+
+async def test_one_that_leaves_a_nursery_open_is_stopped() -> None:
+    async with running("leaving") as router:
+        state = hosted(router, "leaving")
+        await state.over.wait()
+        assert (state.status, state.failure) == ("failed", "crashed")
+        assert await carries_messages(router)
+
+
+async def test_one_starts_only_when_the_one_of_that_name_has_ended() -> None:
+    async with running("slow") as router:
+        first = hosted(router, "slow")
+        gate = trio.Event()
+        sys.modules[MODULE[0]].Slow.gate = gate
+        await router.node.apply(configured())
+        await router.node.apply(configured("slow"))
+        second = hosted(router, "slow")
+        assert second is not first
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert not first.over.is_set()
+        assert not second.is_settled.is_set()
+        gate.set()
+        await second.is_settled.wait()
+        assert first.over.is_set()
+        assert second.is_running
+
+
+async def test_one_that_does_not_end_is_reported_when_the_router_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("router.hosting.host.STOP_S", 0.05)
+    async with running("slow", "good") as router:
+        gate = trio.Event()
+        sys.modules[MODULE[0]].Slow.gate = gate
+        assert await router.node.plugins.stop() == ["slow"]
+        gate.set()
+
+
+async def test_a_peer_that_vanishes_with_many_links_is_no_trouble() -> None:
+    async with running("good") as router:
+        handle = hosted(router, "good").handle
+        assert handle is not None
+        events = handle.subscribe(LinkDetached, ConnectionClosed)
+        async with dialled(router.address) as peer:
+            await peer.begin()
+            for number in range(300):
+                await peer.attach_receiver(f"address-{number}", handle=number)
+            peer.reset()
+        for _ in range(300):
+            assert isinstance(await anext(events), LinkDetached)
+        assert isinstance(await anext(events), ConnectionClosed)
+        assert await carries_messages(router)
+
+
+async def test_a_plugin_that_was_stopped_gets_nothing_more() -> None:
+    async with running("good") as router:
+        handle = hosted(router, "good").handle
+        assert handle is not None
+        state = hosted(router, "good")
+        await router.node.apply(configured())
+        await state.over.wait()
+        with pytest.raises(RuntimeError, match="the plugin has been stopped"):
+            handle.subscribe(LinkDetached)
+        with pytest.raises(RuntimeError, match="the plugin has been stopped"):
+            handle.manage(ManagedType("a", "A.", (), list))

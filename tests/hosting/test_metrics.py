@@ -43,3 +43,11 @@ def test_one_whose_metrics_cannot_be_read_is_stopped() -> None:
     assert list(metrics.collect()) == []
     ((why, error),) = failures
     assert (why, str(error)) == ("crashed", "disk")
+
+
+def test_a_label_that_cannot_be_encoded_stops_the_plugin() -> None:
+    failures: list[str] = []
+    metrics = PluginMetrics("p", lambda why, _: failures.append(why))
+    metrics.gauge("things", "Things.", ("which",)).labels("\udcff").set(1)
+    assert list(metrics.collect()) == []
+    assert failures == ["crashed"]

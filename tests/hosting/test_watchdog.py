@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect  # noqa: F401 - a module that is no package
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -11,18 +12,21 @@ from types import FrameType
 from typing import Any
 
 import pytest
+import trio
 
 from router.errors import PluginHung
 from router.hosting import watchdog as under_test
 from router.hosting.watchdog import (
     HANG_S,
     LOOK_EVERY_S,
-    LOOKS_KEPT,
+    SHARE_OVER_S,
     Watchdog,
     code_folder,
 )
 
-LOOKS_UNTIL_HUNG = round(HANG_S / LOOK_EVERY_S)
+# The first look is when the time begins.
+LOOKS_UNTIL_HUNG = round(HANG_S / LOOK_EVERY_S) + 2
+LOOKS_OF_ALL = round(SHARE_OVER_S / LOOK_EVERY_S)
 
 
 def frames_of(path: Path, then: str = "frame = inspect.currentframe()") -> FrameType:
@@ -36,18 +40,31 @@ def frames_of(path: Path, then: str = "frame = inspect.currentframe()") -> Frame
 
 
 class World:
-    """A watchdog whose looks are made by the test."""
+    """A watchdog whose looks are made by the test, at a file that stands for a plugin."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.progress = 0.0
         self.flooding: list[str] = []
-        self.raised: list[int] = []
-        monkeypatch.setattr(under_test, "raise_in_thread", self.raised.append)
-        self.dog = Watchdog(lambda: self.progress, self.flooding.append)
+        self.hung = 0
+        self.signals = 0
+        monkeypatch.setattr(signal, "pthread_kill", self.signalled)
+        self.dog = Watchdog(lambda: self.progress, self.flooding.append, self.hangs)
         self.folder = str(tmp_path / "plugin") + os.sep
-        self.dog._watched[self.folder] = under_test._Watched(self.folder)
+        self.dog._watched[self.folder] = under_test._Watched()
         self.inside = frames_of(tmp_path / "plugin" / "code.py")
         self.outside = frames_of(tmp_path / "other.py")
+
+    def signalled(self, _thread: int, _number: int) -> None:
+        """Count a signal instead of sending it."""
+        self.signals += 1
+
+    def hangs(self) -> None:
+        """Count the exceptions."""
+        self.hung += 1
+
+    def look(self, frame: FrameType | None, elapsed_s: float = LOOK_EVERY_S) -> None:
+        """Look once."""
+        self.dog.look(frame, elapsed_s)
 
 
 @pytest.fixture
@@ -57,69 +74,106 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_who_keeps_the_event_loop_gets_an_exception(world: World) -> None:
-    for _ in range(LOOKS_UNTIL_HUNG - 1):
-        world.dog.look(world.inside)
-    assert not world.raised
-    world.dog.look(world.inside)
-    assert world.raised == [threading.get_ident()]
+    for _ in range(LOOKS_UNTIL_HUNG - 3):
+        world.look(world.inside)
+    assert (world.signals, world.hung) == (0, 0)
+    while not world.signals:
+        world.look(world.inside)
+    assert (world.signals, world.hung) == (1, 0)
+    # tried again until it is raised, which is where the plugin's own code is executed
+    world.look(world.inside)
+    assert world.signals == 2
+    world.dog._interrupt(0, world.outside)
+    with pytest.raises(PluginHung):
+        world.dog._interrupt(0, world.inside)
+    assert world.hung == 1
+    world.dog._interrupt(0, world.inside)
     # and another one, if it goes on nevertheless
     for _ in range(LOOKS_UNTIL_HUNG):
-        world.dog.look(world.inside)
-    assert len(world.raised) == 2
+        world.look(world.inside)
+    assert world.signals > 2
+
+
+def test_one_look_may_stand_for_a_long_time(world: World) -> None:
+    world.look(world.inside, 5.0)
+    world.look(world.inside, 0.7)
+    assert world.signals == 0
+    world.look(world.inside, 0.7)
+    assert world.signals == 1
 
 
 def test_who_lets_the_event_loop_go_on_does_not(world: World) -> None:
     for _ in range(3 * LOOKS_UNTIL_HUNG):
         world.progress += 1
-        world.dog.look(world.inside)
+        world.look(world.inside)
     for _ in range(3 * LOOKS_UNTIL_HUNG):
-        world.dog.look(world.outside)
-        world.dog.look(None)
+        world.look(world.outside)
+        world.look(None)
     for number in range(3 * LOOKS_UNTIL_HUNG):
-        world.dog.look(world.inside if number % 5 else world.outside)
-    assert not world.raised
+        world.look(world.inside if number % 5 else world.outside)
+    assert world.signals == 0
 
 
-def test_the_routers_own_code_is_not_interrupted(world: World, tmp_path: Path) -> None:
-    # a plugin calls it, and a look comes then
-    looked: list[bool] = []
+@pytest.mark.parametrize("whose", [under_test, trio])
+def test_code_of_the_router_and_of_trio_is_not_interrupted(
+    world: World, tmp_path: Path, whose: Any
+) -> None:
+    # a plugin calls it, and the signal comes then
+    looked: list[FrameType] = []
 
     def look() -> None:
         frame = sys._getframe(1)
-        looked.append(under_test._is_routers(frame))
         for _ in range(LOOKS_UNTIL_HUNG):
-            world.dog.look(frame)
+            world.look(frame)
+        assert world.signals
+        world.dog._interrupt(0, frame)
+        looked.append(frame)
 
-    routers: dict[str, Any] = {"look": look}
-    own = Path(under_test.__file__).with_name("x.py")
-    exec(compile("def ask():\n    look()\n", str(own), "exec"), routers)
+    called: dict[str, Any] = {"look": look}
+    own = Path(whose.__file__).with_name("x.py")
+    exec(compile("def ask():\n    look()\n", str(own), "exec"), called)
     inside = tmp_path / "plugin" / "code.py"
-    exec(compile("ask()\n", str(inside), "exec"), {"ask": routers["ask"]})
-    assert looked == [True]
-    assert not world.raised
+    exec(compile("ask()\n", str(inside), "exec"), {"ask": called["ask"]})
+    assert looked
 
 
 def test_who_takes_more_than_half_of_the_time_is_reported(world: World) -> None:
-    for number in range(LOOKS_KEPT):
+    for number in range(LOOKS_OF_ALL + 5):
         world.progress += 1
-        world.dog.look(world.inside if number % 5 < 3 else world.outside)
+        world.look(world.inside if number % 5 < 3 else world.outside)
     assert world.flooding == [world.folder]
     # once, until it has done so for as long again
-    world.dog.look(world.inside)
+    for _ in range(10):
+        world.progress += 1
+        world.look(world.inside)
     assert len(world.flooding) == 1
 
 
 def test_who_takes_half_of_the_time_is_not(world: World) -> None:
-    for number in range(3 * LOOKS_KEPT):
+    for number in range(3 * LOOKS_OF_ALL):
         world.progress += 1
-        world.dog.look(world.inside if number % 2 else world.outside)
+        world.look(world.inside if number % 2 else world.outside)
     assert not world.flooding
 
 
+def test_whoever_started_the_router_is_no_plugin(world: World, tmp_path: Path) -> None:
+    # the launcher is in the plugin's package, and the event loop runs below it
+    found: list[str] = []
+
+    def look() -> None:
+        found.append(world.dog._owner(sys._getframe(1)))
+
+    loop: dict[str, Any] = {"look": look}
+    exec(compile("def run():\n    look()\n", under_test._LOOP, "exec"), loop)
+    launcher = tmp_path / "plugin" / "launcher.py"
+    exec(compile("run()\n", str(launcher), "exec"), {"run": loop["run"]})
+    assert found == [""]
+
+
 def test_there_is_a_thread_as_long_as_there_are_plugins() -> None:
-    before = threading.active_count()
-    dog = Watchdog(lambda: 0.0, lambda _: None)
-    assert threading.active_count() == before
+    before = threading.active_count(), signal.getsignal(under_test.SIGNAL)
+    dog = Watchdog(lambda: 0.0, lambda _: None, lambda: None)
+    assert threading.active_count() == before[0]
     dog.watch("/somewhere/")
     thread = dog._thread
     assert thread is not None
@@ -130,27 +184,7 @@ def test_there_is_a_thread_as_long_as_there_are_plugins() -> None:
     dog.forget("/somewhere/")
     thread.join(10)
     assert not thread.is_alive()
-
-
-def test_an_exception_comes_out_of_what_another_thread_executes() -> None:
-    begun = threading.Event()
-    came: list[type] = []
-
-    def spin() -> None:
-        try:
-            begun.set()
-            while True:
-                pass
-        except PluginHung as hung:
-            came.append(type(hung))
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    assert begun.wait(10)
-    assert thread.ident is not None
-    under_test.raise_in_thread(thread.ident)
-    thread.join(10)
-    assert came == [PluginHung]
+    assert signal.getsignal(under_test.SIGNAL) == before[1]
 
 
 def test_where_the_code_of_a_module_is() -> None:
@@ -158,3 +192,13 @@ def test_where_the_code_of_a_module_is() -> None:
     assert code_folder("router.hosting.watchdog") == str(package) + os.sep
     # a module that is no package
     assert code_folder("bisect") == sys.modules["bisect"].__file__
+
+
+def test_a_namespace_is_nobodys_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for portion in ("one", "two"):
+        folder = tmp_path / portion / "shared_names" / portion
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+        monkeypatch.syspath_prepend(str(tmp_path / portion))
+        __import__(f"shared_names.{portion}")
+        assert code_folder(f"shared_names.{portion}") == str(folder) + os.sep

@@ -22,6 +22,9 @@ BOUNDARIES = frozenset(
         # A plugin's code may raise anything. The plugin is stopped, and the router goes on.
         "router/config/plugin_classes.py:load",
         "router/config/plugin_classes.py:read_settings",
+        "router/config/plugin_classes.py:anchored",
+        "router/errors.py:words_of",
+        "router/hosting/host.py:_last_lines",
         "router/hosting/host.py:_run_one",
         "router/hosting/metrics.py:collect",
         "router/management/entities/plugins.py:entities",

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from router.errors import PluginHung
 from router.management.entities.attributes import constant
 from router.management.entities.configured import named_type
 from router.management.schema import OPERATIONAL, PREFIX, Attribute, EntityType, Live, told_live
@@ -146,7 +145,9 @@ def _source(
                 if number >= MOST_ENTITIES:
                     raise ValueError(f"it reports more than {MOST_ENTITIES} entities of {kind}")
                 yield _Entity(kind, _checked(values, kind))
-        except (Exception, PluginHung) as error:  # noqa: BLE001 - a plugin may raise anything
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
             plugins.read_failed(plugin, error)
 
     return entities
@@ -161,7 +162,14 @@ def _checked(values: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def _carried(value: Any) -> Any:
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, str):
+        value.encode()
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError("a number of more than 64 bits is not allowed")
         return value
     if isinstance(value, (list, tuple)):
         return [_carried(each) for each in value]
