@@ -37,7 +37,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "metrics": _DATA_PLANE | {"build", "config", "control", "fairness"},
     # What plugins see, and who runs them.
     "plugin_events": frozenset(),
-    "plugin": frozenset({"client", "config", "plugin_events"}),
+    "plugin": frozenset({"client", "config", "errors", "plugin_events"}),
     "hosting": _DATA_PLANE | {"client", "config", "metrics", "net", "plugin", "plugin_events"},
     # Over everything.
     # Its agent is a client of the router that it tells of (docs/decisions/0036).
