@@ -11,7 +11,7 @@ import trio
 
 from router.client import Accepted, AmqpValue, Message, connect, connect_management
 
-from support.plugins import build_wheel, install_wheel
+from support.plugins import build_wheel, install_wheel, until_running
 from support.routers import StartRouter, trioute
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,10 +74,7 @@ async def test_the_example_finds_containers_that_reconnect(
     section = "settings = { limitPerMinute = 2 }\n"
     router = start_router(CONFIGURATION.format(plugin="example") + section)
     with trio.fail_after(30):
-        # a router that has announced itself runs its plugins soon
-        async with connect_management(router.url()) as management:
-            while not await running(management):
-                await trio.lowlevel.checkpoint()
+        await until_running(router.url())
         for _ in range(4):
             async with connect(router.url(), container_id="restless"):
                 pass
@@ -90,14 +87,6 @@ async def test_the_example_finds_containers_that_reconnect(
     # once, when it exceeded the limit
     assert log.count("container reconnects") == 1
     assert "container=restless" in log
-
-
-async def running(management: object) -> bool:
-    """Whether the only plugin of a router is set up."""
-    table = await management.query("router.config.plugin")  # type: ignore[attr-defined]
-    (plugin,) = table.entities()
-    assert plugin["status"] in ("starting", "running"), plugin
-    return bool(plugin["status"] == "running")
 
 
 def test_the_example_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import trio
 
 from router.client import LinkLost, connect
 
-from support.plugins import HEAD, write_distribution
+from support.plugins import HEAD, until_running, write_distribution
 from support.routers import StartRouter
 
 SOURCE = """
@@ -33,6 +33,7 @@ async def test_the_process_ends_and_clients_are_told(
     monkeypatch.setenv("PYTHONPATH", str(site))
     router = start_router('[[listener]]\nport = 0\n[[plugin]]\nplugin = "stubborn"\n')
     with trio.fail_after(60):
+        await until_running(router.url())
         async with connect(router.url()) as connection:
             receiver = await connection.open_receiver("orders")
             router.process.send_signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from router.client import connect_management
 from router.config.model import Configuration, ListenerSettings
 from router.config.plugins import PluginSettings
 from router.hosting.host import HostedPlugin
@@ -96,3 +97,13 @@ def install_wheel(wheel: Path, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     command += ["--disable-pip-version-check", "--target", str(folder), str(wheel)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
+async def until_running(url: str) -> None:
+    """Wait until the only plugin of a router, which may still be imported, is set up."""
+    async with connect_management(url) as management:
+        while True:
+            (plugin,) = (await management.query("router.config.plugin")).entities()
+            if plugin["status"] != "starting":
+                break
+        assert plugin["status"] == "running", plugin
