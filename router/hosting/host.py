@@ -73,8 +73,8 @@ class HostedPlugin:
     # it is set up, or over already; and it is over
     is_settled: trio.Event = attrs.field(factory=trio.Event, repr=False)
     over: trio.Event = attrs.field(factory=trio.Event, repr=False)
-    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
-    _folder: str = ""
+    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class HostedPlugin:
         """Cancel the plugin. The first reason counts."""
         if self.is_alive:
             self.status, self.reason, self.failure = status, reason, failure
-        self._scope.cancel()
+        self.scope.cancel()
 
 
 class PluginHost:
@@ -190,7 +190,7 @@ class PluginHost:
         """Run one plugin, once the one before it with the same name is over."""
         try:
             try:
-                with hosted._scope:
+                with hosted.scope:
                     if before is not None:
                         await _over_in_time(before)
                     await self._run_plugin(hosted)
@@ -229,7 +229,7 @@ class PluginHost:
             handle.on_started = partial(self._started, hosted)
             assert self._watchdog is not None
             hosted.handle = handle
-            hosted._folder = folder
+            hosted.folder = folder
             self._registry.register(metrics)
             self._watchdog.watch(folder)
             try:
@@ -315,7 +315,7 @@ class PluginHost:
 
     def _stop_flooding(self, folder: str) -> None:
         for hosted in list(self.plugins.values()):
-            if hosted._folder == folder:
+            if hosted.folder == folder:
                 self._stop_failed(hosted, "flooded", FLOODED)
 
     # What management and metrics read.

@@ -10,12 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+import structlog
 import trio
 
 from router.core.network.news import News
 from router.engine.connection import Connection
 from router.hosting.translation import OF_CONNECTIONS, of_network
 from router.plugin_events import Event
+
+log = structlog.get_logger("router.plugin")
 
 
 class Watched(Protocol):
@@ -107,8 +110,12 @@ class Observers:
         if found is None or connection.settings.is_own:
             return
         types, translate = found
-        if types & self._wanted:
+        if not types & self._wanted:
+            return
+        try:
             self._put(translate(self._wall_clock(), connection, event))
+        except Exception:
+            log.exception("event not passed on to plugins", event_type=type(event).__name__)
 
     def _network_event(self, event: News) -> None:
         self._put(of_network(self._wall_clock(), event))

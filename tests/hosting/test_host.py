@@ -244,12 +244,12 @@ async def test_one_that_floods_is_stopped() -> None:
     async with running("good") as router:
         state = hosted(router, "good")
         host = router.node.plugins
-        await trio.to_thread.run_sync(host._flooded, state._folder)
+        await trio.to_thread.run_sync(host._flooded, state.folder)
         await state.over.wait()
         assert (state.status, state.failure) == ("failed", "flooded")
         assert state.reason == "its code ran for more than half of the last 10 s"
         # what comes too late is for nobody
-        host._stop_flooding(state._folder)
+        host._stop_flooding(state.folder)
         assert host.failures == {("good", "flooded"): 1}
 
 

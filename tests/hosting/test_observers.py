@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import trio
 
 from router.core.network.news import NeighbourFound as Found, NeighbourLost as Lost, News
+from router.engine import events
 from router.hosting.observers import EventQueue, Observers
 from router.plugin_events import ConnectionClosed, NeighbourFound, NeighbourLost
 
@@ -88,3 +90,19 @@ async def test_who_waits_is_woken(nursery: trio.Nursery) -> None:
     queue.put(NeighbourLost(1.0, "a"))
     await trio.testing.wait_all_tasks_blocked()
     assert came == [NeighbourLost(1.0, "a")]
+
+
+async def test_a_mistake_in_translation_ends_nothing() -> None:
+    sources = Sources()
+    observers = Observers(sources)
+    queue = EventQueue([ConnectionClosed], 10)
+    observers.add(queue)
+
+    # one that has nothing of what is told of connections
+    connection = SimpleNamespace(settings=SimpleNamespace(is_own=False))
+    closed = events.ConnectionClosed(None, by_peer=True)
+    for listener in sources.listeners:
+        listener(connection, closed)
+    with trio.move_on_after(0):
+        await anext(queue)
+        raise AssertionError("nothing could be told")

@@ -26,6 +26,8 @@ BOUNDARIES = frozenset(
         "router/errors.py:words_of",
         "router/hosting/host.py:_last_lines",
         "router/hosting/host.py:_run_one",
+        # Nor does a mistake of ours in what only plugins see end anything else.
+        "router/hosting/observers.py:_connection_event",
         "router/hosting/metrics.py:collect",
         "router/management/entities/plugins.py:entities",
     }
