@@ -9,6 +9,7 @@ taken up does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
@@ -37,6 +38,8 @@ from router.net.exchange import Exchange
 
 T = TypeVar("T")
 
+# After so many steps, what was entered is moved out of the collector's way.
+GROWN_OLD_EVERY: Final = 1024
 # If more entities than these change, the parts of the router are made anew for all.
 MANY_EDITS: Final = 64
 
@@ -167,6 +170,16 @@ def enter(running: Changed, changes: Changes) -> Iterator[None]:
 
     It has no effect before that turn.
     """
+    for number, _ in enumerate(_enter(running, changes), 1):
+        if number % GROWN_OLD_EVERY == 0:
+            # to the collector's oldest generation, which is collected only on request: in a younger
+            # one it would walk over all that a large table has, in one turn (decision 8)
+            gc.freeze()
+            gc.unfreeze()
+        yield
+
+
+def _enter(running: Changed, changes: Changes) -> Iterator[None]:
     if changes.exchanges is not None:
         yield from running.exchange.forwarder.exchanges.enter(changes.exchanges)
     if changes.link_routes is not None:

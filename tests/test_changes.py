@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from router.changes import RuleChange, enter, give_up, pieces, prepare
+from router.changes import GROWN_OLD_EVERY, RuleChange, enter, give_up, pieces, prepare
 from router.config.auto_links import AutoLinkSettings
 from router.config.edits import Edit, Edits
 from router.config.exchanges import BindingSettings, ExchangeSettings
@@ -216,3 +217,22 @@ def test_one_binding_of_very_many_is_changed_alone() -> None:
     assert node.exchange.forwarder.exchanges.by_name["e"].bound is bound
     assert len(bound.bindings) == count + 1
     assert [each and each.rule.next_hop for each in bound.matching("k")] == [None, "q"]
+
+
+def test_what_was_entered_is_out_of_the_collectors_way() -> None:
+    many = tuple(
+        BindingSettings(exchange_name="e", binding_key=f"k{number}", next_hop_address=f"h{number}")
+        for number in range(3 * GROWN_OLD_EVERY)
+    )
+    node = Node(Configuration())
+    changes = prepared(node, attrs.evolve(EXCHANGES, bindings=many))
+    gc.collect()
+    # so that nothing else moves objects out of the youngest generation
+    gc.disable()
+    try:
+        steps = sum(1 for _ in enter(node, changes))
+        sizes = [len(each) for each in gc.get_objects(0) if type(each) in (dict, list)]
+    finally:
+        gc.enable()
+    assert steps > 2 * GROWN_OLD_EVERY
+    assert max(sizes) <= GROWN_OLD_EVERY
