@@ -9,7 +9,6 @@ taken up does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
@@ -26,6 +25,7 @@ from router.core.auto_links import Plan
 from router.core.bindings import Change as ExchangeChange, FewChanges as FewExchanges
 from router.core.redirects import Redirects
 from router.core.rules import MANY_RULES, AddressRule, Rules
+from router.engine.deferred import grow_old
 from router.net.endpoints import (
     configured_auto_links,
     configured_bindings,
@@ -172,10 +172,7 @@ def enter(running: Changed, changes: Changes) -> Iterator[None]:
     """
     for number, _ in enumerate(_enter(running, changes), 1):
         if number % GROWN_OLD_EVERY == 0:
-            # to the collector's oldest generation, which is collected only on request: in a younger
-            # one it would walk over all that a large table has, in one turn (decision 8)
-            gc.freeze()
-            gc.unfreeze()
+            grow_old()
         yield
 
 

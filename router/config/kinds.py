@@ -304,9 +304,9 @@ def secret_reference() -> Kind:
         if isinstance(value, Secret):
             return value
         found = Secret.parse(value) if isinstance(value, str) else None
-        if found is None or found.kind == "literal" or not found.reference.isprintable():
+        if found is None or found.kind == "literal":
             raise Refused(words)
-        if not found.reference:
+        if not found.reference or not found.reference.isprintable():
             raise Refused(words)
         return found
 

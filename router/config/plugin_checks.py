@@ -7,7 +7,6 @@ As in `router.config.checks`, which runs these checks as well.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import attrs
 from router.config.mistakes import Finding, Path
 from router.config.model import Configuration
 from router.config.plugin_classes import PluginUnusable, installed_plugins, read_settings
+from router.config.plugins import metric_part
 
 
 def _missing(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def _same_names(configuration: Configuration, _: Mapping[str, Any]) -> Iterator[
     first: dict[str, int] = {}
     for index, each in enumerate(configuration.plugins):
         # metrics are named after plugins, and cannot have other characters in their names
-        other = first.setdefault(re.sub("[^a-zA-Z0-9]", "_", each.name), index)
+        other = first.setdefault(metric_part(each.name), index)
         if other != index:
             yield Finding(
                 ("plugin", index, "name"),

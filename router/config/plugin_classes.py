@@ -1,7 +1,7 @@
 """Find installed plugins by their entry points, load them, and read their settings.
 
 A plugin is a class that the distribution it comes with names in its metadata, in the group
-`trioute.plugins`. Nothing of a plugin is imported before a configuration names it.
+`trioute.plugins`. A router imports no plugin before its configuration names it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +18,11 @@ _NAME: Final = kinds.text(255, spaces=False)
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**63 - 1
 _DEEPEST: Final = 8
+
+
+def metric_part(name: str) -> str:
+    """Return what stands for a plugin's name in the names of its metrics."""
+    return re.sub("[^a-zA-Z0-9]", "_", name)
 
 
 def settings_table() -> Kind:

@@ -11,6 +11,7 @@ up, work is deferred from its first step (docs/decisions/0091-one-budget-for-eac
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
@@ -129,6 +130,16 @@ class Deferred:
             if task.step():
                 self.tasks.append(task)
         return bool(self.tasks)
+
+
+def grow_old() -> None:
+    """Move all objects to the collector's oldest generation, in constant time.
+
+    That generation is collected only on request, so that the collector does not walk over a large
+    new structure within a turn (docs/decisions/0008-collector.md).
+    """
+    gc.freeze()
+    gc.unfreeze()
 
 
 def emptied(mapping: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:

@@ -265,21 +265,12 @@ class PluginHost:
 
     def _failed(self, hosted: HostedPlugin, failure: str, error: BaseException) -> None:
         """Note that a plugin has failed; it may have been stopped for another reason already."""
-        if not hosted.is_alive:
-            return
         cause = _cause(error)
         if isinstance(cause, _Late):
             failure = "slow-start"
         is_ours = isinstance(cause, (_Late, PluginUnusable))
-        hosted.stop("failed", str(cause) if is_ours else _words(cause), failure)
-        self._note_failure(hosted, None if is_ours else cause)
-
-    def _note_failure(self, hosted: HostedPlugin, error: BaseException | None = None) -> None:
-        self.failures[hosted.name, hosted.failure] += 1
-        facts = {"failure": hosted.failure, "reason": hosted.reason}
-        log.error("plugin failed", plugin=hosted.name, **facts)
-        for line in () if error is None else _last_lines(error):
-            log.error("plugin traceback", plugin=hosted.name, line=line)
+        reason = str(cause) if is_ours else _words(cause)
+        self._stop_failed(hosted, failure, reason, None if is_ours else cause)
 
     def _stop_failed(
         self,
@@ -289,9 +280,13 @@ class PluginHost:
         error: BaseException | None = None,
     ) -> None:
         """Stop a plugin that has failed, unless it is stopped already."""
-        if hosted.is_alive:
-            hosted.stop("failed", reason, failure)
-            self._note_failure(hosted, error)
+        if not hosted.is_alive:
+            return
+        hosted.stop("failed", reason, failure)
+        self.failures[hosted.name, failure] += 1
+        log.error("plugin failed", plugin=hosted.name, failure=failure, reason=reason)
+        for line in () if error is None else _last_lines(error):
+            log.error("plugin traceback", plugin=hosted.name, line=line)
 
     def _metrics_failed(self, hosted: HostedPlugin, why: str, error: BaseException | None) -> None:
         if error is None:

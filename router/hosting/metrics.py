@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import Metric
+
+from router.config.plugins import metric_part
 
 MOST_SERIES: Final = 10_000
 """Number of series that a plugin may have."""
@@ -20,7 +21,7 @@ class PluginMetrics:
     """
 
     def __init__(self, plugin: str, fail: Callable[[str, BaseException | None], None]) -> None:
-        self.prefix = f"plugin_{re.sub('[^a-zA-Z0-9]', '_', plugin)}_"
+        self.prefix = f"plugin_{metric_part(plugin)}_"
         self._registry = CollectorRegistry()
         self._fail = fail
 

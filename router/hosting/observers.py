@@ -115,6 +115,7 @@ class Observers:
         try:
             self._put(translate(self._wall_clock(), connection, event))
         except Exception:
+            # a mistake of ours in what only plugins see ends nothing else
             log.exception("event not passed on to plugins", event_type=type(event).__name__)
 
     def _network_event(self, event: News) -> None:

@@ -6,7 +6,6 @@ all (`changeable`). The rest is done here, to the thing itself.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from router.config.edits import Edit, Edits
 from router.config.log_settings import with_levels
 from router.config.model import ENTITIES, Configuration, Entity
 from router.config.reload import Applied, NotApplied, key_of
-from router.engine.deferred import drained
+from router.engine.deferred import drained, grow_old
 from router.errors import AmqpError
 from router.management import connection_link_routes
 from router.management.desired_state import asker, changeable_of, described
@@ -333,7 +332,7 @@ async def _apply(
         len(getattr(wanted, each.attribute)) >= MANY_ENTITIES for each in ENTITIES if each.repeated
     ):
         # the new tuple has to be old by the time that the collector runs: it would look at each
-        _grow_old()
+        grow_old()
     cause = f"{request.operation} {of}, by {asker(router, request)}"
     before = router.configuration
     try:
@@ -345,15 +344,6 @@ async def _apply(
         raise Refused(BAD_REQUEST, reason) from None
     edited(router, before, edits)
     return applied
-
-
-def _grow_old() -> None:
-    """Move all objects to the collector's oldest generation, in constant time.
-
-    That generation is collected only on request (docs/decisions/0008-collector.md).
-    """
-    gc.freeze()
-    gc.unfreeze()
 
 
 # What is no configuration, or more than one entity of it.

@@ -5,14 +5,14 @@ There may be very many entities, so the router goes on after every few of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 import trio
 
 from router.management.entities.link import LINK
-from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, types_of
+from router.management.entity_types import ENTITY_TYPES, MANAGEMENT, Source, types_of
 from router.management.look_up import look_up
 from router.management.requests import BAD_REQUEST, NOT_FOUND, Refused, Request
 from router.management.schema import EntityType, long_name
@@ -66,7 +66,8 @@ async def find(router: RouterView, request: Request) -> Found:
     # as in Dispatch, where both are given the identity counts
     wanted, key = ("name", name or "") if identity is None else ("identity", identity)
     long = None if kind is None else known_type(kind, known)
-    found = await _search(router, wanted, key, long if long in known else None)
+    one = None if long is None else known.get(long)
+    found = await _search(router, wanted, key, known.values() if one is None else [one])
     right = [each for each in found if long is None or each.entity_type.is_a(long)]
     if long is None and len(right) > 1:
         # peers name their links as they like; what else has the name is not hidden by that
@@ -77,18 +78,18 @@ async def find(router: RouterView, request: Request) -> Found:
         types = " and ".join(sorted({each.entity_type.name for each in right}))
         reason = f"several entities have the {wanted} {key[:100]!r}: give the type, one of {types}"
         raise Refused(BAD_REQUEST, reason)
-    if found or (long in known and await _search(router, wanted, key, None)):
+    if found or (one is not None and await _search(router, wanted, key, known.values())):
         raise Refused(BAD_REQUEST, f"the entity with the {wanted} {key[:100]!r} is no {kind}")
     # these words are Dispatch's, which its tools' users know
     raise Refused(NOT_FOUND, f"No entity with {wanted}={key[:100]}")
 
 
-async def _search(router: RouterView, wanted: str, key: str, only: str | None) -> list[Found]:
-    """The entities whose attribute `wanted` is `key`, of all types or of one."""
+async def _search(
+    router: RouterView, wanted: str, key: str, types: Iterable[tuple[EntityType, Source]]
+) -> list[Found]:
+    """Return the entities of some types whose attribute `wanted` is `key`."""
     found = []
     steps = 0
-    known = types_of(router)
-    types = list(known.values()) if only is None else [known[only]]
     for entity_type, entities in types:
         attribute = entity_type.attribute(wanted)
         assert attribute is not None

@@ -72,10 +72,11 @@ def _types(router: RouterView, request: Request) -> list[EntityType]:
         # as in Dispatch: a QUERY may name the type that it is about where the node's would stand
         named = request.text("type")
         kind = None if named is None or long_name(named) in NODE_TYPES else named
-    every = [entity_type for entity_type, _ in types_of(router).values()]
+    known = types_of(router)
+    every = [entity_type for entity_type, _ in known.values()]
     if kind is None:
         return every
-    name = known_type(kind, types_of(router))
+    name = known_type(kind, known)
     return [each for each in every if each.is_a(name)]
 
 
