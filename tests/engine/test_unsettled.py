@@ -19,7 +19,7 @@ TOP = 2**32 - 1
 HALF = 2**31
 # What router.engine.unsettled calls so: constants of compiled code cannot be imported.
 NOTED_SPAN = 1024
-NOTED_AT_ONCE = 16
+NOTED_AT_ONCE = 8
 STARTS = [0, 1, 63, 64, HALF - 2, HALF, TOP - 70, TOP - 1, TOP]
 
 
@@ -183,6 +183,16 @@ def test_no_step_of_a_search_looks_at_many() -> None:
     assert steps[: len(made) // NOTED_AT_ONCE - 1] == [None] * (len(made) // NOTED_AT_ONCE - 1)
     # for another link they are noted by now
     assert None not in list(unsettled.search(links[1]))[1:]
+
+
+def test_a_search_finds_what_leaves_the_ring_meanwhile() -> None:
+    unsettled, made, links = of_two_links(2 * NOTED_SPAN)
+    search = unsettled.search(links[0])
+    assert [next(search) for _ in range(3)] == [None] * 3
+    # so far ahead that all the others become stragglers
+    unsettled.add(RING_LIMIT + 2 * NOTED_SPAN, Delivery())
+    assert len(unsettled.stragglers) == 2 * NOTED_SPAN
+    assert [each for each in search if each is not None] == made[::2]
 
 
 def test_a_search_goes_on_while_others_are_added_and_settled() -> None:
