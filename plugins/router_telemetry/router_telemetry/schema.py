@@ -96,6 +96,78 @@ FLOWS: Final = Dataset(
     ),
 )
 
+DELIVERIES: Final = Dataset(
+    "deliveries",
+    "One sampled delivery at one router. The rows of one `trace_id` are the way of a message.",
+    "arrived",
+    (
+        *_IDENTITY,
+        Column("arrived", TIMESTAMP, "When the delivery came in, by the router's wall clock."),
+        Column(
+            "trace_id",
+            pa.binary(16),
+            "Which message it is: the same at all routers that the message passes.",
+        ),
+        Column("hop", pa.int16(), "1 where the message entered the network, 2 at the next router."),
+        Column(
+            "share",
+            pa.float64(),
+            "The share of deliveries that is sampled where the message entered the network, as "
+            "0.01: each row stands for 1 / `share` deliveries.",
+        ),
+        Column("ingress_router", pa.string(), "Router where the message entered the network."),
+        Column("origin_container", pa.string(), "Container-id of the client that sent it there."),
+        Column("address", pa.string(), "Address that the delivery was sent to."),
+        Column("in_link_number", pa.int64(), "Number of the link that it came in by."),
+        Column("in_link_name", pa.string(), "Name of that link."),
+        Column("in_container", pa.string(), "Container-id of the peer that sent it."),
+        Column("in_role", pa.string(), "Role of that connection, as in `flows`."),
+        Column(
+            "out_link_number",
+            pa.int64(),
+            "Number of the link that it left by; null if it did not leave, as the others with "
+            "`out_` are.",
+        ),
+        Column("out_link_name", pa.string(), "Name of that link."),
+        Column(
+            "out_container",
+            pa.string(),
+            "Container-id of the peer that it was sent to: the next router, or the receiver.",
+        ),
+        Column("out_role", pa.string(), "Role of that connection."),
+        Column("size", pa.int64(), "Octets of the message's first frame as it came in."),
+        Column(
+            "forward_ns",
+            pa.int64(),
+            "Nanoseconds from its arrival until it was written to the next connection, by the "
+            "monotonic clock; null if it did not leave.",
+        ),
+        Column(
+            "settle_ns",
+            pa.int64(),
+            "Nanoseconds from its arrival until its outcome was known, by the monotonic clock; "
+            "null for one that was sent settled.",
+        ),
+        Column(
+            "outcome",
+            pa.string(),
+            "`accepted`, `rejected`, `released` or `modified`; `presettled` if it was sent "
+            "settled; `aborted`; `unknown` for an outcome that AMQP does not define, or none.",
+        ),
+        Column(
+            "decided_by",
+            pa.string(),
+            "`receiver`, or `router` for an outcome of this router's own; null where there is no "
+            "outcome.",
+        ),
+        Column(
+            "reason",
+            pa.string(),
+            "Why the router decided, as an error condition or `delivery-failed`; null otherwise.",
+        ),
+    ),
+)
+
 EVENTS: Final = Dataset(
     "events",
     "Something that happened. Columns that do not apply to its kind are null.",
@@ -128,4 +200,4 @@ EVENTS: Final = Dataset(
     ),
 )
 
-DATASETS: Final = (FLOWS, EVENTS)
+DATASETS: Final = (FLOWS, DELIVERIES, EVENTS)

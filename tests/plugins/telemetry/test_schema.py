@@ -30,6 +30,19 @@ def test_what_version_1_consists_of() -> None:
         *((name, "int64") for name in ("released", "modified", "unsettled")),
         ("is_final", "bool"),
     ]
+    assert every["deliveries"][4:] == [
+        ("arrived", "timestamp[us, tz=UTC]"),
+        ("trace_id", "fixed_size_binary[16]"),
+        ("hop", "int16"),
+        ("share", "double"),
+        *((name, "string") for name in ("ingress_router", "origin_container", "address")),
+        ("in_link_number", "int64"),
+        *((name, "string") for name in ("in_link_name", "in_container", "in_role")),
+        ("out_link_number", "int64"),
+        *((name, "string") for name in ("out_link_name", "out_container", "out_role")),
+        *((name, "int64") for name in ("size", "forward_ns", "settle_ns")),
+        *((name, "string") for name in ("outcome", "decided_by", "reason")),
+    ]
     assert [name for name, _ in every["events"][4:]] == [
         *("time", "kind", "connection", "container", "role", "link_number", "link_name"),
         *("direction", "address", "by_peer", "condition", "description", "other_connection"),
