@@ -67,8 +67,10 @@ from router.plugin_events import (
     Redirected,
     RoutersChanged,
 )
+from router.plugin_samples import ABSENT, DeliverySamples, SampleBatch
 
 __all__ = [
+    "ABSENT",
     "API_VERSION",
     "ENTRY_POINTS",
     "AccessRequest",
@@ -79,6 +81,7 @@ __all__ = [
     "ConnectionInfo",
     "ConnectionOpened",
     "ConnectionRefused",
+    "DeliverySamples",
     "Event",
     "Identity",
     "Kind",
@@ -103,6 +106,7 @@ __all__ = [
     "Refused",
     "Router",
     "RoutersChanged",
+    "SampleBatch",
     "Secret",
     "SecretUnavailable",
     "Subscription",
@@ -322,6 +326,15 @@ class Router(Protocol):
         `LinkStolen` and `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`.
         A peer that is redirected causes `Redirected` in the place of a refusal. The plugin's own
         connections cause events as well. Raises ValueError.
+        """
+
+    def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
+        """Sample this share (0 to 1) of the deliveries that enter the network at this router.
+
+        Deliveries are chosen by a hash. Their traces go with them, so that other routers that
+        sample record the same ones, and these are returned here as well, whatever `share` is.
+        Deliveries on link routes are not sampled. At most `capacity` samples are kept until they
+        are taken, 128 octets each. Only one plugin can sample at a time. Raises ValueError.
         """
 
     def connections(self) -> Iterator[ConnectionInfo]:

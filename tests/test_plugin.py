@@ -28,6 +28,7 @@ def test_what_version_1_0_consists_of() -> None:
         "log",
         "manage",
         "name",
+        "sample_deliveries",
         "started",
         "subscribe",
     }

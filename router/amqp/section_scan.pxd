@@ -30,6 +30,7 @@ cdef class SectionScan:
     cdef public Py_ssize_t annotations_end
     cdef public Py_ssize_t cut_at
     cdef public Py_ssize_t cut_end
+    cdef public bytes left_out
 
     cpdef int start(self) except -1
     @cython.locals(sent_on=TransferFrame, at=Py_ssize_t, end=Py_ssize_t, following=Py_ssize_t)

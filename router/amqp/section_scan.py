@@ -63,8 +63,9 @@ class SectionScan:
         self.is_headed = False
         # where in that frame the map of the message annotations lies; both 0 where there is none
         self.annotations_at = self.annotations_end = 0
-        # where the delivery annotations lie in it
+        # where the delivery annotations lie in it, and their octets once they are left out
         self.cut_at = self.cut_end = 0
+        self.left_out = b""
 
     def feed(self, frame: TransferFrame) -> bool:
         """Follow the message through a frame's payload; False when `problem` says what is wrong.
@@ -149,6 +150,7 @@ class SectionScan:
     def _leave_out(self) -> None:
         """Leave the delivery annotations out of the frame that is sent on (section 3.2.2)."""
         frame = self.frame
+        self.left_out = bytes(memoryview(frame.octets)[self.cut_at : self.cut_end])
         if self.cut_at == frame.payload_at:
             frame.payload_at = self.cut_end
         elif self.cut_end == frame.end:

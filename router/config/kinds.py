@@ -134,9 +134,9 @@ def seconds(high: int, *, zero: str) -> Kind:
     return Kind(words, read, "seconds")
 
 
-def number(low: float, high: float, unit: str) -> Kind:
+def number(low: float, high: float, unit: str = "") -> Kind:
     """Return the kind of numbers, whole or not, from `low` to `high`."""
-    words = f"a number of {unit} from {low:g} to {high:g}"
+    words = f"a number of {unit} from {low:g} to {high:g}".replace("of  ", "")
 
     def read(value: object) -> float:
         # the comparison is also what refuses nan

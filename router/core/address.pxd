@@ -75,6 +75,7 @@ cdef class Producer:
     cdef public int tree
     cdef public int stripe
     cdef public object awaits
+    cdef public int enters
 
 @cython.final
 cdef class Consumer:
@@ -95,5 +96,6 @@ cdef class Consumer:
     cdef public object progress
     cdef public object resuming
     cdef public bint is_later
+    cdef public int passes_traces
 
 cpdef bint spreads_to(Consumer consumer, Producer producer) except -1

@@ -241,6 +241,8 @@ class Producer:
         # what it waits for until it gets credit: the link that had its name is being closed
         # (`stealing`); None as a rule
         self.awaits: Any = None
+        # whether messages enter the network by it; -1 as long as nobody has asked (`sampling`)
+        self.enters = -1
 
 
 class Consumer:
@@ -280,6 +282,9 @@ class Consumer:
         self.resuming: Any = None
         # the rest of what waits for it is sent in later turns (`dispensing`)
         self.is_later = False
+        # whether it leads to a router that passes traces on; -1 as long as nobody has asked
+        # (`trace_context`)
+        self.passes_traces = -1
 
 
 def spreads_to(consumer: Consumer, producer: Producer) -> bool:

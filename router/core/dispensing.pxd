@@ -42,5 +42,6 @@ cdef class Dispenser(Settler):
     cdef int serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)
     cpdef int count_out(self, Delivery delivery) except -1
+    cpdef bint traces(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(address=Address)
     cdef int taken(self, Delivery delivery) except -1

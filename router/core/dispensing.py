@@ -7,7 +7,15 @@ where each gets a copy. The order is that of `waiting`.
 from __future__ import annotations
 
 from router.amqp import codes
-from router.core import dead_letters, draining, passage, routed_ttl, sizes, unconfirmed
+from router.core import (
+    dead_letters,
+    draining,
+    passage,
+    routed_ttl,
+    sizes,
+    trace_context,
+    unconfirmed,
+)
 from router.core.address import Address, Consumer
 from router.core.backlog import Backlog
 from router.core.network import sides
@@ -140,6 +148,9 @@ class Dispenser(Settler):
             if consumer.shows_passage:
                 octets = passage.shown(consumer, delivery, bytes(delivery.chunks[0]))
                 self.backlog.replace_first(delivery, octets)
+            if delivery.sample is not None and self.traces(consumer, delivery):
+                octets = trace_context.write(delivery, bytes(delivery.chunks[0]))
+                self.backlog.replace_first(delivery, octets)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
             if delivery.arrived != self.turn.now or not consumer.address.is_moving:
@@ -226,6 +237,12 @@ class Dispenser(Settler):
         consumer = link.owner
         if consumer is not None and (consumer.waiting.count or link.drain):
             self.serve(consumer)
+
+    def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
+        """Note that a sampled delivery leaves now; return whether its trace goes with it."""
+        if self.sampler is not None:
+            self.sampler.leaves(delivery)
+        return trace_context.is_passed_on(consumer, delivery)
 
     def taken(self, delivery: Delivery) -> None:
         """A receiver that wants everything settled will say no more of it than that it came."""

@@ -15,7 +15,8 @@ from router.amqp.annotations import are_foreign
 from router.amqp.constants import Condition
 from router.amqp.reading import TransferFrame
 from router.amqp.section_scan import SectionScan, is_plain
-from router.core import passage
+from router.core import passage, trace_context
+from router.core.network.membership import ROLES
 from router.engine.delivery import Delivery
 from router.errors import AmqpError
 
@@ -70,6 +71,8 @@ class Intake:
             self._hold(delivery, scan)
             return None
         sound: TransferFrame = scan.frame
+        if scan.left_out and delivery.incoming.session.connection.settings.role in ROLES:
+            delivery.sample = trace_context.read(scan.left_out)
         if not scan.annotations_end or are_foreign(
             sound, scan.annotations_at, scan.annotations_end
         ):

@@ -1,6 +1,9 @@
 cimport cython
+from router.amqp cimport codes
+from router.core cimport sampling
 from router.core.address cimport Address
 from router.core.counters cimport Counters
+from router.core.sampling cimport Sampler
 from router.engine.delivery cimport Delivery
 from router.engine.link cimport IncomingLink, OutgoingLink
 from router.engine.outbox cimport Turn
@@ -14,6 +17,7 @@ cdef class Outcomes:
     cdef public int code
     cdef public double arrived
     cdef public unsigned long long count
+    cdef public Sampler sampler
 
     cpdef int settled(self, Delivery delivery, int code) except -1
     @cython.locals(count=cython.ulonglong, age_s=cython.double, counters=Counters, incoming=IncomingLink, outgoing=OutgoingLink, address=Address)
@@ -22,3 +26,6 @@ cdef class Outcomes:
     cpdef int receiver_told(self, Delivery delivery, int code) except -1
     @cython.locals(age_s=cython.double, address=Address, counters=Counters, link=IncomingLink)
     cpdef int sender_told(self, Delivery delivery, int code) except -1
+    cdef void _record(self, Delivery delivery, int code) except *
+    cpdef void decided_here(self, Delivery delivery, int code, bytes state) except *
+    cpdef void aborted(self, Delivery delivery) except *

@@ -7,7 +7,10 @@ So what is alike is only counted up to the end of its run, and then added everyw
 
 from __future__ import annotations
 
+from router.amqp import codes
+from router.core import sampling, verdicts
 from router.core.address import Address
+from router.core.sampling import Sampler
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
@@ -24,9 +27,13 @@ class Outcomes:
         self.code = 0
         self.arrived = 0.0
         self.count = 0
+        # records sampled deliveries; None while there are none
+        self.sampler: Sampler | None = None
 
     def settled(self, delivery: Delivery, code: int) -> None:
         """Its receiver has settled a delivery with this outcome, and its sender is told at once."""
+        if delivery.sample is not None:
+            self._record(delivery, code)
         if not delivery.incoming_open:
             # nobody is there to be told
             self.receiver_told(delivery, code)
@@ -73,6 +80,8 @@ class Outcomes:
         """Its receiver has told the outcome of a delivery, or settled it; its sender is another
         matter.
         """
+        if delivery.sample is not None:
+            self._record(delivery, code)
         address = delivery.address
         counters = address.counters
         counters.count_outcome(code)
@@ -83,6 +92,8 @@ class Outcomes:
 
     def sender_told(self, delivery: Delivery, code: int) -> None:
         """The sender of a delivery is told its outcome, if it awaits one."""
+        if delivery.sample is not None:
+            self._record(delivery, code)
         if delivery.incoming_open:
             age_s = self.turn.now - delivery.arrived
             link = delivery.incoming
@@ -93,3 +104,24 @@ class Outcomes:
                 counters.count_told(code, age_s, 1)
                 counters.count_delay(age_s, 1)
                 link.count_delay(age_s, 1)
+
+    # Sampled deliveries.
+
+    def _record(self, delivery: Delivery, code: int) -> None:
+        """Record what the receiver of a sampled delivery said."""
+        if self.sampler is not None:
+            self.sampler.ended(delivery, code, sampling.RECEIVER, None)
+
+    def decided_here(self, delivery: Delivery, code: int, state: bytes) -> None:
+        """Record an outcome of the router's own. A receiver accepts what it takes settled."""
+        if self.sampler is None:
+            return
+        if code == codes.ACCEPTED:
+            self.sampler.ended(delivery, code, sampling.RECEIVER, None)
+        else:
+            self.sampler.ended(delivery, code, sampling.ROUTER, verdicts.reason(code, state))
+
+    def aborted(self, delivery: Delivery) -> None:
+        """Record that the rest of a sampled delivery will not come."""
+        if delivery.sample is not None and self.sampler is not None:
+            self.sampler.ended(delivery, sampling.ABORTED, sampling.NOBODY, None)

@@ -278,6 +278,7 @@ def abort_all(forwarder: Any, delivery: Any) -> None:
 
 def abort(forwarder: Any, delivery: Any) -> None:
     """Give up a delivery whose rest will not come, wherever it is on its way."""
+    forwarder.outcomes.aborted(delivery)
     delivery.discarded = True
     forwarder.backlog.drop(delivery)
     link = delivery.outgoing

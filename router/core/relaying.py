@@ -7,7 +7,7 @@ Which consumer that is, `forward` says. The two ends of a link that is routed ha
 from __future__ import annotations
 
 from router.amqp.reading import TransferFrame
-from router.core import passage, sizes, unconfirmed
+from router.core import passage, sizes, trace_context, unconfirmed
 from router.core.address import Address, Consumer
 from router.core.backlog import Backlog
 from router.core.dispensing import Dispenser
@@ -65,10 +65,12 @@ class Relay(Dispenser):
         ):
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
+            if delivery.sample is not None and self.traces(consumer, delivery):
+                payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+                frame = frame.with_payload(trace_context.write(delivery, payload))
             if consumer.shows_passage:
-                self._write(session, link, delivery, passage.show(consumer, delivery, frame))
-            else:
-                self._write(session, link, delivery, frame)
+                frame = passage.show(consumer, delivery, frame)
+            self._write(session, link, delivery, frame)
 
     def _write(
         self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame

@@ -289,6 +289,8 @@ class Spreader(Relay):
         copy.complete = delivery.complete
         copy.size = delivery.size
         copy.state = delivery.state
+        if delivery.sample is not None:
+            copy.sample = delivery.sample.copied()
         tags.hand_on(copy, delivery)
         copy.parent = delivery
         delivery.open_copies += 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
-from router.amqp.composite import encode_composite
+from router.amqp.composite import decode_composite, encode_composite
 from router.amqp.constants import Condition, Descriptor
 from router.amqp.performatives import Error, Modified, Rejected
 from router.amqp.types import Symbol
@@ -25,6 +26,7 @@ _LOST: dict[Any, Any] = {Symbol("x-opt-trioute.lost"): True}
 LOST = encode_composite(Modified(delivery_failed=True, message_annotations=_LOST))
 _MARK = b"x-opt-trioute.lost"
 _MODIFIED = int(Descriptor.MODIFIED)
+_RELEASED = int(Descriptor.RELEASED)
 
 NO_TO = rejected(
     Condition.PRECONDITION_FAILED, "a message on an anonymous link needs a `to` in its properties"
@@ -36,6 +38,20 @@ UNCONFIRMED = rejected(
     "a durable message, and its receiver takes everything settled, which confirms nothing",
 )
 EXPIRED = rejected("trioute:expired", "the message's ttl ended before a receiver took it")
+
+
+@lru_cache(maxsize=256)
+def reason(code: int, state: bytes) -> str:
+    """Return why the router decided on an outcome: its error's condition, `delivery-failed` where
+    the receiver was lost, or `no-receiver`.
+    """
+    if not state:
+        return "no-receiver" if code == _RELEASED else ""
+    told, _ = decode_composite(state)
+    if isinstance(told, Rejected) and told.error is not None:
+        return str(told.error.condition)
+    return "delivery-failed" if isinstance(told, Modified) and told.delivery_failed else ""
+
 
 # Which outcome speaks for all receivers of a multicast. An outcome without a rank of its own, such
 # as an extension or none at all, comes next after accepted: some receiver has taken the message in

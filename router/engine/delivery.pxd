@@ -45,4 +45,5 @@ cdef class Delivery:
     cdef public object passage
     cdef public object suspended
     cdef public bytes tag
+    cdef public object sample
     cdef public unsigned long long tag_word

@@ -92,6 +92,8 @@ class Delivery:
     # where that is 0 for one made of the delivery-id
     tag: bytes | None
     kept_tag_size: int
+    # the core's: what is recorded of it (`core.sampling`); None as a rule
+    sample: Any
 
 
 DEFAULTS: dict[str, Any] = {
@@ -136,6 +138,7 @@ DEFAULTS: dict[str, Any] = {
     "stuck": 0,
     "tag": None,
     "kept_tag_size": 0,
+    "sample": None,
 }
 
 # A compiled class has all its fields, zero or None, from its allocation on.

@@ -47,6 +47,7 @@ cdef class Link:
     cdef public unsigned long long delayed_10s
     cdef public Py_ssize_t stuck
     cdef public tuple samples
+    cdef public unsigned int sampled_in
 
     cpdef int count_outcome(self, int code, unsigned long long count) except -1
     cpdef int count_delay(self, double age_s, unsigned long long count) except -1

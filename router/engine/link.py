@@ -95,6 +95,8 @@ class Link:
         self.stuck = 0
         # what had been settled at two moments of late, for a rate: (then, count, before, count)
         self.samples: tuple[float, int, float, int] | None = None
+        # the batch of sampled deliveries that it was last described for (`core.sampling`)
+        self.sampled_in = 0
 
     def is_attached(self) -> bool:
         """Both attaches have passed and no detach has."""

@@ -17,14 +17,24 @@ from router.client import ClientConnection
 from router.client.connection import connect_over
 from router.hosting.metrics import PluginMetrics
 from router.hosting.observers import EventQueue, Observers
+from router.hosting.sampling import Sampling
 from router.hosting.translation import connection_info, link_totals
 from router.net.exchange import Exchange
-from router.plugin import BoundLogger, Event, ManagedAttribute, ManagedType, Subscription
+from router.plugin import (
+    BoundLogger,
+    DeliverySamples,
+    Event,
+    ManagedAttribute,
+    ManagedType,
+    Subscription,
+)
 from router.plugin_events import ConnectionInfo, LinkTotals
 
 # How many links are read before others have their turns.
 LINKS_AT_ONCE: Final = 128
 # Of attributes in management.
+# Rows of sampled deliveries, of 128 octets each, that a plugin may have kept for it.
+MOST_SAMPLES: Final = 1_000_000
 KINDS: Final = ("string", "integer", "boolean", "list", "map")
 
 
@@ -51,6 +61,7 @@ class Handle:
         self._observers = observers
         self._metrics = metrics
         self._dial = dial
+        self._sampling: Sampling | None = None
         self._connections = count(1)
         self._is_closed = False
 
@@ -89,6 +100,18 @@ class Handle:
         self.queues.append(queue)
         self._observers.add(queue)
         return queue
+
+    def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
+        """Sample this share of the deliveries that enter the network here; raises ValueError."""
+        self._check_open()
+        if not 0 <= share <= 1:
+            raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
+        if not 1 <= capacity <= MOST_SAMPLES:
+            raise ValueError(f"capacity must be from 1 to {MOST_SAMPLES}, not {capacity}")
+        if self._exchange.forwarder.sampler is not None:
+            raise ValueError("deliveries are sampled already, for this plugin or for another one")
+        self._sampling = Sampling(self._exchange, share, capacity)
+        return self._sampling
 
     def connections(self) -> Iterator[ConnectionInfo]:
         """Iterate over the connections that are open now."""
@@ -134,6 +157,8 @@ class Handle:
     def close(self) -> None:
         """Take back everything that the plugin was given."""
         self._is_closed = True
+        if self._sampling is not None:
+            self._sampling.close()
         for queue in self.queues:
             self._observers.remove(queue)
         self.types.clear()

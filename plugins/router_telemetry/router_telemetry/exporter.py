@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from router import plugin
+from router_telemetry.deliveries import DeliveryBatch, DeliveryRows
 from router_telemetry.events import EVENTS_LOST, TYPES, row_of
 from router_telemetry.files import Files
 from router_telemetry.flows import FlowMeter
@@ -22,6 +23,8 @@ FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
 # What is in memory is written when the plugin stops, if that takes no longer.
 LAST_WRITE_S: Final = 1.5
+# How often samples are taken from the router, which keeps 65,536.
+SAMPLES_S: Final = 0.2
 
 
 @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
@@ -54,6 +57,14 @@ class Settings:
             "counted.",
         ),
     )
+    sample_share: float = attrs.field(
+        default=0.01,
+        metadata=plugin.setting(
+            plugin.number(0, 1),
+            "The share of deliveries that is sampled where messages enter the network, as 0.01. "
+            "Those that other routers have sampled are recorded in any case.",
+        ),
+    )
 
 
 class Telemetry(plugin.Plugin):
@@ -73,7 +84,7 @@ class Telemetry(plugin.Plugin):
 class _Write:
     """One file that is being written in a thread."""
 
-    def __init__(self, files: Files, batch: Batch) -> None:
+    def __init__(self, files: Files, batch: Batch | DeliveryBatch) -> None:
         self._files = files
         self._batch = batch
         self.error: OSError | None = None
@@ -99,12 +110,14 @@ class _Export:
         self._router = router
         self._flows = Rows(FLOWS, router.id, epoch, most)
         self._events = Rows(EVENTS, router.id, epoch, most)
+        self._deliveries = DeliveryRows(router.id, epoch, most)
+        self._samples = router.sample_deliveries(settings.sample_share)
         self._files = Files(settings.directory, router.id, epoch)
         self._meter = FlowMeter(self._flows, time.time(), time.monotonic())
         self._queued = router.subscribe(*TYPES)
         self._lost_events = 0
         # what could not be written yet, the oldest first
-        self._batches: list[Batch] = []
+        self._batches: list[Batch | DeliveryBatch] = []
         # the write that a thread is doing
         self._current: _Write | None = None
         self._written = router.counter("rows", "Rows that were written.", ("dataset",))
@@ -119,6 +132,7 @@ class _Export:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._take_events)
                 nursery.start_soon(self._measure)
+                nursery.start_soon(self._take_samples)
                 nursery.start_soon(self._write)
                 self._router.started()
         finally:
@@ -147,14 +161,22 @@ class _Export:
             await trio.sleep_until(due)
             await self._end_interval()
 
+    async def _take_samples(self) -> None:
+        while True:
+            await trio.sleep(SAMPLES_S)
+            self._deliveries.add(self._samples.take(), self._samples.lost)
+
     async def _end_interval(self) -> None:
         self._meter.begin_reading()
         links = await self._router.links()
         self._meter.end_interval(links, time.time(), time.monotonic())
         self._show()
 
+    def _all(self) -> tuple[Rows | DeliveryRows, ...]:
+        return self._flows, self._deliveries, self._events
+
     def _show(self) -> None:
-        for rows in (self._flows, self._events):
+        for rows in self._all():
             name = rows.dataset.name
             self._waiting.labels(name).set(len(rows) + rows.taken)
             self._lost.labels(name).inc(rows.lost - self._counted_lost.get(name, 0))
@@ -170,7 +192,7 @@ class _Export:
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _take_rows(self) -> None:
-        for rows in (self._flows, self._events):
+        for rows in self._all():
             self._batches.extend(rows.take())
 
     async def _write_batches(self) -> bool:
@@ -189,12 +211,13 @@ class _Export:
             self._batches.pop(0)
             name = batch.dataset.name
             self._written.labels(name).inc(len(batch))
-            rows = self._flows if batch.dataset is FLOWS else self._events
-            rows.taken -= len(batch)
+            for rows in self._all():
+                if rows.dataset is batch.dataset:
+                    rows.taken -= len(batch)
             self._show()
         return True
 
-    async def _write_one(self, batch: Batch) -> None:
+    async def _write_one(self, batch: Batch | DeliveryBatch) -> None:
         """Write a batch; raises OSError.
 
         A disk that hangs must not keep the plugin from ending, so the thread is not waited for if
@@ -213,5 +236,6 @@ class _Export:
     async def _finish(self) -> None:
         """Write what is in memory."""
         await self._end_interval()
+        self._deliveries.add(self._samples.take(), self._samples.lost)
         self._take_rows()
         await self._write_batches()

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pyarrow.parquet as pq
 
+from router_telemetry.deliveries import DeliveryBatch
 from router_telemetry.rows import Batch
 
 ROW_GROUP = 131_072
@@ -26,7 +27,7 @@ class Files:
         self._epoch = epoch
         self._number = 0
 
-    def write(self, batch: Batch) -> Path:
+    def write(self, batch: Batch | DeliveryBatch) -> Path:
         """Write a batch, and return its file. Raises OSError, and leaves nothing behind then."""
         self._number += 1
         day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)

@@ -36,7 +36,9 @@ HIGHEST_VERSION: Final = 1
 # What this router can do beside the protocol; names are added here by who adds what they stand for.
 # Several links for one address and destination are kept apart.
 LANES: Final = Symbol("lanes")
-FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES)
+# Sampled deliveries are passed on with their traces (`trace_context`).
+TRACES: Final = Symbol("traces")
+FEATURES_SPOKEN: Final[tuple[str, ...]] = ("edge-routes", LANES, TRACES)
 
 HIGHEST_COST: Final = 1_000_000
 LARGEST_INSTANCE: Final = 2**63 - 1

@@ -79,6 +79,29 @@ async def test_flow_records_are_exact(tmp_path: Path) -> None:
     assert [row["seq"] for row in flows] == [1, 2, 3, 4]
 
 
+async def test_sampled_deliveries_are_written(tmp_path: Path) -> None:
+    directory = tmp_path / "out"
+    async with running_node(configuration(directory, sampleShare=1)) as router:
+        await hosted(router, "telemetry").is_settled.wait()
+        await exchange_messages(router, 7)
+    rows = rows_of(directory, "deliveries")
+    assert [row["seq"] for row in rows] == list(range(1, 8))
+    assert len({row["trace_id"] for row in rows}) == 7
+    (flow,) = [row for row in rows_of(directory, "flows") if row["direction"] == "in"]
+    for row in rows:
+        assert (row["hop"], row["share"]) == (1, 1.0)
+        assert (row["ingress_router"], row["origin_container"]) == (row["router"], "client")
+        assert (row["address"], row["in_container"], row["out_container"]) == (
+            "orders",
+            "client",
+            "client",
+        )
+        assert row["in_link_number"] == flow["link_number"]
+        assert (row["outcome"], row["decided_by"], row["reason"]) == ("accepted", "receiver", None)
+        assert 0 <= row["forward_ns"] <= row["settle_ns"]
+        assert row["arrived"] >= flow["interval_start"]
+
+
 async def test_events_tell_the_life_of_a_link(tmp_path: Path) -> None:
     directory = tmp_path / "out"
     async with running_node(configuration(directory)) as router:

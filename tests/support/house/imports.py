@@ -37,8 +37,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "metrics": _DATA_PLANE | {"build", "config", "control", "fairness"},
     # What plugins see, and who runs them.
     "plugin_events": frozenset(),
-    "plugin": frozenset({"client", "config", "errors", "plugin_events"}),
-    "hosting": _DATA_PLANE | {"client", "config", "metrics", "net", "plugin", "plugin_events"},
+    "plugin_samples": frozenset({"plugin_events"}),
+    "plugin": frozenset({"client", "config", "errors", "plugin_events", "plugin_samples"}),
+    "hosting": _DATA_PLANE
+    | {"client", "config", "metrics", "net", "plugin", "plugin_events", "plugin_samples"},
     # Over everything.
     # Its agent is a client of the router that it tells of (docs/decisions/0036).
     "management": _DATA_PLANE | {"build", "client", "config", "control", "logs", "metrics"},

@@ -1,0 +1,195 @@
+"""Sampled deliveries that wait in memory to be written, as they came from the router."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from router.plugin import ABSENT, SampleBatch
+from router_telemetry.rows import DAY_US
+from router_telemetry.schema import DELIVERIES, TIMESTAMP, VERSION, Dataset
+
+NS_A_US: Final = 1000
+# By the numbers of the plugin contract; any other one is an outcome that AMQP does not define.
+OUTCOMES: Final = {
+    0x24: "accepted",
+    0x25: "rejected",
+    0x26: "released",
+    0x27: "modified",
+    1: "aborted",
+    2: "presettled",
+}
+UNKNOWN: Final = "unknown"
+DECIDED_BY: Final = (None, "receiver", "router")
+
+
+@attrs.frozen
+class DeliveryBatch:
+    """Sampled deliveries of one day (since 1970), ready to be written.
+
+    `seq` is the number of the first row; the others have the numbers after it.
+    """
+
+    router: str
+    epoch: int
+    seq: int
+    day: int
+    samples: SampleBatch = attrs.field(repr=False)
+
+    @property
+    def dataset(self) -> Dataset:
+        """Return the dataset of sampled deliveries."""
+        return DELIVERIES
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.samples.count
+
+    def table(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        samples, count = self.samples, len(self)
+        texts = pa.array(samples.texts, pa.string())
+        is_first = pc.equal(self._numbers("hop"), 1)
+        arrived_ns = pc.add(self._numbers("arrived_ns"), samples.wall_offset_ns)
+        columns = {
+            "schema_version": pa.repeat(pa.scalar(VERSION, pa.int16()), count),
+            "router": pa.repeat(self.router, count),
+            "router_epoch": pa.repeat(pa.scalar(self.epoch, pa.int64()), count),
+            "seq": pa.array(range(self.seq, self.seq + count), pa.int64()),
+            "arrived": pc.cast(pc.divide(arrived_ns, NS_A_US), TIMESTAMP),
+            "trace_id": self._trace_ids(),
+            "hop": pc.cast(self._numbers("hop"), pa.int16()),
+            "share": pc.divide(pc.cast(self._unsigned("threshold"), pa.float64(), False), 2.0**64),
+            "address": pc.take(texts, self._unsigned("address")),
+            "size": self._numbers("size"),
+            "forward_ns": self._numbers("forward_ns"),
+            "settle_ns": self._numbers("settle_ns"),
+            "outcome": self._outcomes(),
+            "decided_by": pc.take(pa.array(DECIDED_BY, pa.string()), self._unsigned("decided_by")),
+            "reason": _none_if_empty(pc.take(texts, self._unsigned("reason"))),
+        }
+        for direction in ("in", "out"):
+            columns |= self._link_columns(direction)
+        ingress = pc.take(texts, self._unsigned("ingress"))
+        origin = pc.take(texts, self._unsigned("origin"))
+        columns["ingress_router"] = pc.if_else(is_first, self.router, ingress)
+        columns["origin_container"] = pc.if_else(is_first, columns["in_container"], origin)
+        schema = DELIVERIES.arrow_schema()
+        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    def _unsigned(self, name: str) -> pa.Array:
+        """Return a column as it came, without copying it."""
+        buffer = pa.py_buffer(self.samples.columns[name])
+        return pa.Array.from_buffers(pa.uint64(), len(self), [None, buffer])
+
+    def _numbers(self, name: str) -> pa.Array:
+        """Return a column as signed numbers, and null where it is absent."""
+        column = self._unsigned(name)
+        is_absent = pc.equal(column, pa.scalar(ABSENT, pa.uint64()))
+        return pc.cast(pc.if_else(is_absent, None, column), pa.int64())
+
+    def _trace_ids(self) -> pa.Array:
+        words = array("Q", bytes(16 * len(self)))
+        words[0::2] = self.samples.columns["trace_high"]
+        words[1::2] = self.samples.columns["trace_low"]
+        # big-endian, so that the octets are those that routers tell each other
+        words.byteswap()
+        return pa.Array.from_buffers(pa.binary(16), len(self), [None, pa.py_buffer(words)])
+
+    def _outcomes(self) -> pa.Array:
+        codes = pa.array(OUTCOMES, pa.uint64())
+        names = pa.array(OUTCOMES.values(), pa.string())
+        found = pc.index_in(self._unsigned("outcome"), value_set=codes)
+        return pc.fill_null(pc.take(names, found), UNKNOWN)
+
+    def _link_columns(self, direction: str) -> dict[str, pa.Array]:
+        """Return the columns that describe the link of a direction; null where there is none."""
+        links = list(self.samples.links.values())
+        numbers = pa.array([link.number for link in links], pa.uint64())
+        place = pc.index_in(self._unsigned(f"{direction}_link"), value_set=numbers)
+        described = {
+            "link_number": pc.cast(numbers, pa.int64()),
+            "link_name": pa.array([link.name for link in links], pa.string()),
+            "container": pa.array([link.connection.container for link in links], pa.string()),
+            "role": pa.array([link.connection.role for link in links], pa.string()),
+        }
+        return {f"{direction}_{name}": pc.take(values, place) for name, values in described.items()}
+
+
+class DeliveryRows:
+    """The sampled deliveries that were not handed over for writing yet.
+
+    Sequence numbers are those of all samples, also of those that were lost.
+    """
+
+    def __init__(self, router: str, epoch: int, most: int) -> None:
+        self.dataset = DELIVERIES
+        self.lost = 0
+        self._router = router
+        self._epoch = epoch
+        self._most = most
+        self._seq = 0
+        self._lost_before = 0
+        self._batches: list[DeliveryBatch] = []
+        self._count = 0
+        # rows that were taken and are not written yet
+        self.taken = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows that wait."""
+        return self._count
+
+    def add(self, samples: SampleBatch, lost: int) -> None:
+        """Add samples, or count them as lost if too many rows are in memory.
+
+        `lost` is how many the router has lost so far, for want of room until they were taken.
+        """
+        self.lost += lost - self._lost_before
+        self._seq += lost - self._lost_before
+        self._lost_before = lost
+        if not samples.count:
+            return
+        first = self._seq + 1
+        self._seq += samples.count
+        if len(self) + self.taken + samples.count > self._most:
+            self.lost += samples.count
+            return
+        for day, part in _by_day(samples):
+            self._batches.append(DeliveryBatch(self._router, self._epoch, first, day, part))
+            first += part.count
+        self._count += samples.count
+
+    def take(self) -> list[DeliveryBatch]:
+        """Return all rows that wait, in their order."""
+        batches, self._batches = self._batches, []
+        self.taken += self._count
+        self._count = 0
+        return batches
+
+
+def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
+    """Return samples by the day of their arrival, of which there is one as a rule."""
+    arrived = samples.columns["arrived_ns"]
+    day_ns = DAY_US * NS_A_US
+    earliest = (min(arrived) + samples.wall_offset_ns) // day_ns
+    latest = (max(arrived) + samples.wall_offset_ns) // day_ns
+    if earliest == latest:
+        return [(earliest, samples)]
+    days = [(each + samples.wall_offset_ns) // day_ns for each in arrived]
+    parts = []
+    for day in sorted(set(days)):
+        columns = {
+            name: array("Q", (each for each, its in zip(column, days, strict=True) if its == day))
+            for name, column in samples.columns.items()
+        }
+        part = attrs.evolve(samples, count=days.count(day), columns=columns)
+        parts.append((day, part))
+    return parts
+
+
+def _none_if_empty(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, ""), None, texts)

@@ -1,0 +1,54 @@
+"""Sampled deliveries, as plugins get them; part of the plugin contract (`router.plugin`)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+import attrs
+
+from router.plugin_events import LinkInfo
+
+ABSENT: Final = 2**64 - 1
+"""The number in place of a duration that does not apply."""
+
+
+@attrs.frozen
+class SampleBatch:
+    """Deliveries that are over, by column: `count` unsigned 64-bit numbers in each.
+
+    The columns are:
+
+    - `trace_high`, `trace_low`: the trace-id, the same at all routers that the message passes;
+    - `hop`: 1 where the message entered the network;
+    - `threshold`: the share of deliveries that is sampled there, times 2**64;
+    - `arrived_ns`: when the delivery came in, by the router's monotonic clock; `wall_offset_ns`
+      added to it gives nanoseconds since 1970 by the wall clock of now;
+    - `forward_ns`: from its arrival until it was written to the next connection, or `ABSENT`;
+    - `settle_ns`: from its arrival until its outcome was known, or `ABSENT`;
+    - `in_link`, `out_link`: numbers of links, which `links` describes; 0 for none;
+    - `size`: octets of the message's first frame;
+    - `outcome`: the code of its descriptor (0x24 to 0x27), 1 for aborted, 2 for sent settled, and
+      anything else for an outcome that AMQP does not define;
+    - `decided_by`: 1 for the receiver, 2 for the router, 0 if there is no outcome;
+    - `reason`, `address`, `ingress`, `origin`: indices into `texts`, whose first is empty.
+      `ingress` and `origin` are empty at the router where the message entered the network.
+    """
+
+    count: int
+    wall_offset_ns: int
+    columns: Mapping[str, array[int]] = attrs.field(repr=False)
+    texts: Sequence[str] = attrs.field(repr=False)
+    links: Mapping[int, LinkInfo] = attrs.field(repr=False)
+
+
+class DeliverySamples(Protocol):
+    """The sampled deliveries of a router, for one plugin."""
+
+    @property
+    def lost(self) -> int:
+        """Number of samples lost because the plugin did not take them in time."""
+
+    def take(self) -> SampleBatch:
+        """Return the samples that are over and were not taken yet."""
