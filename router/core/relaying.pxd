@@ -20,6 +20,7 @@ cdef class Relay(Dispenser):
     cdef void _begin_routed(self, Address address, Delivery delivery, TransferFrame frame) except *
     @cython.locals(link=OutgoingLink, session=Session)
     cdef int _start(self, Consumer consumer, Delivery delivery, TransferFrame frame) except -1
+    cdef TransferFrame _annotated(self, Consumer consumer, Delivery delivery, TransferFrame frame)
     @cython.locals(start=Py_ssize_t, address=Address)
     cdef int _write(self, Session session, OutgoingLink link, Delivery delivery, TransferFrame frame) except -1
     @cython.locals(link=OutgoingLink, session=Session)

@@ -65,12 +65,21 @@ class Relay(Dispenser):
         ):
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
-            if delivery.sample is not None and self.traces(consumer, delivery):
-                payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
-                frame = frame.with_payload(trace_context.write(delivery, payload))
-            if consumer.shows_passage:
-                frame = passage.show(consumer, delivery, frame)
-            self._write(session, link, delivery, frame)
+            if delivery.sample is not None or consumer.shows_passage:
+                self._write(session, link, delivery, self._annotated(consumer, delivery, frame))
+            else:
+                self._write(session, link, delivery, frame)
+
+    def _annotated(
+        self, consumer: Consumer, delivery: Delivery, frame: TransferFrame
+    ) -> TransferFrame:
+        """Return the first frame of a delivery as it leaves, with what the router writes on it."""
+        if delivery.sample is not None and self.traces(consumer, delivery):
+            payload = bytes(memoryview(frame.octets)[frame.payload_at : frame.end])
+            frame = frame.with_payload(trace_context.write(delivery, payload))
+        if consumer.shows_passage:
+            frame = passage.show(consumer, delivery, frame)
+        return frame
 
     def _write(
         self, session: Session, link: OutgoingLink, delivery: Delivery, frame: TransferFrame

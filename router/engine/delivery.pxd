@@ -35,8 +35,8 @@ cdef class Delivery:
     cdef public object address
     cdef public double deadline
     cdef public double arrived
-    cdef public Py_ssize_t ttl_at
-    cdef public Py_ssize_t open_copies
+    cdef public unsigned int ttl_at
+    cdef public int open_copies
     cdef public bytes outcome_octets
     cdef public object waits_in
     cdef public long long slot

@@ -9,7 +9,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from router.plugin import ABSENT, SampleBatch
+from router.plugin import SampleBatch
 from router_telemetry.rows import DAY_US
 from router_telemetry.schema import DELIVERIES, TIMESTAMP, VERSION, Dataset
 
@@ -24,7 +24,8 @@ OUTCOMES: Final = {
     2: "presettled",
 }
 UNKNOWN: Final = "unknown"
-DECIDED_BY: Final = (None, "receiver", "router")
+DECIDED_BY: Final = ("", "receiver", "router")
+NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 
 @attrs.frozen
@@ -50,36 +51,36 @@ class DeliveryBatch:
         return self.samples.count
 
     def table(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
+        """Return the rows as an Arrow table, in which texts are encoded as dictionaries."""
         samples, count = self.samples, len(self)
         texts = pa.array(samples.texts, pa.string())
         is_first = pc.equal(self._numbers("hop"), 1)
         arrived_ns = pc.add(self._numbers("arrived_ns"), samples.wall_offset_ns)
+        here = _encoded(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([self.router]))
+        links = self._link_columns("in") | self._link_columns("out")
         columns = {
             "schema_version": pa.repeat(pa.scalar(VERSION, pa.int16()), count),
-            "router": pa.repeat(self.router, count),
+            "router": here,
             "router_epoch": pa.repeat(pa.scalar(self.epoch, pa.int64()), count),
-            "seq": pa.array(range(self.seq, self.seq + count), pa.int64()),
+            "seq": pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count), self.seq - 1),
             "arrived": pc.cast(pc.divide(arrived_ns, NS_A_US), TIMESTAMP),
             "trace_id": self._trace_ids(),
             "hop": pc.cast(self._numbers("hop"), pa.int16()),
             "share": pc.divide(pc.cast(self._unsigned("threshold"), pa.float64(), False), 2.0**64),
-            "address": pc.take(texts, self._unsigned("address")),
+            "ingress_router": pc.if_else(is_first, here, _encoded(self._index("ingress"), texts)),
+            "origin_container": pc.if_else(
+                is_first, links["in_container"], _encoded(self._index("origin"), texts)
+            ),
+            "address": _encoded(self._index("address"), texts),
+            **links,
             "size": self._numbers("size"),
-            "forward_ns": self._numbers("forward_ns"),
-            "settle_ns": self._numbers("settle_ns"),
+            "forward_ns": self._duration("forward_ns"),
+            "settle_ns": self._duration("settle_ns"),
             "outcome": self._outcomes(),
-            "decided_by": pc.take(pa.array(DECIDED_BY, pa.string()), self._unsigned("decided_by")),
-            "reason": _none_if_empty(pc.take(texts, self._unsigned("reason"))),
+            "decided_by": _encoded(_none_if_0(self._index("decided_by")), pa.array(DECIDED_BY)),
+            "reason": _encoded(_none_if_0(self._index("reason")), texts),
         }
-        for direction in ("in", "out"):
-            columns |= self._link_columns(direction)
-        ingress = pc.take(texts, self._unsigned("ingress"))
-        origin = pc.take(texts, self._unsigned("origin"))
-        columns["ingress_router"] = pc.if_else(is_first, self.router, ingress)
-        columns["origin_container"] = pc.if_else(is_first, columns["in_container"], origin)
-        schema = DELIVERIES.arrow_schema()
-        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+        return pa.table([columns[column.name] for column in DELIVERIES.columns], NAMES)
 
     def _unsigned(self, name: str) -> pa.Array:
         """Return a column as it came, without copying it."""
@@ -87,10 +88,17 @@ class DeliveryBatch:
         return pa.Array.from_buffers(pa.uint64(), len(self), [None, buffer])
 
     def _numbers(self, name: str) -> pa.Array:
-        """Return a column as signed numbers, and null where it is absent."""
-        column = self._unsigned(name)
-        is_absent = pc.equal(column, pa.scalar(ABSENT, pa.uint64()))
-        return pc.cast(pc.if_else(is_absent, None, column), pa.int64())
+        """Return a column of numbers below 2**63, without copying it."""
+        buffer = pa.py_buffer(self.samples.columns[name])
+        return pa.Array.from_buffers(pa.int64(), len(self), [None, buffer])
+
+    def _duration(self, name: str) -> pa.Array:
+        """Return a column of durations, null where it is ABSENT: the only one above 2**63."""
+        column = self._numbers(name)
+        return pc.if_else(pc.less(column, 0), None, column)
+
+    def _index(self, name: str) -> pa.Array:
+        return pc.cast(self._numbers(name), pa.int32())
 
     def _trace_ids(self) -> pa.Array:
         words = array("Q", bytes(16 * len(self)))
@@ -101,23 +109,25 @@ class DeliveryBatch:
         return pa.Array.from_buffers(pa.binary(16), len(self), [None, pa.py_buffer(words)])
 
     def _outcomes(self) -> pa.Array:
-        codes = pa.array(OUTCOMES, pa.uint64())
-        names = pa.array(OUTCOMES.values(), pa.string())
-        found = pc.index_in(self._unsigned("outcome"), value_set=codes)
-        return pc.fill_null(pc.take(names, found), UNKNOWN)
+        codes = pa.array(OUTCOMES, pa.int64())
+        names = pa.array([*OUTCOMES.values(), UNKNOWN], pa.string())
+        found = pc.index_in(self._numbers("outcome"), value_set=codes)
+        return _encoded(pc.fill_null(found, len(OUTCOMES)), names)
 
     def _link_columns(self, direction: str) -> dict[str, pa.Array]:
         """Return the columns that describe the link of a direction; null where there is none."""
         links = list(self.samples.links.values())
-        numbers = pa.array([link.number for link in links], pa.uint64())
-        place = pc.index_in(self._unsigned(f"{direction}_link"), value_set=numbers)
+        numbers = pa.array([link.number for link in links], pa.int64())
+        place = pc.index_in(self._numbers(f"{direction}_link"), value_set=numbers)
         described = {
-            "link_number": pc.cast(numbers, pa.int64()),
-            "link_name": pa.array([link.name for link in links], pa.string()),
-            "container": pa.array([link.connection.container for link in links], pa.string()),
-            "role": pa.array([link.connection.role for link in links], pa.string()),
+            "link_name": [link.name for link in links],
+            "container": [link.connection.container for link in links],
+            "role": [link.connection.role for link in links],
         }
-        return {f"{direction}_{name}": pc.take(values, place) for name, values in described.items()}
+        return {f"{direction}_link_number": pc.take(numbers, place)} | {
+            f"{direction}_{name}": _encoded(place, pa.array(texts, pa.string()))
+            for name, texts in described.items()
+        }
 
 
 class DeliveryRows:
@@ -191,5 +201,10 @@ def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
     return parts
 
 
-def _none_if_empty(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(texts, ""), None, texts)
+def _encoded(indices: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return texts by their indices; null where the index or the text is."""
+    return pa.DictionaryArray.from_arrays(indices, texts)
+
+
+def _none_if_0(indices: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(indices, 0), None, indices)

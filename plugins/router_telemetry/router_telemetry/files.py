@@ -38,7 +38,15 @@ class Files:
         partial = path.with_name(f".{path.name}.part")
         try:
             with partial.open("wb") as file:
-                pq.write_table(batch.table(), file, compression="zstd", row_group_size=ROW_GROUP)
+                # Arrow's own schema is left out: it would say which columns were encoded in memory
+                pq.write_table(
+                    batch.table(),
+                    file,
+                    compression="zstd",
+                    row_group_size=ROW_GROUP,
+                    use_dictionary=batch.dataset.texts,
+                    store_schema=False,
+                )
                 file.flush()
                 os.fsync(file.fileno())
             partial.rename(path)

@@ -36,6 +36,11 @@ class Dataset:
     time_column: str
     columns: tuple[Column, ...]
 
+    @property
+    def texts(self) -> list[str]:
+        """Return the names of the columns of texts, which repeat a lot."""
+        return [column.name for column in self.columns if column.type == pa.string()]
+
     def arrow_schema(self) -> pa.Schema:
         """Return the columns as an Arrow schema."""
         return pa.schema([pa.field(column.name, column.type) for column in self.columns])

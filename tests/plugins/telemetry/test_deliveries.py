@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from router_telemetry.deliveries import DeliveryRows
+from router_telemetry.files import Files
 from router_telemetry.schema import DELIVERIES
 
 from router.plugin import ABSENT, ConnectionInfo, LinkInfo, SampleBatch
@@ -52,7 +55,7 @@ def written(*rows: dict[str, int], most: int = 100) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for batch in waiting.take():
         table = batch.table()
-        assert table.schema == DELIVERIES.arrow_schema()
+        assert table.cast(DELIVERIES.arrow_schema()).num_rows == len(batch)
         found.extend(table.to_pylist())
     return found
 
@@ -122,6 +125,15 @@ def test_one_that_came_from_another_router_and_expired_here() -> None:
 def test_outcomes_have_names(code: int, outcome: str) -> None:
     (row,) = written({"outcome": code, "decided_by": 0, "settle_ns": ABSENT})
     assert (row["outcome"], row["decided_by"], row["settle_ns"]) == (outcome, None, None)
+
+
+def test_a_file_has_the_columns_of_the_schema(tmp_path: Path) -> None:
+    waiting = DeliveryRows("b", 17, 100)
+    waiting.add(samples({}, {"forward_ns": ABSENT}), 0)
+    (batch,) = waiting.take()
+    path = Files(tmp_path, "b", 17).write(batch)
+    assert pq.read_schema(path) == DELIVERIES.arrow_schema()
+    assert [row["forward_ns"] for row in pq.ParquetFile(path).read().to_pylist()] == [5000, None]
 
 
 def test_rows_of_two_days_are_in_two_batches() -> None:

@@ -1,0 +1,112 @@
+"""The command line: write the records of a network that is only simulated."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import attrs
+import click
+import structlog
+
+from router.config.mistakes import InvalidConfiguration
+from router.simulation.loading import load_topology
+from router.simulation.running import Result, Simulation
+from router.simulation.topology import Topology
+from router_telemetry.simulated import SimulatedRecords, files_below
+
+LEAST_INTERVAL_S = 0.1
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Write telemetry without a running router."""
+
+
+@main.command()
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--records",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder to write to. It must be empty, or not there yet.",
+)
+@click.option(
+    "--share",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="The share of deliveries that is sampled where messages enter the network.",
+)
+@click.option(
+    "--interval",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(LEAST_INTERVAL_S),
+    help="How many simulated seconds the interval of a flow record is.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="In place of the plan's seed.")
+@click.option(
+    "--ahead",
+    multiple=True,
+    metavar="ROUTER=SECONDS",
+    help="How far a router's wall clock is ahead of the right time; it may be given repeatedly.",
+)
+def simulate(
+    plan: Path, records: Path, share: float, interval: float, seed: int | None, ahead: list[str]
+) -> None:
+    """Simulate the network of the topology file PLAN, as `trioute simulate` does, and write what
+    its routers would write with the plugin `telemetry`.
+
+    The same PLAN, options and seed give the same rows.
+    """
+    try:
+        topology = load_topology(plan)
+    except InvalidConfiguration as invalid:
+        raise click.ClickException("\n".join(map(str, invalid.mistakes))) from None
+    if seed is not None:
+        settings = attrs.evolve(topology.simulation, seed=seed)
+        topology = attrs.evolve(topology, simulation=settings)
+    if records.exists() and any(records.iterdir()):
+        raise click.UsageError(f"--records {records}: the folder is not empty")
+    before = structlog.get_config()
+    # routers log by a clock that is not that of the simulation
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        result = write_records(topology, records, share, interval, ahead)
+    except OSError as error:
+        raise click.ClickException(f"{records}: {error.strerror or error}") from None
+    finally:
+        structlog.configure(**before)
+    told = ", ".join(f"{count} {word}" for word, count in sorted(result.outcomes.items()))
+    click.echo(f"{len(result.plan.routers)} routers, {result.sent} messages: {told or 'none'}")
+
+
+def write_records(
+    topology: Topology, directory: Path, share: float, interval_s: float, ahead: list[str]
+) -> Result:
+    """Simulate, and write below a directory; raises OSError and click.UsageError."""
+    simulation = Simulation(topology)
+    records = SimulatedRecords(
+        simulation.network,
+        files_below(directory),
+        share=share,
+        interval_s=interval_s,
+        ahead_s=_clocks(ahead, list(simulation.network.hosts)),
+    )
+    result = simulation.run()
+    records.finish()
+    return result
+
+
+def _clocks(texts: list[str], routers: list[str]) -> dict[str, float]:
+    found = {}
+    for text in texts:
+        router, _, seconds = text.rpartition("=")
+        if router not in routers:
+            raise click.UsageError(f"--ahead {text}: not a router of the plan")
+        try:
+            found[router] = float(seconds)
+        except ValueError:
+            raise click.UsageError(f"--ahead {text}: not a number of seconds") from None
+    return found

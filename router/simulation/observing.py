@@ -1,0 +1,127 @@
+"""What a plugin would see of a simulated router: its events, samples and totals, without tasks.
+
+Nothing of it is by the clock of this machine, or by chance but that of the simulation, and the
+links of each router are numbered from 1: the same seed shows the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from itertools import count
+from random import Random
+from typing import Any, Final
+
+import attrs
+
+from router.core.sampling import COLUMNS, Sampler
+from router.hosting.observers import EventQueue, Observers
+from router.hosting.translation import link_info, link_totals
+from router.plugin_events import Event, LinkInfo, LinkTotals
+from router.plugin_samples import SampleBatch
+from router.simulation.host import Host
+
+# Which are kept until they are taken.
+MOST_SAMPLES: Final = 65_536
+WORD_BITS: Final = 64
+NS: Final = 1_000_000_000
+
+
+class _Direct(EventQueue):
+    """Hands each event on in the moment in which it happens."""
+
+    def __init__(self, types: tuple[type[Event], ...], hear: Callable[[Event], None]) -> None:
+        super().__init__(types, 1)
+        self._hear = hear
+
+    def put(self, event: Event) -> None:
+        """Hand an event on."""
+        self._hear(event)
+
+
+class Observation:
+    """What is seen of one life of a router, from now on.
+
+    `wall_clock` is what this router takes for the time, in seconds since 1970. Of what enters the
+    network here, `share` is sampled; `chance` decides on trace-ids. `hear` is told of each event of
+    these types.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        wall_clock: Callable[[], float],
+        chance: Random,
+        share: float,
+        types: tuple[type[Event], ...],
+        hear: Callable[[Event], None],
+    ) -> None:
+        self.host = host
+        self._exchange = host.exchange
+        self._wall_clock = wall_clock
+        self._hear = hear
+        # by the number that is another one for each run of the process
+        self._numbers: dict[int, int] = {0: 0}
+        self._next = count(1)
+        seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)
+        self._sampler = Sampler(self._exchange.turn, share, MOST_SAMPLES, seed, link_info)
+        self._exchange.forwarder.sample_by(self._sampler)
+        observers = Observers(self._exchange, host.control.network, wall_clock)
+        observers.add(_Direct(types, self._heard))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this life is."""
+        return not self.host.is_alive or self.host.exchange is not self._exchange
+
+    @property
+    def lost_samples(self) -> int:
+        """How many samples there was no room for."""
+        return self._sampler.lost
+
+    @property
+    def waiting_samples(self) -> int:
+        """How many samples are over and were not taken yet."""
+        return self._sampler.count
+
+    def links(self) -> list[LinkTotals]:
+        """What each link that is attached has carried so far."""
+        return [
+            self._totals(link_totals(link))
+            for pump in self._exchange.pumps.values()
+            for session in pump.connection.local_sessions.values()
+            for link in session.local_links.values()
+            if link.owner is not None
+        ]
+
+    def take_samples(self) -> SampleBatch:
+        """Return the samples that are over and were not taken yet."""
+        rows = self._sampler.take()
+        columns = {name: rows.words[at :: len(COLUMNS)] for at, name in enumerate(COLUMNS)}
+        for name in ("in_link", "out_link"):
+            columns[name] = array("Q", map(self._number, columns[name]))
+        links = {self._number(each): self._link(link) for each, link in rows.links.items()}
+        offset_ns = round((self._wall_clock() - self._exchange.clock()) * NS)
+        return SampleBatch(rows.count, offset_ns, columns, rows.texts, links)
+
+    def _heard(self, event: Event) -> None:
+        changed: dict[str, Any] = {}
+        for field in attrs.fields(type(event)):
+            value = getattr(event, field.name)
+            if isinstance(value, LinkInfo):
+                changed[field.name] = self._link(value)
+            elif isinstance(value, LinkTotals):
+                changed[field.name] = self._totals(value)
+        self._hear(attrs.evolve(event, **changed) if changed else event)
+
+    def _number(self, number: int) -> int:
+        found = self._numbers.get(number)
+        if found is None:
+            found = self._numbers[number] = next(self._next)
+        return found
+
+    def _link(self, link: LinkInfo) -> LinkInfo:
+        return attrs.evolve(link, number=self._number(link.number))
+
+    def _totals(self, totals: LinkTotals) -> LinkTotals:
+        return attrs.evolve(totals, link=self._link(totals.link))
