@@ -6,13 +6,14 @@
 #   .venv-dev   the suite's interpreted build (straight from the tree), ruff and mypy
 #   .venv-asan  compiled with address and undefined-behaviour checks
 #   .venv-fuzz  interpreted, with atheris
+#   .venv-pipeline  as .venv, with the plugins for telemetry and Spark
 
 SHELL := /bin/sh
 # The suite starts hundreds of routers: without cached bytecode each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs clean env fe2o3 env-test env-dev env-asan env-fuzz interop prometheus brokers jms
+        bench costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -36,7 +37,13 @@ run: env ## build the router and start it on its built-in default; ARGS are pass
 	@.venv/bin/trioute run $(ARGS)
 
 demo-network: env ## three routers, clients on each, and a router that dies: half a minute to watch; ARGS are passed on
-	@.venv/bin/python -P deploy/demo/network.py $(ARGS)
+	@PYTHONPATH=deploy/demo .venv/bin/python -P deploy/demo/network.py $(ARGS)
+
+demo-pipeline: env-pipeline ## three routers, traffic, a fault, and Spark's report of it; ARGS are passed on
+	@PYTHONPATH=deploy/demo .venv-pipeline/bin/python -P deploy/demo/pipeline.py $(ARGS)
+
+env-pipeline: spark
+	@$(ENVIRONMENT) .venv-pipeline --build auto --plugin router_telemetry --plugin router_spark
 
 env: ## only build the router, into .venv
 	@$(ENVIRONMENT) .venv --build auto
@@ -77,6 +84,10 @@ tests/interop/node_modules/.package-lock.json: tests/interop/package.json tests/
 	@if command -v npm >/dev/null; then \
 	    cd tests/interop && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error; fi
 
+# Spark runs on Java.
+spark:
+	@sh deploy/build/require.sh java=openjdk-17-jre-headless
+
 # The Prometheus that the alerts and the dashboard are tried with.
 prometheus:
 	@sh deploy/build/prometheus.sh
@@ -92,12 +103,13 @@ test: ## the whole suite on both builds, one after the other
 	$(MAKE) --no-print-directory test-interpreted || status=1; \
 	exit $$status
 
-test-compiled: env-test interop prometheus brokers ## the suite on the compiled build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) $(PYTEST_ARGS)
+# Tests of one group, as those with Spark, run one after the other.
+test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled .venv-test/bin/pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
 
-# The benchmark's own tests are the same on either build, and long: they run once, above.
+# The benchmark's own tests and those of Spark are the same on either build, and long: they run once, above.
 test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench -m "not spark" $(PYTEST_ARGS)
 
 test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \

@@ -40,6 +40,7 @@ SWITCHES = {
 }
 
 STATE = ".trioute.json"
+PLUGIN_STATE = ".trioute-plugins.json"
 
 
 def digest(paths: list[Path]) -> str:
@@ -54,15 +55,16 @@ def digest(paths: list[Path]) -> str:
 def tree_sources() -> list[Path]:
     """Return every file that goes into the wheel or decides how it is built."""
     found = [path for path in (ROOT / "deploy" / "build").glob("*.py") if path != Path(__file__)]
-    for package in ("router", "plugins"):
-        found += [
-            path
-            for path in (ROOT / package).rglob("*")
-            if path.is_file()
-            and "__pycache__" not in path.parts
-            and path.suffix not in {".so", ".pyc"}
-        ]
-    return found
+    return found + sources_in(ROOT / "router")
+
+
+def sources_in(folder: Path) -> list[Path]:
+    """Return every file in a folder, but for what is made from others."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".so", ".pyc"}
+    ]
 
 
 def oldest(extra: str) -> list[str]:
@@ -184,6 +186,26 @@ def prepare(venv: Path, build: str, extra: str, *, use_oldest: bool) -> None:
     state.write_text(json.dumps(wanted), encoding="utf-8")
 
 
+def prepare_plugins(venv: Path, names: list[str]) -> None:
+    """Install plugins of this tree into an environment, with what they need."""
+    folders = [ROOT / "plugins" / name for name in names]
+    wanted = {"plugins": digest([path for folder in folders for path in sources_in(folder)])}
+    state = venv / PLUGIN_STATE
+    found = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
+    if not folders or found == wanted:
+        return
+    print(f"installing {', '.join(names)} into {venv.name}", flush=True)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    install = [*pip, "--no-input", "install"]
+    paths = [str(folder) for folder in folders]
+    # the plugins anew, although their versions are the same; what they need, if it is not there
+    for arguments in (["--force-reinstall", "--no-deps", *paths], paths):
+        done = subprocess.run([*install, *arguments], stdin=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            raise SystemExit(done.returncode)
+    state.write_text(json.dumps(wanted), encoding="utf-8")
+
+
 def main() -> None:
     """Read the command line, prepare the environment, and say which build it holds."""
     parser = argparse.ArgumentParser(description="Prepare a virtual environment with this tree.")
@@ -195,6 +217,13 @@ def main() -> None:
     parser.add_argument(
         "--oldest", action="store_true", help="take the oldest dependencies allowed"
     )
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="install plugins/NAME as well; may be repeated",
+    )
     arguments = parser.parse_args()
     if sys.version_info < (3, 11):  # noqa: UP036  (said before pip says it at length)
         raise SystemExit(f"Trioute needs Python 3.11 or later; this is {sys.version.split()[0]}")
@@ -204,6 +233,7 @@ def main() -> None:
         # Two makes at once must not install into one environment.
         fcntl.flock(handle, fcntl.LOCK_EX)
         prepare(venv, arguments.build, arguments.extra, use_oldest=arguments.oldest)
+        prepare_plugins(venv, arguments.plugin)
     finally:
         os.close(handle)
     # -I keeps the tree itself off the path: what is installed shall answer, not what lies here.

@@ -11,10 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +23,7 @@ from typing import Any, Final
 import attrs
 import click
 import trio
+from processes import joined
 
 from router.amqp.message import Message
 from router.amqp.performatives import Accepted, Modified, Rejected, Released
@@ -52,52 +49,6 @@ NAMES_OF_OUTCOMES: Final = {
     Released: "released",
     Modified: "modified",
 }
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-class Router:
-    """One router as a process of its own."""
-
-    def __init__(self, name: str, folder: Path, ports: dict[str, tuple[int, int]]) -> None:
-        self.name = name
-        self.url = f"amqp://127.0.0.1:{ports[name][0]}"
-        self.file = folder / f"{name}.toml"
-        self.log = folder / f"{name}.log"
-        parts = [
-            f'[router]\nid = "{name}"\nmode = "interior"\n',
-            f"[[listener]]\nport = {ports[name][0]}\n",
-            f'[[listener]]\nport = {ports[name][1]}\nrole = "inter-router"\n',
-        ]
-        parts += [
-            f'[[connector]]\nport = {ports[to][1]}\nrole = "inter-router"\ncost = {cost}\n'
-            for here, to, cost in LINES
-            if here == name
-        ]
-        parts.append('[[address]]\nprefix = "news"\ndistribution = "multicast"\n')
-        self.file.write_text("\n".join(parts), encoding="utf-8")
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Begin the process."""
-        code = "from router.cli.main import main; main(prog_name='trioute')"
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", code, "run", "--config", str(self.file)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def kill(self) -> None:
-        """End the process as a power cut would."""
-        if self.process is not None and self.process.poll() is None:
-            os.kill(self.process.pid, signal.SIGKILL)
-            self.process.wait()
 
 
 @attrs.define
@@ -129,8 +80,8 @@ class Demonstration:
     """The routers, the clients and what they have seen."""
 
     def __init__(self, folder: Path, phase_s: float) -> None:
-        ports = {name: (_free_port(), _free_port()) for name in NAMES}
-        self.routers = {name: Router(name, folder, ports) for name in NAMES}
+        news = '[[address]]\nprefix = "news"\ndistribution = "multicast"\n'
+        self.routers = joined(folder, NAMES, LINES, news)
         self.phase_s = phase_s
         self.orders = Ledger()
         self.news: Counter[str] = Counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ DEMONSTRATION = Path(__file__).parents[2] / "deploy" / "demo" / "network.py"
 def test_messages_go_another_way_when_a_router_is_killed_and_come_back() -> None:
     ended = subprocess.run(
         [sys.executable, "-P", str(DEMONSTRATION), "--phase", "0.5"],
+        env={**os.environ, "PYTHONPATH": str(DEMONSTRATION.parent)},
         capture_output=True,
         text=True,
         check=False,

@@ -29,22 +29,13 @@ NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 
 @attrs.frozen
-class DeliveryBatch:
-    """Sampled deliveries of one day (since 1970), ready to be written.
-
-    `seq` is the number of the first row; the others have the numbers after it.
-    """
+class _Part:
+    """Samples that were taken together. `seq` is the number of the first; the others follow it."""
 
     router: str
     epoch: int
     seq: int
-    day: int
     samples: SampleBatch = attrs.field(repr=False)
-
-    @property
-    def dataset(self) -> Dataset:
-        """Return the dataset of sampled deliveries."""
-        return DELIVERIES
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -130,6 +121,27 @@ class DeliveryBatch:
         }
 
 
+@attrs.frozen
+class DeliveryBatch:
+    """Sampled deliveries of one day (since 1970), ready to be written."""
+
+    day: int
+    parts: list[_Part] = attrs.field(repr=False)
+
+    @property
+    def dataset(self) -> Dataset:
+        """Return the dataset of sampled deliveries."""
+        return DELIVERIES
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return sum(len(part) for part in self.parts)
+
+    def table(self) -> pa.Table:
+        """Return the rows as an Arrow table, in which texts are encoded as dictionaries."""
+        return pa.concat_tables([part.table() for part in self.parts]).unify_dictionaries()
+
+
 class DeliveryRows:
     """The sampled deliveries that were not handed over for writing yet.
 
@@ -144,7 +156,7 @@ class DeliveryRows:
         self._most = most
         self._seq = 0
         self._lost_before = 0
-        self._batches: list[DeliveryBatch] = []
+        self._by_day: dict[int, list[_Part]] = {}
         self._count = 0
         # rows that were taken and are not written yet
         self.taken = 0
@@ -169,13 +181,15 @@ class DeliveryRows:
             self.lost += samples.count
             return
         for day, part in _by_day(samples):
-            self._batches.append(DeliveryBatch(self._router, self._epoch, first, day, part))
+            parts = self._by_day.setdefault(day, [])
+            parts.append(_Part(self._router, self._epoch, first, part))
             first += part.count
         self._count += samples.count
 
     def take(self) -> list[DeliveryBatch]:
-        """Return all rows that wait, in their order."""
-        batches, self._batches = self._batches, []
+        """Return all rows that wait, by day."""
+        batches = [DeliveryBatch(day, parts) for day, parts in self._by_day.items()]
+        self._by_day = {}
         self.taken += self._count
         self._count = 0
         return batches

@@ -1,0 +1,7 @@
+"""What spark-submit runs: the command `trioute-spark`."""
+
+from __future__ import annotations
+
+from router_spark.cli import main
+
+main(prog_name="trioute-spark")
