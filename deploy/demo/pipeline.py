@@ -63,8 +63,8 @@ class Demonstration:
         line = f"{time.monotonic() - self._begun:6.2f} s {'**' if loudly else '  '} {text}"
         click.secho(line, bold=loudly, fg="green" if loudly else None)
 
-    async def run(self) -> datetime:
-        """Show it; return when the faults began."""
+    async def run(self) -> tuple[datetime, datetime]:
+        """Show it; return when the faults began, and when all ended."""
         for router in self.routers.values():
             router.start()
         self.say(f"three routers begin: {', '.join(NAMES)}", loudly=True)
@@ -88,7 +88,7 @@ class Demonstration:
         self.say("the routers stop, and write what is in memory", loudly=True)
         for router in self.routers.values():
             await trio.to_thread.run_sync(router.stop)
-        return began
+        return began, datetime.now(UTC)
 
     async def _until_joined(self) -> None:
         with trio.fail_after(PATIENCE_S):
@@ -141,14 +141,14 @@ class Demonstration:
             self.say(f"outcomes so far: {told}")
 
 
-def analyse(directory: Path, began: datetime, report: Path) -> int:
+def analyse(directory: Path, began: datetime, ended: datetime, page: Path) -> int:
     """Run Spark's jobs on what the routers have written; return the first exit code but 0."""
     spark = [sys.executable, "-P", "-m", "router_spark"]
-    since = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    period = ["--from", _text(began), "--to", _text(ended)]
     commands = [
         ["validate", str(directory)],
-        ["losses", str(directory), "--from", since],
-        ["report", str(directory), "--from", since, "--out", str(report)],
+        ["losses", str(directory), *period],
+        ["report", str(directory), *period, "--page", str(page)],
     ]
     for number, arguments in enumerate(commands, 1):
         click.secho(
@@ -160,6 +160,10 @@ def analyse(directory: Path, began: datetime, report: Path) -> int:
         if done.returncode:
             return done.returncode
     return 0
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def main() -> int:
@@ -184,12 +188,12 @@ def main() -> int:
         print(f"{out} is not empty: remove it, or choose another --out", file=sys.stderr)
         return 2
     out.mkdir(parents=True, exist_ok=True)
-    directory, report = out / "telemetry", out / "report.html"
+    directory, page = out / "telemetry", out / "report.html"
     with tempfile.TemporaryDirectory() as folder:
         demonstration = Demonstration(Path(folder), directory, arguments.phase)
-        began = None
+        period = None
         try:
-            began = trio.run(demonstration.run)
+            period = trio.run(demonstration.run)
         except* trio.TooSlowError:
             print(f"the routers were not joined within {PATIENCE_S:g} s", file=sys.stderr)
             _show_logs(demonstration.routers.values())
@@ -197,13 +201,13 @@ def main() -> int:
             for router in demonstration.routers.values():
                 with contextlib.suppress(ProcessLookupError):
                     router.kill()
-    if began is None:
+    if period is None:
         return 1
-    status = analyse(directory, began, report)
+    status = analyse(directory, *period, page)
     if status == 0:
-        click.secho(f"the report: {report.as_uri()}", bold=True, fg="green")
+        click.secho(f"the report: {page.as_uri()}", bold=True, fg="green")
         if not arguments.no_browser:
-            webbrowser.open(report.as_uri())
+            webbrowser.open(page.as_uri())
     return status
 
 

@@ -29,8 +29,10 @@ def test_the_faults_are_in_the_report(tmp_path: Path) -> None:
     path = os.pathsep.join(str(each) for each in (DEMONSTRATION.parent, site, *plugins))
     out = tmp_path / "out"
     ended = subprocess.run(
-        [sys.executable, "-P", str(DEMONSTRATION), "--phase", "1", "--no-browser"]
-        + ["--out", str(out)],
+        [
+            *(sys.executable, "-P", str(DEMONSTRATION), "--phase", "1"),
+            *("--no-browser", "--out", str(out)),
+        ],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

@@ -1,0 +1,1 @@
+"""Analyse a network's flow records, sampled deliveries and events with Spark."""

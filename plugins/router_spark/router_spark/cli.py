@@ -1,0 +1,94 @@
+"""The command line: one command for each job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from router_telemetry.schema import DELIVERIES, FLOWS
+
+from router_spark import maintenance
+from router_spark.commands import COMMANDS
+from router_spark.errors import BadInput
+from router_spark.footers import Footer
+from router_spark.periods import Period
+from router_spark.reading import checked_files, read_files, within_period
+from router_spark.reporting import previous_period, report_page, write_page
+from router_spark.running import Run, run_options, say, with_session
+from router_spark.session import spark_session
+from router_spark.validating import all_sequences, check_files, move_away, torn_files
+from router_spark.writing import check_out
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="trioute-spark")
+def main() -> None:
+    """Analyse what routers have written into DIRECTORY: flows, deliveries and events.
+
+    Without --out, a job prints what it has found.
+    """
+
+
+@main.command()
+@click.option(
+    "--quarantine",
+    type=click.Path(path_type=Path),
+    help="Move files that cannot be read into this folder.",
+)
+@run_options
+def validate(run: Run, quarantine: Path | None) -> None:
+    """Find torn files, lost rows and duplicates."""
+    check_out(run.out, overwrite=run.overwrite)
+    if quarantine is not None and quarantine.resolve().is_relative_to(run.directory.resolve()):
+        raise BadInput(f"--quarantine {quarantine}: is within {run.directory}, where jobs read")
+    checked = check_files(run.directory, run.period)
+    for each in checked:
+        say(f"{each.dataset.name}: {len(each.whole):,} files are whole, {len(each.torn):,} are not")
+        for torn in each.torn if quarantine is not None else ():
+            say(f"moved {move_away(torn, run.directory, Path(str(quarantine)))}")
+    with_session(
+        run,
+        "validate",
+        lambda spark: {"files": torn_files(spark, checked), "rows": all_sequences(spark, checked)},
+    )
+
+
+@main.command()
+@click.option(
+    "--page",
+    default="report.html",
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The page to write.",
+)
+@run_options
+def report(run: Run, page: Path) -> None:
+    """Write a page with what the network has done."""
+    datasets = (FLOWS, DELIVERIES)
+    files = [checked_files(run.directory, each, run.period) for each in datasets]
+    earlier = previous_period(run.period)
+    before = None if earlier is None else _files_before(run.directory, earlier)
+    say(f"starting Spark at {run.session.master}")
+    with spark_session("report", run.session) as spark:
+        flows, deliveries = (
+            within_period(read_files(spark, found, each), each, run.period)
+            for found, each in zip(files, datasets, strict=True)
+        )
+        earlier_flows = None
+        if earlier is not None and before:
+            earlier_flows = within_period(read_files(spark, before, FLOWS), FLOWS, earlier)
+        say("running report")
+        write_page(report_page(flows, deliveries, earlier_flows, run.period), page)
+    say(f"wrote {page}")
+
+
+def _files_before(directory: Path, period: Period) -> list[Footer]:
+    try:
+        return checked_files(directory, FLOWS, period)
+    except BadInput as error:
+        say(f"nothing to compare with: {error.message}")
+        return []
+
+
+for command in (*COMMANDS, *maintenance.COMMANDS):
+    main.add_command(command)

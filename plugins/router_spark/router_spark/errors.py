@@ -1,0 +1,17 @@
+"""What goes wrong before or while a job runs, told in one line."""
+
+from __future__ import annotations
+
+import click
+
+
+class BadInput(click.ClickException):
+    """Arguments or files with which no job can run: exit code 2."""
+
+    exit_code = 2
+
+
+class JobFailed(click.ClickException):
+    """Spark could not finish a job: exit code 1."""
+
+    exit_code = 1

@@ -1,0 +1,1 @@
+"""The jobs: each a function of DataFrames, which reads and writes nothing."""

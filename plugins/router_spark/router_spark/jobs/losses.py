@@ -1,0 +1,58 @@
+"""Which deliveries were not accepted, why, and which router or receiver decided that."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window, functions as sf
+
+from router_spark.jobs.traffic import weight
+from router_spark.roles import CLIENT_ROLES
+
+
+def losses(deliveries: DataFrame) -> DataFrame:
+    """Return outcome, decided_by, reason, router and link that decided first, and how many.
+
+    An outcome is passed on from router to router. The one that decided is the router that says so
+    itself, or the last one, which was told by the receiver; where nobody decided, as with
+    `aborted` and `unknown`, the last router that had the delivery. What was sent settled is a
+    loss where it did not leave. `deliveries` is what the `sampled` ones stand for, and `share`
+    their part of all deliveries that came into the network.
+    """
+    sent = (
+        deliveries.where("hop = 1")
+        .groupBy("share")
+        .agg(sf.count_distinct("trace_id").alias("traces"))
+    )
+    everything = sent.agg(sf.sum(sf.col("traces") * weight()).alias("everything"))
+    decided = _by_router_or_receiver(deliveries).unionByName(_by_nobody(deliveries))
+    return (
+        decided.groupBy(
+            "outcome",
+            "decided_by",
+            "reason",
+            "router",
+            sf.col("out_link_name").alias("link"),
+            sf.col("out_container").alias("next_container"),
+        )
+        .agg(sf.count("*").alias("sampled"), sf.sum(weight()).alias("deliveries"))
+        .crossJoin(sf.broadcast(everything))
+        .withColumn("share", sf.try_divide("deliveries", "everything"))
+        .drop("everything")
+        .orderBy(sf.desc("deliveries"), "outcome", "reason", "router", "link")
+    )
+
+
+def _by_router_or_receiver(deliveries: DataFrame) -> DataFrame:
+    is_last = sf.col("out_role").isin(*CLIENT_ROLES)
+    by_router = sf.col("decided_by") == "router"
+    by_receiver = (sf.col("decided_by") == "receiver") & is_last
+    refused = sf.col("outcome").isin("rejected", "released", "modified")
+    return deliveries.where(refused & (by_router | by_receiver))
+
+
+def _by_nobody(deliveries: DataFrame) -> DataFrame:
+    undecided = deliveries.where(
+        sf.col("outcome").isin("aborted", "unknown")
+        | ((sf.col("outcome") == "presettled") & sf.col("out_link_number").isNull())
+    )
+    last = sf.max("hop").over(Window.partitionBy("trace_id"))
+    return undecided.withColumn("last", last).where("hop = last").drop("last")

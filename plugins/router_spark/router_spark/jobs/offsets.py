@@ -1,0 +1,160 @@
+"""How far routers' wall clocks are apart, from the fastest messages between each two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from pyspark.sql import DataFrame, functions as sf
+
+from router_spark.errors import BadInput
+from router_spark.roles import ROUTER_ROLES
+
+OFFSETS = "router string, reference string, offset_us double, bound_us double"
+
+
+@attrs.frozen
+class Edge:
+    """The least time from a router's sending to another's receiving, each by its own clock."""
+
+    sender: str
+    receiver: str
+    least_us: int
+
+
+@attrs.frozen
+class Offset:
+    """How far a clock is ahead of the reference's: the true value is within `bound_us`.
+
+    The two numbers are None where no messages connect the router with the reference.
+    """
+
+    router: str
+    reference: str
+    offset_us: float | None
+    bound_us: float | None
+
+
+def edges(deliveries: DataFrame) -> DataFrame:
+    """Return sender, receiver, `least_us` and the number of messages between each two routers.
+
+    The row where a message left and the one where it came in next are brought together by
+    grouping, which needs no sort as a join would.
+    """
+    is_sent = sf.col("out_role").isin(*ROUTER_ROLES) & sf.col("forward_ns").isNotNull()
+    arrived_us = sf.unix_micros("arrived")
+    nothing = sf.lit(None).cast("long")
+    left = deliveries.where(is_sent).select(
+        "trace_id",
+        sf.col("hop").cast("int").alias("hop"),
+        sf.col("router").alias("sender"),
+        sf.col("out_container").alias("receiver"),
+        (arrived_us + sf.expr("forward_ns div 1000")).alias("left_us"),
+        nothing.alias("came_us"),
+    )
+    came = deliveries.where(sf.col("in_role").isin(*ROUTER_ROLES)).select(
+        "trace_id",
+        (sf.col("hop") - 1).cast("int").alias("hop"),
+        sf.col("in_container").alias("sender"),
+        sf.col("router").alias("receiver"),
+        nothing.alias("left_us"),
+        arrived_us.alias("came_us"),
+    )
+    return (
+        left.unionByName(came)
+        .groupBy("trace_id", "hop", "sender", "receiver")
+        .agg(sf.min("left_us").alias("left_us"), sf.min("came_us").alias("came_us"))
+        .where("left_us IS NOT NULL AND came_us IS NOT NULL")
+        .groupBy("sender", "receiver")
+        .agg(
+            sf.min(sf.col("came_us") - sf.col("left_us")).alias("least_us"),
+            sf.count("*").alias("messages"),
+        )
+    )
+
+
+def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
+    """Return the clock offset of each router, in microseconds, and its bound.
+
+    The error is half of how much longer the fastest way is in one direction than in the other,
+    which no measurement can tell; the bound is half of the fastest round trip, as if one
+    direction took no time at all. Without a `reference`, it is the first router by name among
+    those that are connected with the most others.
+    """
+    found = [Edge(*row) for row in edges(deliveries).drop("messages").collect()]
+    named = sorted(row[0] for row in deliveries.select("router").distinct().collect())
+    if reference is not None and reference not in named:
+        raise BadInput(
+            f"--reference {reference}: not a router here; allowed are {', '.join(named)}"
+        )
+    solved = solve(found, named, reference)
+    rows = [attrs.astuple(each) for each in solved]
+    return deliveries.sparkSession.createDataFrame(rows, OFFSETS)
+
+
+def solve(found: Sequence[Edge], routers: Sequence[str], reference: str | None) -> list[Offset]:
+    """Solve for the offsets by least squares, each pair weighted by its round trip."""
+    pairs = _pairs(found)
+    names = sorted({*routers, *(name for pair in pairs for name in pair)})
+    if not names:
+        return []
+    group = _connected(names, [*pairs], reference)
+    if reference is None:
+        reference = min(group)
+    inside = [(pair, way) for pair, way in pairs.items() if pair[0] in group]
+    numbers = {name: index for index, name in enumerate(sorted(group))}
+    known = _least_squares(inside, numbers, reference)
+    nothing = (None, None)
+    return [Offset(name, reference, *known.get(name, nothing)) for name in names]
+
+
+def _pairs(found: Sequence[Edge]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return, for two routers with messages both ways, the second's offset and half the trip."""
+    least = {(edge.sender, edge.receiver): edge.least_us for edge in found}
+    return {
+        (a, b): ((there - least[b, a]) / 2, (there + least[b, a]) / 2)
+        for (a, b), there in least.items()
+        if a < b and (b, a) in least
+    }
+
+
+def _connected(
+    names: Sequence[str], pairs: Sequence[tuple[str, str]], reference: str | None
+) -> set[str]:
+    """Return the routers that are connected with the reference, or the largest such group."""
+    neighbours: dict[str, set[str]] = {name: set() for name in names}
+    for a, b in pairs:
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    largest: set[str] = set()
+    for name in names if reference is None else [reference]:
+        group, waiting = set[str](), [name]
+        while waiting:
+            each = waiting.pop()
+            if each not in group:
+                group.add(each)
+                waiting += neighbours.get(each, ())
+        largest = max(largest, group, key=len)
+    return largest
+
+
+def _least_squares(
+    pairs: Sequence[tuple[tuple[str, str], tuple[float, float]]],
+    numbers: dict[str, int],
+    reference: str,
+) -> dict[str, tuple[float, float]]:
+    """Return offset and bound of each router of a connected group."""
+    equations = np.zeros((len(pairs), len(numbers)))
+    measured, half_trips = np.zeros(len(pairs)), np.zeros(len(pairs))
+    for row, ((a, b), (offset, half_trip)) in enumerate(pairs):
+        equations[row, numbers[a]], equations[row, numbers[b]] = -1, 1
+        measured[row], half_trips[row] = offset, half_trip
+    # a pair with a short round trip says more; a microsecond is as exact as the clocks are
+    weights = 1 / np.maximum(half_trips, 1)
+    gain = np.linalg.pinv(equations * weights[:, None]) * weights
+    gain -= gain[numbers[reference]]
+    found = gain @ measured
+    # each equation may be wrong by half its round trip, and the worst case adds up
+    bounds = np.abs(gain) @ half_trips
+    return {name: (float(found[row]), float(bounds[row])) for name, row in numbers.items()}

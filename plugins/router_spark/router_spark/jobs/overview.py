@@ -1,0 +1,62 @@
+"""What the report shows beside the other jobs' answers."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, functions as sf
+
+from router_spark.roles import CLIENT_ROLES, ROUTER_ROLES
+
+RANKS = ("p50", "p95", "p99")
+
+
+def outcomes_by_hour(flows: DataFrame) -> DataFrame:
+    """Return what clients sent in each hour, and how much of it was not accepted: exact."""
+    sent = flows.where(sf.col("role").isin(*CLIENT_ROLES) & (sf.col("direction") == "in"))
+    names = ("deliveries", "rejected", "released", "modified")
+    return (
+        sent.groupBy(sf.unix_seconds(sf.date_trunc("hour", "interval_start")).alias("hour_s"))
+        .agg(*(sf.sum(name).alias(name) for name in names))
+        .orderBy("hour_s")
+    )
+
+
+def load_of_lines(flows: DataFrame) -> DataFrame:
+    """Return sender, receiver and deliveries for each two routers that are joined."""
+    sent = flows.where(sf.col("role").isin(*ROUTER_ROLES) & (sf.col("direction") == "out"))
+    return (
+        sent.groupBy(sf.col("router").alias("sender"), sf.col("container").alias("receiver"))
+        .agg(sf.sum("deliveries").alias("deliveries"))
+        .orderBy("sender", "receiver")
+    )
+
+
+def settle_times(deliveries: DataFrame) -> DataFrame:
+    """Return p50, p95 and p99, in ns, of what each router's clients wait for their outcome."""
+    quantiles = sf.percentile_approx("settle_ns", [0.5, 0.95, 0.99], 1000)
+    return (
+        deliveries.where("hop = 1 AND settle_ns IS NOT NULL")
+        .groupBy("router")
+        .agg(quantiles.alias("q"))
+        .select("router", *(sf.get("q", sf.lit(n)).alias(p) for n, p in enumerate(RANKS)))
+        .orderBy("router")
+    )
+
+
+def changes(now: DataFrame, before: DataFrame, top: int = 10) -> DataFrame:
+    """Return the addresses to which clients send much more, or much less, than before."""
+    return (
+        _by_address(now, "now")
+        .join(_by_address(before, "before"), "address", "full")
+        .na.fill(0, ["now", "before"])
+        .withColumn("change", sf.col("now") - sf.col("before"))
+        .where("change != 0")
+        .orderBy(sf.desc(sf.abs("change")), "address")
+        .limit(top)
+    )
+
+
+def _by_address(flows: DataFrame, name: str) -> DataFrame:
+    sent = flows.where(sf.col("role").isin(*CLIENT_ROLES) & (sf.col("direction") == "in"))
+    return (
+        sent.where("address IS NOT NULL").groupBy("address").agg(sf.sum("deliveries").alias(name))
+    )

@@ -1,0 +1,25 @@
+"""Which rows are missing or there twice, by their sequence numbers."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, functions as sf
+
+
+def sequences(rows: DataFrame) -> DataFrame:
+    """Count lost rows and duplicates for each router and run of it.
+
+    Returns router, router_epoch, rows, first_seq, last_seq, lost and duplicates. What is missing
+    before `first_seq` is not counted as lost: older files may have been deleted.
+    """
+    distinct = sf.count_distinct("seq")
+    return (
+        rows.groupBy("router", "router_epoch")
+        .agg(
+            sf.count("seq").alias("rows"),
+            sf.min("seq").alias("first_seq"),
+            sf.max("seq").alias("last_seq"),
+            (sf.max("seq") - sf.min("seq") + 1 - distinct).alias("lost"),
+            (sf.count("seq") - distinct).alias("duplicates"),
+        )
+        .orderBy("router", "router_epoch")
+    )

@@ -1,0 +1,159 @@
+"""Commands that run for a long time, or look after files: stream, compact and register."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final
+
+import attrs
+import click
+from pyspark.sql import DataFrame
+from router_telemetry.schema import DATASETS, DELIVERIES, EVENTS, FLOWS, Dataset
+
+from router_spark.compacting import compact
+from router_spark.errors import BadInput
+from router_spark.jobs import incidents, latency, losses, paths, skew, traffic
+from router_spark.periods import parse_period
+from router_spark.running import say
+from router_spark.session import SessionSettings, spark_session
+from router_spark.streaming import Job, Stream, start
+
+
+@attrs.frozen
+class StreamedJob:
+    """A job that can be streamed: what it reads, and its tables for the rows of an hour."""
+
+    dataset: Dataset
+    job: Job
+
+
+def _skew(flows: DataFrame) -> Mapping[str, DataFrame]:
+    return {
+        "addresses": skew.hot_addresses(flows, 10),
+        "containers": skew.hot_containers(flows, 10),
+        "links": skew.link_balance(flows),
+    }
+
+
+JOBS: Final[Mapping[str, StreamedJob]] = {
+    "incidents": StreamedJob(EVENTS, lambda rows: {"incidents": incidents.incidents(rows)}),
+    "latency": StreamedJob(DELIVERIES, lambda rows: {"hours": latency.by_hour(rows)}),
+    "losses": StreamedJob(DELIVERIES, lambda rows: {"losses": losses.losses(rows)}),
+    "paths": StreamedJob(DELIVERIES, lambda rows: {"paths": paths.paths(rows)}),
+    "skew": StreamedJob(FLOWS, _skew),
+    "totals": StreamedJob(FLOWS, lambda rows: {"totals": traffic.totals(rows)}),
+}
+"""What `trioute-spark stream` can compute, by name."""
+
+
+@click.command("stream")
+@click.argument("job", type=click.Choice(sorted(JOBS)))
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Write the tables into this folder, and how far the stream is.",
+)
+@click.option(
+    "--every",
+    "interval_s",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="Look for new files so often, until stopped. Without it, end when all have been read.",
+)
+@click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
+@click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
+def stream_command(
+    job: str, directory: Path, out: Path, interval_s: float | None, master: str, memory: str
+) -> None:
+    """Compute a job again for each hour that gets rows, as files appear in DIRECTORY.
+
+    Run it again with the same --out to go on where it ended.
+    """
+    streamed = JOBS[job]
+    stream = Stream(directory, out, streamed.dataset, streamed.job)
+    say(f"starting Spark at {master}")
+    with spark_session(f"stream {job}", SessionSettings(master, memory)) as spark:
+        query = start(spark, stream, interval_s)
+        say(f"streaming {job} from {stream.folder} to {out}")
+        query.awaitTermination()
+    say(f"{job}: all files have been read")
+
+
+@click.command("compact")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--before",
+    metavar="DAY",
+    help="Leave this day and later ones alone, as 2026-11-25; today, unless it is given.",
+)
+def compact_command(directory: Path, before: str | None) -> None:
+    """Merge the files of each day that is over, and of each router, into one."""
+    count = 0
+    for merged in compact(directory, DATASETS, _day(before)):
+        count += 1
+        say(f"{merged.path}: {merged.rows:,} rows of {merged.files:,} files")
+    say(f"compact: done, {count:,} folders")
+
+
+def _day(text: str | None) -> date:
+    today = datetime.now(UTC).date()
+    if text is None:
+        return today
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"--before {text}: not a day, as 2026-11-25") from None
+    if day > today:
+        raise BadInput(f"--before {text}: is not over; {today} is the latest that is allowed")
+    return day
+
+
+@click.command("register")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--catalog", "name", default="default", show_default=True, help="Its name.")
+@click.option("--namespace", default="telemetry", show_default=True, help="Of the tables.")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A property of the catalogue, as `uri=https://...`; PyIceberg's own configuration has "
+    "the others.",
+)
+@click.option("--from", "first", metavar="TIME", help="Begin here (ISO 8601, UTC).")
+@click.option("--to", "last", metavar="TIME", help="End before this (ISO 8601, UTC).")
+def register_command(
+    directory: Path,
+    name: str,
+    namespace: str,
+    properties: tuple[str, ...],
+    first: str | None,
+    last: str | None,
+) -> None:
+    """Add new files to the tables of an Iceberg catalogue. Run it from one place only."""
+    try:
+        from router_spark.registering import open_catalog, register
+    except ImportError:
+        raise BadInput("register needs PyIceberg: pip install 'trioute-spark[iceberg]'") from None
+    settings = {}
+    for text in properties:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"--property {text}: not NAME=VALUE")
+        settings[key] = value
+    period = parse_period(first, last)
+    found = [each for each in DATASETS if (directory / each.name).is_dir()]
+    if not found:
+        names = ", ".join(each.name for each in DATASETS)
+        raise BadInput(f"{directory}: has none of the folders {names}")
+    catalog = open_catalog(name, settings)
+    for dataset in found:
+        added = register(catalog, namespace, directory, dataset, period)
+        say(f"{added.table}: {added.files:,} files added, {added.rows:,} rows")
+
+
+COMMANDS: Final[tuple[click.Command, ...]] = (stream_command, compact_command, register_command)

@@ -1,0 +1,57 @@
+"""The time range that a job looks at."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import attrs
+
+from router_spark.errors import BadInput
+
+
+@attrs.frozen
+class Period:
+    """From `start`, up to but not including `end`. None is without a limit on that side."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def may_hold(self, day: date) -> bool:
+        """Return whether any of a day is within."""
+        after = self.start is None or day >= self.start.date()
+        return after and (
+            self.end is None or datetime(day.year, day.month, day.day, tzinfo=UTC) < self.end
+        )
+
+    def overlaps(self, earliest: datetime, latest: datetime) -> bool:
+        """Return whether any of the time from `earliest` to `latest`, both included, is within."""
+        return (self.start is None or latest >= self.start) and (
+            self.end is None or earliest < self.end
+        )
+
+    def __str__(self) -> str:
+        """Say it as in an error or a heading."""
+        start = "the beginning" if self.start is None else f"{self.start:%Y-%m-%d %H:%M:%S}"
+        end = "now" if self.end is None else f"{self.end:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{start} to {end}"
+
+
+def parse_period(start: str | None, end: str | None) -> Period:
+    """Parse the limits, in ISO 8601; one without an offset is UTC. Raises BadInput."""
+    period = Period(parse_time("--from", start), parse_time("--to", end))
+    if period.start is not None and period.end is not None and period.start >= period.end:
+        raise BadInput(f"--from {start} is not before --to {end}")
+    return period
+
+
+def parse_time(option: str, text: str | None) -> datetime | None:
+    """Parse one limit."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(
+            f"{option} {text}: not a time in ISO 8601, as 2026-11-25 or 2026-11-25T14:30:00Z"
+        ) from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

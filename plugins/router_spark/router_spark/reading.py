@@ -1,0 +1,108 @@
+"""Read a dataset as the newest schema, or say in one line why that cannot be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession, functions as sf
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+from router_telemetry.schema import VERSION, Dataset
+
+from router_spark.errors import BadInput
+from router_spark.footers import Footer, find_files, read_footers
+from router_spark.periods import Period
+
+SPARK_TYPES: Final[dict[str, DataType]] = {
+    "bool": BooleanType(),
+    "double": DoubleType(),
+    "fixed_size_binary[16]": BinaryType(),
+    "int16": ShortType(),
+    "int64": LongType(),
+    "list<item: string>": ArrayType(StringType()),
+    "string": StringType(),
+    "timestamp[us, tz=UTC]": TimestampType(),
+}
+"""Spark's type for each Arrow type of the schema."""
+
+
+def spark_schema(dataset: Dataset) -> StructType:
+    """Return a dataset's columns as a schema of Spark."""
+    return StructType(
+        [StructField(each.name, SPARK_TYPES[str(each.type)]) for each in dataset.columns]
+    )
+
+
+def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> None:
+    """Raise BadInput unless a file has all columns of its version, which is not too new."""
+    version = footer.version
+    if version is None:
+        raise BadInput(f"{footer.path}: has no column schema_version, or only nulls in it")
+    if version > newest:
+        raise BadInput(
+            f"{footer.path}: is of version {version} of the schema; "
+            f"this release reads up to version {newest}"
+        )
+    types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
+    for column in dataset.columns:
+        if column.since > version:
+            continue
+        found = types.get(column.name)
+        if found is None:
+            raise BadInput(f"{footer.path}: lacks the column {column.name} of {dataset.name}")
+        if found != column.type:
+            raise BadInput(
+                f"{footer.path}: column {column.name} is of type {found}, not {column.type}"
+            )
+
+
+def checked_files(
+    directory: Path, dataset: Dataset, period: Period, newest: int = VERSION
+) -> list[Footer]:
+    """Return the files that have rows within a period. Raises BadInput if one is not usable."""
+    footers, torn = read_footers(find_files(directory, dataset, period), dataset)
+    if torn:
+        raise BadInput(
+            f"{torn[0].path}: {torn[0].reason} ({len(torn)} such files; "
+            "`trioute-spark validate --quarantine FOLDER` moves them away)"
+        )
+    footers = [each for each in footers if each.rows > 0]
+    for footer in footers:
+        check_footer(footer, dataset, newest)
+    within = [
+        each
+        for each in footers
+        if each.earliest is None
+        or each.latest is None
+        or period.overlaps(each.earliest, each.latest)
+    ]
+    if not within:
+        raise BadInput(f"{directory / dataset.name}: has no rows from {period}")
+    return within
+
+
+def read_files(spark: SparkSession, files: list[Footer], dataset: Dataset) -> DataFrame:
+    """Read files as the newest schema: columns that a file lacks are null."""
+    return spark.read.schema(spark_schema(dataset)).parquet(*(str(each.path) for each in files))
+
+
+def within_period(frame: DataFrame, dataset: Dataset, period: Period) -> DataFrame:
+    """Keep the rows of a period."""
+    time = sf.col(dataset.time_column)
+    if period.start is not None:
+        frame = frame.where(time >= sf.lit(period.start))
+    if period.end is not None:
+        frame = frame.where(time < sf.lit(period.end))
+    return frame

@@ -1,0 +1,73 @@
+"""Register files with an Iceberg catalogue, so that engines see them as tables.
+
+Routers write files and know no catalogue. One process registers what has been written, as often as
+is wanted: commits come from one place, and a catalogue that cannot be reached delays no router.
+Files stay where they are; the table points to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+from router_telemetry.schema import Dataset
+
+from router_spark.footers import find_files
+from router_spark.periods import Period
+
+
+@attrs.frozen
+class Registered:
+    """What was added to a table: files, of `rows` rows together."""
+
+    table: str
+    files: int
+    rows: int
+
+
+def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
+    """Open a catalogue: with properties, or by its name in PyIceberg's own configuration."""
+    return load_catalog(name, **properties)
+
+
+def register(
+    catalog: Catalog, namespace: str, directory: Path, dataset: Dataset, period: Period
+) -> Registered:
+    """Add the files of a period that a table does not have yet, in one commit.
+
+    The table is made if there is none, and gets columns that the schema has got since. Raises
+    BadInput if the dataset has no folder.
+    """
+    table = _table(catalog, namespace, dataset)
+    known = set(table.inspect.files().column("file_path").to_pylist())
+    paths = [str(path.absolute()) for path in find_files(directory, dataset, period)]
+    new = [path for path in paths if path not in known]
+    before = _row_count(table)
+    if new:
+        table.add_files(new)
+        table.refresh()
+    return Registered(f"{namespace}.{dataset.name}", len(new), _row_count(table) - before)
+
+
+def _table(catalog: Catalog, namespace: str, dataset: Dataset) -> Table:
+    """Return the table of a dataset, with all columns of the schema."""
+    catalog.create_namespace_if_not_exists(namespace)
+    name = f"{namespace}.{dataset.name}"
+    schema = dataset.arrow_schema()
+    try:
+        table = catalog.load_table(name)
+    except NoSuchTableError:
+        return catalog.create_table(name, schema)
+    if set(schema.names) - set(table.schema().column_names):
+        with table.update_schema() as update:
+            update.union_by_name(schema)
+        table = catalog.load_table(name)
+    return table
+
+
+def _row_count(table: Table) -> int:
+    return sum(table.inspect.files().column("record_count").to_pylist())

@@ -1,0 +1,131 @@
+"""Run a job: read, compute, write, and say on stderr how far it is."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Concatenate, ParamSpec
+
+import attrs
+import click
+from pyspark.sql import DataFrame, SparkSession
+from router_telemetry.schema import Dataset
+
+from router_spark.periods import Period, parse_period
+from router_spark.reading import checked_files, read_files, within_period
+from router_spark.session import SessionSettings, spark_session
+from router_spark.writing import check_out, format_table, write_table
+
+Tables = Mapping[str, DataFrame]
+"""What a job has found, by the name of the table."""
+
+P = ParamSpec("P")
+
+
+@attrs.frozen
+class Run:
+    """What is the same for all jobs: where to read and write, and how to start Spark."""
+
+    directory: Path
+    period: Period
+    out: Path | None
+    overwrite: bool
+    rows: int
+    session: SessionSettings
+
+
+def say(text: str) -> None:
+    """Tell on stderr what is being done."""
+    click.echo(text, err=True)
+
+
+def run_job(
+    run: Run,
+    name: str,
+    datasets: tuple[Dataset, ...],
+    compute: Callable[..., Tables],
+    *,
+    read: Period | None = None,
+) -> None:
+    """Read the datasets, call `compute` with their DataFrames, and write or print its tables.
+
+    `read` is what is read if that is more than the run's period. Raises BadInput and JobFailed.
+    """
+    check_out(run.out, overwrite=run.overwrite)
+    period = run.period if read is None else read
+    files = {each.name: checked_files(run.directory, each, period) for each in datasets}
+    for dataset, found in files.items():
+        rows = sum(each.rows for each in found)
+        say(f"{dataset}: {rows:,} rows in {len(found):,} files, {run.period}")
+    say(f"starting Spark at {run.session.master}")
+    with spark_session(name, run.session) as spark:
+        frames = [
+            within_period(read_files(spark, files[each.name], each), each, period)
+            for each in datasets
+        ]
+        deliver(run, name, lambda: compute(*frames))
+
+
+def deliver(run: Run, name: str, compute: Callable[[], Tables]) -> None:
+    """Write or print the tables that a job computes."""
+    began = time.monotonic()
+    say(f"running {name}")
+    for table, frame in compute().items():
+        if run.out is None:
+            click.echo(f"{table}:\n{format_table(frame, run.rows)}\n")
+        else:
+            say(f"wrote {write_table(frame, run.out, table)}")
+    say(f"{name}: done in {time.monotonic() - began:.1f} s")
+
+
+def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables]) -> None:
+    """Start Spark and run a job that reads on its own."""
+    say(f"starting Spark at {run.session.master}")
+    with spark_session(name, run.session) as spark:
+        deliver(run, name, lambda: compute(spark))
+
+
+def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., None]:
+    """Give a command the argument and options of all jobs, as its first parameter."""
+
+    @click.argument("directory", type=click.Path(path_type=Path))
+    @click.option("--from", "start", metavar="TIME", help="Begin here (ISO 8601, UTC).")
+    @click.option("--to", "end", metavar="TIME", help="End before this (ISO 8601, UTC).")
+    @click.option("--out", type=click.Path(path_type=Path), help="Write Parquet into this folder.")
+    @click.option("--overwrite", is_flag=True, help="Replace what is in --out.")
+    @click.option(
+        "--rows", default=20, show_default=True, type=click.IntRange(1), help="Rows to print."
+    )
+    @click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
+    @click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
+    @click.option(
+        "--shuffle-partitions",
+        default=8,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Parts that Spark splits groups into: 2 to 4 for each core.",
+    )
+    @click.option("--verbose", is_flag=True, help="Show the log of Spark.")
+    @functools.wraps(command)
+    def wrapper(
+        directory: Path,
+        start: str | None,
+        end: str | None,
+        out: Path | None,
+        overwrite: bool,
+        rows: int,
+        master: str,
+        memory: str,
+        shuffle_partitions: int,
+        verbose: bool,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> None:
+        session = SessionSettings(master, memory, shuffle_partitions, quiet=not verbose)
+        period = parse_period(start, end)
+        run = Run(directory, period, out, overwrite, rows, session)
+        command(run, *args, **kwargs)
+
+    return wrapper
