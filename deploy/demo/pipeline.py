@@ -71,9 +71,11 @@ class Demonstration:
         await self._until_joined()
         async with trio.open_nursery() as nursery:
             for address in ("orders", "invoices"):
-                nursery.start_soon(self._keep, "madrid", partial(self._receive, address))
-            nursery.start_soon(self._keep, "berlin", partial(self._send, "orders"))
-            nursery.start_soon(self._keep, "paris", partial(self._send, "invoices"))
+                work = partial(self._receive, address)
+                nursery.start_soon(self._keep, "madrid", f"{address}-receiver", work)
+            for name, address in (("berlin", "orders"), ("paris", "invoices")):
+                work = partial(self._send, address)
+                nursery.start_soon(self._keep, name, f"{address}-sender", work)
             nursery.start_soon(self._tell)
             await trio.sleep(2 * self.phase_s)
             began = datetime.now(UTC)
@@ -104,10 +106,13 @@ class Demonstration:
                     pass
                 await trio.sleep(0.1)
 
-    async def _keep(self, router: str, work: Callable[[ClientConnection], Awaitable[None]]) -> None:
+    async def _keep(
+        self, router: str, container: str, work: Callable[[ClientConnection], Awaitable[None]]
+    ) -> None:
         while True:
             try:
-                async with connect(self.routers[router].url, timeout_s=5) as connection:
+                url = self.routers[router].url
+                async with connect(url, container_id=container, timeout_s=5) as connection:
                     await work(connection)
             except ClientError:
                 await trio.sleep(0.1)

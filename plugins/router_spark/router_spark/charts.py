@@ -6,7 +6,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -14,6 +14,17 @@ from matplotlib.figure import Figure
 
 INK, FAINT, ACCENT = "#1f2933", "#9aa5b1", "#0b69a3"
 OUTCOMES = {"rejected": "#d64545", "released": "#f0b429", "modified": "#8a63d2"}
+STEPS = {
+    1: "a second",
+    10: "ten seconds",
+    60: "a minute",
+    600: "ten minutes",
+    3600: "an hour",
+    21_600: "six hours",
+    86_400: "a day",
+}
+"""Lengths of steps of time, in seconds, and what they are called."""
+MOST_STEPS = 60
 Matrix = Mapping[tuple[str, str], float]
 
 
@@ -115,21 +126,33 @@ def latencies(quantiles: Sequence[tuple[str, float, float, float]]) -> str:
         return _svg(figure)
 
 
-def losses_over_time(hours: Sequence[datetime], counts: Mapping[str, Sequence[int]]) -> str:
-    """Draw how much was not accepted in each hour, by outcome."""
+def step_of(span_s: int) -> int:
+    """Return the length of a step, in seconds, for a chart of so many: 60 steps at most if it can
+    be.
+    """
+    return next((step for step in STEPS if span_s <= MOST_STEPS * step), max(STEPS))
+
+
+def losses_over_time(
+    times: Sequence[datetime], counts: Mapping[str, Sequence[int]], step_s: int
+) -> str:
+    """Draw how much was not accepted in each step of time, by outcome."""
     with _style():
         figure = Figure(figsize=(7.5, 3), layout="constrained")
         axes = figure.subplots()
-        bottom = [0] * len(hours)
+        first = times[0] if times else datetime.fromtimestamp(0, UTC)
+        places = [(each - first).total_seconds() / step_s for each in times]
+        bottom = [0] * len(times)
         for name, color in OUTCOMES.items():
-            axes.bar(range(len(hours)), counts[name], bottom=bottom, color=color, label=name)
+            axes.bar(places, counts[name], bottom=bottom, color=color, label=name)
             bottom = [low + more for low, more in zip(bottom, counts[name], strict=True)]
-        step = max(1, math.ceil(len(hours) / 8))
-        axes.set_xticks(
-            range(0, len(hours), step),
-            [f"{each.astimezone(UTC):%d %b\n%H:%M}" for each in hours[::step]],
-        )
-        axes.set_ylabel("deliveries in an hour")
+        last = round(max(places, default=0))
+        ticks = range(0, last + 1, max(1, math.ceil((last + 1) / 8)))
+        shown = "%d %b\n%H:%M" if step_s >= 60 else "%H:%M:%S"
+        labels = [f"{first + timedelta(seconds=place * step_s):{shown}}" for place in ticks]
+        axes.set_xticks(ticks, labels)
+        axes.set_xlim(-0.6, max(last, 1) + 0.6)
+        axes.set_ylabel(f"deliveries in {STEPS[step_s]}")
         axes.set_ylim(bottom=0, top=None if any(bottom) else 1)
         axes.grid(axis="y", color="#e4e7eb")
         axes.set_axisbelow(True)

@@ -81,12 +81,15 @@ def _latency(deliveries: DataFrame) -> Section:
 
 
 def _losses_over_time(flows: DataFrame) -> Section:
-    rows = overview.outcomes_by_hour(flows).collect()
-    hours = [datetime.fromtimestamp(row["hour_s"], UTC) for row in rows]
+    seconds = sf.unix_seconds("interval_start")
+    (span,) = flows.agg((sf.max(seconds) - sf.min(seconds)).alias("span_s")).collect()
+    step_s = charts.step_of(span["span_s"] or 0)
+    rows = overview.outcomes_over_time(flows, step_s).collect()
+    times = [datetime.fromtimestamp(row["time_s"], UTC) for row in rows]
     counts = {name: [row[name] for row in rows] for name in charts.OUTCOMES}
     lost, sent = sum(map(sum, counts.values())), sum(row["deliveries"] for row in rows)
     text = f"{lost:,} of {sent:,} deliveries were not accepted."
-    return Section("Losses over time", text, charts.losses_over_time(hours, counts))
+    return Section("Losses over time", text, charts.losses_over_time(times, counts, step_s))
 
 
 def _reasons(deliveries: DataFrame) -> Section:

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from router_spark.jobs.overview import changes, load_of_lines, outcomes_by_hour, settle_times
+from router_spark.charts import OUTCOMES, losses_over_time, step_of
+from router_spark.jobs.overview import changes, load_of_lines, outcomes_over_time, settle_times
 from router_spark.page import format_rows
 from router_spark.periods import Period
 from router_spark.reading import checked_files, read_files
 from router_spark.reporting import previous_period, report_page
 from router_telemetry.schema import DELIVERIES, FLOWS
 
-from support.pipeline.rows import frame, tuples
+from support.pipeline.rows import at, frame, tuples
 from support.pipeline.telemetry import START_US, write_world
 from support.pipeline.worlds import START, Stream, World, line_of
 
@@ -61,9 +62,26 @@ def test_what_is_summed_up(spark: SparkSession) -> None:
     before = frame(spark, FLOWS, [flow("a", 1), flow("b", 3), flow("c", 10)])
     assert tuples(changes(now, before)) == [("a", 7, 1, 6), ("c", 0, 10, -10)]
     assert tuples(load_of_lines(now)) == [("r", "q", 9)]
-    assert tuples(outcomes_by_hour(now)) == [(START_US // 1_000_000, 10, 3, 0, 0)]
+    assert tuples(outcomes_over_time(now, 3600)) == [(START_US // 1_000_000, 10, 3, 0, 0)]
     rows = [{"hop": 1, "settle_ns": number} for number in range(1, 101)]
     assert tuples(settle_times(frame(spark, DELIVERIES, rows))) == [("r", 50, 95, 99)]
+
+
+def test_time_goes_on_in_steps(spark: SparkSession) -> None:
+    rows = [flow("a", 1, interval_start=at(seconds)) for seconds in (0, 59, 60, 130)]
+    found = tuples(outcomes_over_time(frame(spark, FLOWS, rows), 60), "time_s", "deliveries")
+    start = START_US // 1_000_000
+    assert found == [(start, 2), (start + 60, 1), (start + 120, 1)]
+
+
+def test_a_chart_has_no_more_steps_than_can_be_seen() -> None:
+    spans = (0, 30, 3600, 86_400, 7 * 86_400, 400 * 86_400)
+    assert [step_of(span) for span in spans] == [1, 1, 60, 3600, 21_600, 86_400]
+    times = [at(0), at(3000)]
+    chart = losses_over_time(times, {name: [1, 2] for name in OUTCOMES}, 60)
+    assert "deliveries in a minute" in chart
+    # without any losses as well
+    assert losses_over_time([], {name: [] for name in OUTCOMES}, 1).startswith("<svg")
 
 
 def test_tables_escape_what_they_show() -> None:

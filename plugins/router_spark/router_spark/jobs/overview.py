@@ -9,14 +9,18 @@ from router_spark.roles import CLIENT_ROLES, ROUTER_ROLES
 RANKS = ("p50", "p95", "p99")
 
 
-def outcomes_by_hour(flows: DataFrame) -> DataFrame:
-    """Return what clients sent in each hour, and how much of it was not accepted: exact."""
+def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
+    """Return what clients sent in each step of time, and how much was not accepted: exact.
+
+    `time_s` is when a step began, in seconds since 1970.
+    """
+    seconds = sf.unix_seconds("interval_start")
     sent = flows.where(sf.col("role").isin(*CLIENT_ROLES) & (sf.col("direction") == "in"))
     names = ("deliveries", "rejected", "released", "modified")
     return (
-        sent.groupBy(sf.unix_seconds(sf.date_trunc("hour", "interval_start")).alias("hour_s"))
+        sent.groupBy((seconds - seconds % step_s).alias("time_s"))
         .agg(*(sf.sum(name).alias(name) for name in names))
-        .orderBy("hour_s")
+        .orderBy("time_s")
     )
 
 
