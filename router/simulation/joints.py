@@ -156,6 +156,19 @@ class Joint:
         self.is_cut = [False, False]
         self._obey()
 
+    def move(self, distance: Distance) -> None:
+        """Have the ends as far from each other from now on; what is under way arrives as before."""
+        self.distance = distance
+        if self.wire is not None:
+            for way in self.wire.ways:
+                way.move(distance.delay_s, distance.jitter_s)
+
+    def set_cost(self, cost: int) -> None:
+        """Have messages pay as much from the next connection on, which is made at once."""
+        self.connector = attrs.evolve(self.connector, cost=cost)
+        self.listener = attrs.evolve(self.listener, cost=cost)
+        self.reset()
+
     def reset(self) -> None:
         """Lose the connection, with what is under way."""
         if self.wire is not None:

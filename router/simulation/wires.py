@@ -38,8 +38,7 @@ class Way:
 
     def __init__(self, agenda: Agenda, delay_s: float, jitter_s: float, chance: Random) -> None:
         self.agenda = agenda
-        self.delay_s = max(delay_s, LEAST_DELAY_S)
-        self.jitter_s = jitter_s
+        self.move(delay_s, jitter_s)
         self.chance = chance
         self.end: End | None = None
         self.is_cut = False
@@ -49,6 +48,11 @@ class Way:
         # what has arrived where the wire is cut, None for the end of it all
         self._held: list[bytes | None] = []
         self._is_over = False
+
+    def move(self, delay_s: float, jitter_s: float) -> None:
+        """Let what is sent from now on take as long."""
+        self.delay_s = max(delay_s, LEAST_DELAY_S)
+        self.jitter_s = jitter_s
 
     def carry(self, octets: bytes | None) -> None:
         """Let octets arrive after a while, or with None the end of them."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from router.simulation.joints import Distance
 from router.simulation.network import Network
+from router.simulation.running import Simulation
+from router.simulation.topology import LinkEntry, RouterEntry, Topology
 
 
 def test_who_finds_nobody_there_tries_again_at_growing_intervals() -> None:
@@ -61,3 +63,38 @@ def test_one_that_is_cut_one_way_is_not_up() -> None:
     assert not joint.is_clear
     joint.heal()
     assert joint.is_up()
+
+
+def test_a_joint_that_is_moved_takes_as_long_as_its_new_distance() -> None:
+    network = Network()
+    network.add("a")
+    network.add("b")
+    joint = network.join("a", "b", Distance(0.01))
+    network.start()
+    assert network.run_until(joint.is_up)
+    assert joint.wire is not None
+
+    joint.move(Distance(0.25, 0.1))
+    assert [way.delay_s for way in joint.wire.ways] == [0.25, 0.25]
+    assert [way.jitter_s for way in joint.wire.ways] == [0.1, 0.1]
+
+    joint.reset()
+    network.run(0.5)
+    assert not joint.is_up()
+    assert network.run_until(joint.is_up, 5)
+    assert [way.delay_s for way in joint.wire.ways] == [0.25, 0.25]
+
+
+def test_another_cost_counts_from_the_next_connection_on() -> None:
+    names = ("a", "b", "c")
+    links = [LinkEntry(between=pair) for pair in (("a", "b"), ("b", "c"), ("a", "c"))]
+    routers = tuple(RouterEntry(name=name) for name in names)
+    network = Simulation(Topology(routers=routers, links=tuple(links))).network
+    network.start()
+    network.run(5)
+    reach = network.hosts["a"].reach
+    assert [path.via for path in (reach.path("b"),) if path] == ["b"]
+
+    network.joints["a", "b"].set_cost(5)
+    network.run(10)
+    assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("c", 2)]

@@ -53,9 +53,10 @@ def lake(tmp_path: Path) -> Path:
 
 
 def test_duckdb(lake: Path) -> None:
-    totals, latency, losses = [
-        duckdb.sql(each.replace(LAKE, str(lake))).fetchall() for each in blocks("sql")
-    ]
+    with duckdb.connect() as database:
+        totals, latency, losses = [
+            database.execute(each.replace(LAKE, str(lake))).fetchall() for each in blocks("sql")
+        ]
     assert totals == [("client", "q", 6, 4)]
     assert latency == [("a", "b", 2, [5000.0, 5000.0]), ("b", "b", 2, [5000.0, 5000.0])]
     assert losses == [("b", "rejected", "receiver", None, 1, 1.0)]

@@ -53,7 +53,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"changes", "settings"},
     # What a router is made of before it has sockets, and many of them at once without any.
     "parts": _DATA_PLANE | {"config", "control", "net"},
-    "simulation": _DATA_PLANE | {"client", "config", "control", "net", "parts"},
+    "simulation": _DATA_PLANE
+    | {"client", "config", "control", "hosting", "net", "parts", "plugin_events", "plugin_samples"},
     "node": _DATA_PLANE
     | {"build", "config", "control", "endpoints", "hosting", "logs", "management", "metrics", "net"}
     | {"changing", "parts"},

@@ -1,0 +1,49 @@
+"""Bodies of Avro: what Avro calls a datum, without the header of a file. Needs fastavro."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+from types import ModuleType
+
+from router_spark_amqp.options import Options
+from router_spark_amqp.readers import OptionError
+
+
+class AvroError(ValueError):
+    """A datum does not fit the schema."""
+
+
+class Avro:
+    """Reads and writes datums of the schema that the options have. Raises OptionError."""
+
+    def __init__(self, options: Options) -> None:
+        try:
+            self._library: ModuleType = importlib.import_module("fastavro")
+        except ImportError:
+            raise OptionError(
+                "option format is avro, and fastavro is missing:"
+                " pip install trioute-spark-amqp[avro]"
+            ) from None
+        try:
+            self._schema = self._library.parse_schema(json.loads(options.avro_schema or ""))
+        except (ValueError, KeyError, self._library.schema.SchemaParseException) as error:
+            raise OptionError(f"option avroSchema is no Avro schema: {error}") from None
+
+    def read(self, body: bytes) -> object:
+        """The value that a body is. Raises AvroError."""
+        try:
+            value: object = self._library.schemaless_reader(io.BytesIO(body), self._schema, None)
+        except (ValueError, EOFError, IndexError, TypeError, OverflowError) as error:
+            raise AvroError(f"a body is not Avro of this schema: {error!r}") from None
+        return value
+
+    def write(self, row: dict[str, object]) -> bytes:
+        """A row as a body. Raises AvroError."""
+        octets = io.BytesIO()
+        try:
+            self._library.schemaless_writer(octets, self._schema, row)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise AvroError(f"a row does not fit option avroSchema: {error!r}") from None
+        return octets.getvalue()

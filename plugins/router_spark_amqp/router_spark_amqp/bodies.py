@@ -1,0 +1,239 @@
+"""Bodies of JSON and Avro as the cells of a row, checked against Spark's schema one by one.
+
+A body that does not fit must not take others with it, so each is read by itself; a value is never
+bent until it fits, except that whole numbers go where fractions do.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, DecimalException
+from functools import partial
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from router_spark_amqp.avro import Avro, AvroError
+from router_spark_amqp.options import Body, Options
+from router_spark_amqp.readers import OptionError
+
+Cells = tuple[object, ...]
+ReadCell = Callable[[object], object]
+
+_BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
+
+
+class BadBody(ValueError):
+    """A body is not what the schema says."""
+
+
+def body_reader(options: Options, fields: Sequence[StructField]) -> Callable[[bytes | None], Cells]:
+    """What reads a body into cells, in the order of the fields; it raises BadBody.
+
+    Raises OptionError where the format cannot have such a column, or its library is missing.
+    """
+    cells = [(field.name, cell_reader(field.dataType, field.name)) for field in fields]
+
+    def row(value: object) -> Cells:
+        if not isinstance(value, dict):
+            raise BadBody(f"a body is a {type(value).__name__}, and no record")
+        return tuple(_cell(value.get(name), name, read) for name, read in cells)
+
+    load: Callable[[bytes], object] = _load_json
+    if options.format is Body.AVRO:
+        load = partial(_load_avro, Avro(options))
+    return lambda body: row(load(body or b""))
+
+
+def _cell(value: object, name: str, read: ReadCell) -> object:
+    if value is None:
+        return None
+    try:
+        return read(value)
+    except (ValueError, TypeError, OverflowError, DecimalException) as error:
+        raise BadBody(f"{name}: {error}") from None
+
+
+def _load_json(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadBody(f"a body is not JSON: {error}") from None
+
+
+def _load_avro(avro: Avro, body: bytes) -> object:
+    try:
+        return avro.read(body)
+    except AvroError as error:
+        raise BadBody(str(error)) from None
+
+
+def cell_reader(kind: DataType, where: str) -> ReadCell:
+    """What reads a value that is not None into a cell that Arrow takes for this type."""
+    plain = _PLAIN.get(type(kind))
+    if plain is not None:
+        return plain
+    bits = _BITS.get(type(kind))
+    if bits is not None:
+        return _integer(1 << (bits - 1))
+    if isinstance(kind, DecimalType):
+        return _decimal(kind)
+    if isinstance(kind, ArrayType):
+        return _array(cell_reader(kind.elementType, where))
+    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
+        return _map(cell_reader(kind.valueType, where))
+    if isinstance(kind, StructType):
+        return _struct([(each.name, cell_reader(each.dataType, where)) for each in kind.fields])
+    raise OptionError(
+        f"column {where} is {kind.simpleString()}: allowed are strings, numbers, booleans, binary,"
+        " dates, timestamps, arrays, structs, and maps with string keys"
+    )
+
+
+def _string(value: object) -> object:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        raise TypeError("octets where a string belongs")
+    # as Spark's own reader of JSON has it: the text of what is there
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _boolean(value: object) -> object:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is no boolean")
+    return value
+
+
+def _float(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _binary(value: object) -> object:
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text of base64")
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"{value!r} is not base64: {error}") from None
+
+
+def _date(value: object) -> object:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no date")
+    return date.fromisoformat(value)
+
+
+def _timestamp(value: object) -> object:
+    """Without a zone it is UTC."""
+    moment = _moment(value)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _local_timestamp(value: object) -> object:
+    moment = _moment(value)
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _moment(value: object) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no timestamp of ISO 8601")
+    return datetime.fromisoformat(value)
+
+
+def _integer(bound: int) -> ReadCell:
+    def read(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{value!r} is no whole number")
+        if not -bound <= value < bound:
+            raise ValueError(f"{value} is too large for its column")
+        return value
+
+    return read
+
+
+def _decimal(kind: DecimalType) -> ReadCell:
+    step = Decimal(1).scaleb(-kind.scale)
+    bound = Decimal(10) ** (kind.precision - kind.scale)
+
+    def read(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+            raise TypeError(f"{value!r} is no number")
+        number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+        if not number.is_finite() or abs(number) >= bound:
+            raise ValueError(f"{value} is too large for its column")
+        exact = number.quantize(step)
+        if abs(exact) >= bound:
+            raise ValueError(f"{value} is too large for its column")
+        return exact
+
+    return read
+
+
+def _array(item: ReadCell) -> ReadCell:
+    def read(value: object) -> object:
+        if not isinstance(value, list):
+            raise TypeError(f"a {type(value).__name__} where an array belongs")
+        return [None if each is None else item(each) for each in value]
+
+    return read
+
+
+def _map(item: ReadCell) -> ReadCell:
+    def read(value: object) -> object:
+        if not isinstance(value, dict):
+            raise TypeError(f"a {type(value).__name__} where a map belongs")
+        return [(key, None if each is None else item(each)) for key, each in value.items()]
+
+    return read
+
+
+def _struct(fields: Sequence[tuple[str, ReadCell]]) -> ReadCell:
+    def read(value: object) -> object:
+        if not isinstance(value, dict):
+            raise TypeError(f"a {type(value).__name__} where a struct belongs")
+        return {name: _cell(value.get(name), name, item) for name, item in fields}
+
+    return read
+
+
+_PLAIN: dict[type[DataType], ReadCell] = {
+    StringType: _string,
+    BooleanType: _boolean,
+    FloatType: _float,
+    DoubleType: _float,
+    BinaryType: _binary,
+    DateType: _date,
+    TimestampType: _timestamp,
+    TimestampNTZType: _local_timestamp,
+}

@@ -1,0 +1,273 @@
+"""The connection of a streaming source: a thread of its own, in which Trio runs.
+
+Spark's thread asks for batches and commits them; the thread here receives, and holds what came,
+unsettled, until then. Only the thread here speaks AMQP: a commit hands it what is to be settled.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Iterable
+
+import trio
+
+from router.client import ClientError, Receiver, connect
+from router_spark_amqp.attaching import in_time
+from router_spark_amqp.ledger import Batch, Ledger, Row
+from router_spark_amqp.options import Options, need_address
+
+LOG = logging.getLogger("router_spark_amqp")
+
+# Between two attempts to connect again: at first, and at most.
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+# How long a peer that is asked for what it has may be silent.
+DRAIN_TIMEOUT_S = 60.0
+
+
+class SourceLost(RuntimeError):
+    """The source has no connection, and has stopped trying to get one."""
+
+
+class Intake:
+    """Receives from one address until `stop`. `drains` asks for what is there now, and no more.
+
+    At most `options.stream_credit` rows, and about `options.max_bytes` octets, are held at once:
+    where that is reached nothing more is taken, and the sender runs out of credit or of window.
+    """
+
+    def __init__(self, options: Options, *, drains: bool = False) -> None:
+        self._options = options
+        self._address = need_address(options)
+        self._drains = drains
+        # a peer that cannot be drained has nothing left when it has been silent for a while
+        self._must_drain = drains and options.idle_s is None
+        self._ledger = Ledger()
+        self._changed = threading.Condition()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._scope = trio.CancelScope()
+        self._room = trio.Event()
+        self._has_attached = False
+        self._has_received = False
+        self._attached_at = math.inf
+        self._is_dry = False
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="amqp-intake", daemon=True)
+
+    # Spark's thread.
+
+    def start(self, position: int) -> None:
+        """Connect and attach; rows count from `position` on. Raises SourceLost."""
+        self._ledger.position = position
+        self._thread.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_attached or self._failure is not None)
+        self.check()
+
+    def check(self) -> None:
+        """Raise SourceLost where no message will come any more."""
+        if self._failure is not None:
+            url = self._options.url
+            place = f"{self._address} at {url.host}:{url.port}"
+            raise SourceLost(f"cannot receive from {place}: {self._failure}") from self._failure
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until a row waits or nothing more will come; whether a row does."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._ledger.waiting or self._is_dry or self._failure, timeout_s
+            )
+            return self._ledger.waiting > 0
+
+    @property
+    def waiting(self) -> int:
+        """How many rows are in no batch yet."""
+        return self._ledger.waiting
+
+    def cut(self, limit: int | None) -> Batch | None:
+        """Make a batch of what waits."""
+        with self._changed:
+            return self._ledger.cut(limit)
+
+    def drain(self) -> list[Row]:
+        """Wait until all is here that was asked for; it is one batch then. Raises SourceLost."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._is_dry or self._failure is not None or not self._has_room()
+            )
+            batch = self._ledger.cut(None)
+        self.check()
+        return [] if batch is None else batch.rows
+
+    def between(self, begin: int, end: int) -> list[Row]:
+        """The rows of the uncommitted batches behind `begin`, up to `end`."""
+        with self._changed:
+            return self._ledger.between(begin, end)
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether a batch is not committed yet."""
+        return self._ledger.has_uncommitted
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether it was to drain, and the sender has said that nothing is left."""
+        return self._is_dry
+
+    def commit(self, position: int) -> None:
+        """Settle as accepted what lies up to a position; it is on its way when this returns."""
+        with self._changed:
+            rows = self._ledger.commit(position)
+        if rows and self._thread.is_alive():
+            try:
+                trio.from_thread.run(self._accept, rows, trio_token=self._token)
+            except trio.RunFinishedError:
+                # the rows come again, from wherever they are sent to next
+                LOG.warning("%d messages could not be accepted: stopped", len(rows))
+
+    def stop(self) -> None:
+        """Give back what is not committed and close, in order; returns when that is done."""
+        if self._thread.is_alive() and self._token is not None:
+            try:
+                trio.from_thread.run_sync(self._scope.cancel, trio_token=self._token)
+            except trio.RunFinishedError:
+                pass
+            self._thread.join()
+
+    # Trio's thread.
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._live)
+        except Exception as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            self._failure = error
+            self._changed.notify_all()
+
+    async def _live(self) -> None:
+        """Receive, on one connection after the other, until stopped or in vain for too long.
+
+        A link that is lost at once, before any message, was as good as none: a peer that takes each
+        link, and fails, must not be asked for ever.
+        """
+        self._token = trio.lowlevel.current_trio_token()
+        pause_s = FIRST_PAUSE_S
+        give_up_at = -math.inf
+        with self._scope:
+            while True:
+                self._has_received = False
+                self._attached_at = math.inf
+                was_new = not self._has_attached
+                try:
+                    await self._receive()
+                except ClientError as error:
+                    LOG.warning("no link from %s: %s", self._address, error)
+                    now = trio.current_time()
+                    was_good = self._has_received or now > self._attached_at + LONGEST_PAUSE_S
+                    if was_good or (was_new and self._has_attached):
+                        pause_s = FIRST_PAUSE_S
+                        give_up_at = now + self._options.reconnect_timeout_s
+                    if now + pause_s > give_up_at:
+                        self._fail(error)
+                        return
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _receive(self) -> None:
+        """Connect, attach and receive. Raises ClientError, in the end or at once."""
+        options = self._options
+        async with connect(options.url, timeout_s=options.connect_timeout_s) as connection:
+            opening = connection.open_receiver(
+                self._address, credit=options.stream_credit, drain=self._must_drain
+            )
+            receiver = await in_time(opening, options.connect_timeout_s)
+            self._attached_at = trio.current_time()
+            with self._changed:
+                self._has_attached = True
+                self._changed.notify_all()
+            try:
+                await self._take_all(receiver)
+            except ClientError:
+                self._lose_link()
+                raise
+            except trio.Cancelled:
+                self._give_back()
+                raise
+
+    async def _take_all(self, receiver: Receiver) -> None:
+        while True:
+            while not self._has_room():
+                self._room = trio.Event()
+                await self._room.wait()
+            if not await self._has_message(receiver):
+                with self._changed:
+                    self._is_dry = True
+                    self._changed.notify_all()
+                # what is held still has to be settled, and nothing is to be asked for again
+                await trio.sleep_forever()
+            rows: list[Row] = []
+            octets = self._ledger.octets
+            most = self._options.stream_credit - self._ledger.count
+            while receiver.waiting and len(rows) < most and octets < self._options.max_bytes:
+                received = receiver.receive_nowait()
+                octets += len(received.payload)
+                rows.append(
+                    Row(received, received.payload, received.message_format, received.is_settled)
+                )
+            self._has_received = True
+            with self._changed:
+                self._ledger.add(rows)
+                self._changed.notify_all()
+
+    async def _has_message(self, receiver: Receiver) -> bool:
+        """Wait for a message; False where only what is there now was wanted, and it is here."""
+        if not self._drains:
+            return await receiver.wait_for_message()
+        idle_s = self._options.idle_s
+        with trio.move_on_after(DRAIN_TIMEOUT_S if idle_s is None else idle_s):
+            return await receiver.wait_for_message()
+        if idle_s is None:
+            LOG.warning("%s did not end a drain within %g s", self._address, DRAIN_TIMEOUT_S)
+        return False
+
+    def _has_room(self) -> bool:
+        ledger, options = self._ledger, self._options
+        return ledger.count < options.stream_credit and ledger.octets < options.max_bytes
+
+    async def _accept(self, rows: Iterable[Row]) -> None:
+        lost = 0
+        for row in rows:
+            if not row.is_settled:
+                try:
+                    row.delivery.accept()
+                except ClientError:
+                    lost += 1
+        self._room.set()
+        if lost:
+            LOG.warning("the link of %d messages was lost before they were accepted", lost)
+        # what sends runs before who called does
+        for _ in range(2):
+            await trio.lowlevel.checkpoint()
+
+    def _lose_link(self) -> None:
+        with self._changed:
+            self._ledger.lose_link()
+
+    def _give_back(self) -> None:
+        """Nobody has seen what waits; what is in a batch may have been processed."""
+        with self._changed:
+            waiting, batched = self._ledger.give_up()
+        try:
+            for row in waiting:
+                row.delivery.release()
+            for row in batched:
+                row.delivery.modify(delivery_failed=True)
+        except ClientError:
+            # with the link gone the peer gives them to others without being told
+            pass

@@ -1,0 +1,177 @@
+"""The options of `format("amqp")`, a row of a table each, checked before anything connects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+
+import attrs
+
+from router.client import Url, parse_url
+from router_spark_amqp.readers import (
+    OptionError,
+    Read,
+    one_of,
+    read_flag,
+    read_path,
+    read_seconds,
+    read_text,
+    whole,
+)
+
+# What Spark itself puts among the options of a source or a sink.
+_SPARKS = frozenset({"checkpointlocation", "path", "queryname"})
+
+
+class Body(StrEnum):
+    """How a message's body becomes columns, or is made of them."""
+
+    RAW = "raw"
+    JSON = "json"
+    AVRO = "avro"
+
+
+class Mode(StrEnum):
+    """What becomes of a body that does not fit the schema."""
+
+    PERMISSIVE = "permissive"
+    FAILFAST = "failfast"
+
+
+class Delivery(StrEnum):
+    """Who has a message until Spark has committed it: its sender, or files of ours."""
+
+    HOLD = "hold"
+    SPOOL = "spool"
+
+
+@attrs.frozen
+class Options:
+    """What a query was given; without `address`, a sink sends each row where its `to` says."""
+
+    url: Url
+    address: str | None = None
+    format: Body = Body.RAW
+    mode: Mode = Mode.PERMISSIVE
+    avro_schema: str | None = None
+    max_rows_per_batch: int | None = None
+    credit: int | None = None
+    max_bytes: int = 256 * 1024 * 1024
+    partitions: int = 2
+    delivery: Delivery = Delivery.HOLD
+    spool_directory: Path | None = None
+    connect_timeout_s: float = 10.0
+    reconnect_timeout_s: float = 300.0
+    idle_s: float | None = None
+    in_flight: int = 10_000
+    outcome_timeout_s: float = 60.0
+    durable: bool = False
+
+    @property
+    def rows_per_batch(self) -> int:
+        """The most rows of one micro-batch."""
+        return 10_000 if self.max_rows_per_batch is None else self.max_rows_per_batch
+
+    @property
+    def rows_per_read(self) -> int:
+        """The most rows that one batch read takes."""
+        return 100_000 if self.max_rows_per_batch is None else self.max_rows_per_batch
+
+    @property
+    def stream_credit(self) -> int:
+        """How many messages may be on their way or unsettled.
+
+        Spark commits a batch once it has planned the next one, so there is room for two.
+        """
+        return 2 * self.rows_per_batch if self.credit is None else self.credit
+
+
+# By what it is called: the attribute of Options, and how its text is read.
+OPTIONS: Mapping[str, tuple[str, Read]] = MappingProxyType(
+    {
+        "address": ("address", read_text),
+        "format": ("format", one_of(Body)),
+        "mode": ("mode", one_of(Mode)),
+        "avroSchema": ("avro_schema", read_text),
+        "maxRowsPerBatch": ("max_rows_per_batch", whole(1, 1_000_000)),
+        "credit": ("credit", whole(1, 2_000_000)),
+        "maxBytes": ("max_bytes", whole(1, 2**40)),
+        "partitions": ("partitions", whole(1, 1024)),
+        "delivery": ("delivery", one_of(Delivery)),
+        "spoolDirectory": ("spool_directory", read_path),
+        "connectTimeoutSeconds": ("connect_timeout_s", read_seconds),
+        "reconnectTimeoutSeconds": ("reconnect_timeout_s", read_seconds),
+        "idleSeconds": ("idle_s", read_seconds),
+        "inFlight": ("in_flight", whole(1, 1_000_000)),
+        "outcomeTimeoutSeconds": ("outcome_timeout_s", read_seconds),
+        "durable": ("durable", read_flag),
+    }
+)
+# What makes the URL.
+_PLACE = ("url", "user", "password")
+_KNOWN = frozenset(name.lower() for name in (*OPTIONS, *_PLACE)) | _SPARKS
+
+
+def parse_options(given: Mapping[str, str]) -> Options:
+    """Read the options of a query, whose names have no case. Raises OptionError."""
+    texts = {name.lower(): text for name, text in given.items()}
+    for name in texts:
+        if name not in _KNOWN:
+            allowed = ", ".join(sorted((*OPTIONS, *_PLACE)))
+            raise OptionError(f"there is no option {name}; allowed are {allowed}")
+    url = _url(texts)
+    values = {
+        attribute: read(name, texts[name.lower()])
+        for name, (attribute, read) in OPTIONS.items()
+        if name.lower() in texts
+    }
+    values.setdefault("address", url.address or None)
+    # each reader returns what its attribute is
+    options = attrs.evolve(Options(url), **values)  # type: ignore[arg-type]
+    _check_together(options)
+    return options
+
+
+def need_address(options: Options) -> str:
+    """The address to receive from. Raises OptionError."""
+    if options.address is None:
+        raise OptionError(
+            "option address is missing: allowed is the name of a node, such as orders, here or"
+            " behind the slash of option url"
+        )
+    return options.address
+
+
+def _check_together(options: Options) -> None:
+    """Raise where options that are right by themselves do not go together."""
+    if options.format is Body.AVRO and options.avro_schema is None:
+        raise OptionError("option avroSchema is missing: format avro needs a schema, as JSON")
+    if options.delivery is Delivery.SPOOL and options.spool_directory is None:
+        raise OptionError(
+            "option spoolDirectory is missing: delivery spool needs a folder that the driver and"
+            " all executors see, one for each query"
+        )
+    if options.delivery is Delivery.HOLD and options.spool_directory is not None:
+        raise OptionError("option spoolDirectory is for delivery spool, and delivery is hold")
+    if options.stream_credit < options.rows_per_batch:
+        raise OptionError(
+            f"option credit is {options.credit}: allowed are {options.rows_per_batch}"
+            " (maxRowsPerBatch) and more"
+        )
+
+
+def _url(texts: Mapping[str, str]) -> Url:
+    shape = "allowed is amqp://[user:password@]host[:port][/address]"
+    if not texts.get("url"):
+        raise OptionError(f"option url is missing: {shape}")
+    try:
+        url = parse_url(texts["url"])
+    except ValueError as error:
+        raise OptionError(f"option url: {error}; {shape}") from None
+    user = texts.get("user", url.user)
+    password = texts.get("password", url.password)
+    if password is not None and not user:
+        raise OptionError("option user is missing: there is a password, and nobody whose it is")
+    return attrs.evolve(url, user=user, password=password)

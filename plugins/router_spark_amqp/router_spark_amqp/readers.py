@@ -1,0 +1,77 @@
+"""Readers of option texts: each returns a value, or raises OptionError with what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+Read = Callable[[str, str], object]
+"""Of an option's name and text, its value."""
+
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class OptionError(ValueError):
+    """An option is wrong: which, why, and what is allowed."""
+
+
+def read_text(name: str, text: str) -> str:
+    """Any text but an empty one."""
+    if not text:
+        raise OptionError(f"option {name} is empty: leave it out, or give it a value")
+    return text
+
+
+def read_path(name: str, text: str) -> Path:
+    """An absolute path: where a relative one leads depends on the process that asks."""
+    path = Path(read_text(name, text))
+    if not path.is_absolute():
+        raise OptionError(f"option {name} is {text!r}: allowed is an absolute path")
+    return path
+
+
+def read_flag(name: str, text: str) -> bool:
+    """True or false."""
+    if text.lower() not in ("true", "false"):
+        raise OptionError(f"option {name} is {text!r}: allowed are true and false")
+    return text.lower() == "true"
+
+
+def read_seconds(name: str, text: str) -> float:
+    """Seconds, a day at most."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86_400:
+        raise OptionError(f"option {name} is {text!r}: allowed are seconds, above 0 up to 86400")
+    return value
+
+
+def whole(lowest: int, highest: int) -> Callable[[str, str], int]:
+    """A reader of whole numbers in a range, both ends included."""
+
+    def read(name: str, text: str) -> int:
+        digits = text.strip()
+        if not digits.isascii() or not digits.isdigit() or not lowest <= int(digits) <= highest:
+            raise OptionError(
+                f"option {name} is {text!r}: allowed is a whole number from {lowest} to {highest}"
+            )
+        return int(digits)
+
+    return read
+
+
+def one_of(kind: type[_Word]) -> Callable[[str, str], _Word]:
+    """A reader of one of a few words."""
+
+    def read(name: str, text: str) -> _Word:
+        try:
+            return kind(text.lower())
+        except ValueError:
+            allowed = ", ".join(kind)
+            raise OptionError(f"option {name} is {text!r}: allowed are {allowed}") from None
+
+    return read

@@ -1,0 +1,52 @@
+"""AMQP values as text, for columns that hold one of many types; octets are in hexadecimal."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime, timedelta
+
+from router.amqp.decimals import Decimal32, Decimal64, Decimal128
+from router.amqp.types import Array, Described, Map, Timestamp
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_text(value: object) -> str | None:
+    """A value as a cell of text: strings as they are, others as JSON writes them, without quotes
+    around what is a name or a time.
+    """
+    if value is None or type(value) is str:
+        return value
+    plain = as_json(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, separators=(",", ":"))
+
+
+def as_json(value: object) -> object:
+    """A value as one that the module json can write."""
+    if isinstance(value, Timestamp):
+        return _time(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | tuple | Array):
+        return [as_json(each) for each in value]
+    if isinstance(value, dict):
+        return {as_text(key) or "": as_json(each) for key, each in value.items()}
+    if isinstance(value, Map):
+        return {as_text(key) or "": as_json(each) for key, each in value.pairs}
+    if isinstance(value, Described):
+        return as_json(value.value)
+    if isinstance(value, uuid.UUID | Decimal32 | Decimal64 | Decimal128):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no type of AMQP's")
+
+
+def _time(value: int) -> str:
+    try:
+        moment = _EPOCH + timedelta(milliseconds=value)
+    except OverflowError:
+        # farther than a calendar goes
+        return str(int(value))
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,203 @@
+"""Whatever is killed in the middle of a stream, no message is lost, and what came twice is counted.
+
+The first test has a driver of its own, and is over before the shared session is started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.ports import free_port
+from support.proton_peers import ProtonPeers
+from support.routers import RouterProcess, running_router
+
+pytestmark = pytest.mark.spark
+
+HERE = Path(__file__).resolve().parent
+PLUGIN = HERE.parents[2] / "plugins/router_spark_amqp"
+ROWS = 200
+COUNT = 6 * ROWS
+
+
+@contextmanager
+def driver(url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A driver, its JVM and its workers, all killed at the end of the block."""
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(PLUGIN), os.environ.get("PYTHONPATH")))),
+    }
+    process = subprocess.Popen(
+        [sys.executable, HERE / "driver.py", url, folder],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        for each in (*descendants(process.pid), process.pid):
+            kill(each)
+        process.wait()
+
+
+def kill(pid: int) -> None:
+    """End a process at once, if it is there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def children() -> dict[int, list[int]]:
+    """The processes of this machine, by their parents."""
+    found: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(
+                stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1]
+            )
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found.setdefault(parent, []).append(int(stat.parent.name))
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """A process's descendants, whatever process groups they have made for themselves."""
+    by_parent = children()
+    found = list(by_parent.get(pid, []))
+    for each in found:
+        found += by_parent.get(each, [])
+    return found
+
+
+def has_child(pid: int, among: Iterable[int]) -> bool:
+    """Whether one of these is a child of a process."""
+    return not set(children().get(pid, [])).isdisjoint(among)
+
+
+def command_of(pid: int) -> str:
+    """A process's command line; nothing where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def counted(spark: Any, folder: Path) -> Counter[str]:
+    """How often each id was written."""
+    return Counter(row.message_id for row in spark.read.parquet(str(folder)).collect())
+
+
+def test_a_driver(
+    request: pytest.FixtureRequest,
+    spark_router: RouterProcess,
+    proton: ProtonPeers,
+    address: str,
+    ids: Any,
+    tmp_path: Path,
+) -> None:
+    url = spark_router.url(address)
+    sent = ids(url, COUNT)
+    with driver(url, tmp_path):
+        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+    assert len(sent.accepted) < COUNT
+    with driver(url, tmp_path):
+        proton.until(sent.all_accepted, "all is accepted")
+    rows = counted(request.getfixturevalue("spark"), tmp_path / "rows")
+    assert set(rows) == sent.accepted
+    # what was in a batch, or on its way to one, when the driver died
+    assert rows.total() - COUNT <= sent.repeated <= 2 * ROWS
+
+
+@pytest.mark.parametrize(
+    ("program", "delivery"),
+    [
+        ("python_streaming_source_runner", "hold"),
+        ("python_streaming_source_runner", "spool"),
+        ("pyspark.daemon", "hold"),
+    ],
+)
+def test_a_python_process(
+    spark: Any,
+    spark_router: RouterProcess,
+    proton: ProtonPeers,
+    address: str,
+    ids: Any,
+    stream: Any,
+    write: Any,
+    tmp_path: Path,
+    program: str,
+    delivery: str,
+) -> None:
+    """The one that holds the connection, and those that run the tasks."""
+    url = spark_router.url(address)
+    sent = ids(url, COUNT)
+    spool = {"spoolDirectory": tmp_path / "spool"} if delivery == "spool" else {}
+    frame = stream(url, maxRowsPerBatch=ROWS, delivery=delivery, **spool).select("message_id")
+    query = write(frame)
+    proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+    machine = spark._jvm.java.lang.ProcessHandle.current().pid()
+    victims = [pid for pid in descendants(machine) if program in command_of(pid)]
+    # without the daemon itself, which forks those that run the tasks, no task would run again
+    victims = [pid for pid in victims if not has_child(pid, victims)]
+    assert victims
+    for pid in victims:
+        kill(pid)
+    restarts = 0
+
+    def goes_on() -> bool:
+        nonlocal query, restarts
+        if not query.isActive:
+            query = write(frame)
+            restarts += 1
+        return bool(sent.all_accepted())
+
+    proton.until(goes_on, "all is accepted")
+    if delivery == "spool":
+        # what is accepted may be in no batch yet
+        query.processAllAvailable()
+    query.stop()
+    rows = counted(spark, tmp_path / "rows")
+    assert set(rows) == sent.accepted
+    assert rows.total() - COUNT <= sent.repeated <= 2 * ROWS * (1 + restarts)
+
+
+def test_a_router(
+    spark: Any,
+    proton: ProtonPeers,
+    address: str,
+    ids: Any,
+    stream: Any,
+    write: Any,
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    configuration = f'[[listener]]\nhost = "127.0.0.1"\nport = {port}\n'
+    url = f"amqp://127.0.0.1:{port}/{address}"
+    with ExitStack() as stack:
+        router = stack.enter_context(running_router(tmp_path / "first", configuration))
+        sent = ids(url, COUNT)
+        query = write(stream(url, maxRowsPerBatch=ROWS).select("message_id"))
+        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+        router.stop(signal.SIGKILL)
+        assert len(sent.accepted) < COUNT
+        stack.enter_context(running_router(tmp_path / "second", configuration))
+        proton.until(sent.all_accepted, "all is accepted")
+        query.stop()
+    rows = counted(spark, tmp_path / "rows")
+    assert set(rows) == sent.accepted
+    # what was settled as accepted and had not reached the sender is sent again as well
+    assert rows.total() - COUNT <= sent.repeated
