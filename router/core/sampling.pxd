@@ -65,8 +65,9 @@ cdef class Sampler:
     cpdef void sent(self, double now) except *
     @cython.locals(sample=Sample)
     cpdef void ended(self, Delivery delivery, int code, int decided_by, str reason) except *
+    @cython.locals(place=Py_ssize_t, start=Py_ssize_t)
     cpdef object take(self)
-    @cython.locals(at=Py_ssize_t, arrived=cython.double, address=Address)
+    @cython.locals(at=Py_ssize_t, step=Py_ssize_t, arrived=cython.double, address=Address)
     cdef void _record(self, Delivery delivery, Sample sample) except *
     cdef unsigned long long _number(self, Link link) except? 0
     cdef unsigned long long _text(self, str text) except? 0

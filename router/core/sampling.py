@@ -119,14 +119,14 @@ for _name, _default in DEFAULTS.items():
 
 @attrs.frozen
 class Rows:
-    """Rows of samples: `words` has `count` times the words of `COLUMNS`.
+    """Rows of samples: `count` of them, by the names of `COLUMNS`.
 
     The words `in_link` and `out_link` are keys of `links`, and 0 for no link. `reason`, `address`,
     `ingress` and `origin` are indices into `texts`, whose first is empty.
     """
 
     count: int
-    words: array[int] = attrs.field(repr=False)
+    columns: dict[str, array[int]] = attrs.field(repr=False)
     texts: tuple[str, ...] = attrs.field(repr=False)
     links: dict[int, Any] = attrs.field(repr=False)
 
@@ -155,6 +155,7 @@ class Sampler:
         self._entered = 0
         self._capacity = capacity
         self._describe = describe
+        # one column after the other, each with room for all rows
         self._words: Any = memoryview(array("Q", bytes(8 * WIDTH * capacity)))
         # deliveries that are being sent in this turn
         self._leaving: list[Delivery] = []
@@ -230,8 +231,11 @@ class Sampler:
 
     def take(self) -> Rows:
         """Return the rows that were written, and begin a new batch."""
-        words = array("Q", self._words[: WIDTH * self.count])
-        rows = Rows(self.count, words, tuple(self._texts), self._links)
+        columns = {}
+        for place, name in enumerate(COLUMNS):
+            start = place * self._capacity
+            columns[name] = array("Q", self._words[start : start + self.count])
+        rows = Rows(self.count, columns, tuple(self._texts), self._links)
         self.count = 0
         self._texts = {"": 0}
         self._links = {}
@@ -243,26 +247,42 @@ class Sampler:
         if self.count == self._capacity:
             self.lost += 1
             return
-        at = WIDTH * self.count
+        at = self.count
         self.count += 1
         arrived = delivery.arrived
         words = self._words
+        step = self._capacity
         words[at] = sample.high
-        words[at + 1] = sample.low
-        words[at + 2] = sample.hop
-        words[at + 3] = sample.threshold
-        words[at + 4] = int(arrived * NS)
-        words[at + 5] = ABSENT if sample.left == 0.0 else int((sample.left - arrived) * NS)
-        words[at + 6] = ABSENT if sample.ended == 0.0 else int((sample.ended - arrived) * NS)
-        words[at + 7] = self._number(delivery.incoming)
-        words[at + 8] = 0 if delivery.outgoing is None else self._number(delivery.outgoing)
-        words[at + 9] = delivery.size
-        words[at + 10] = sample.code
-        words[at + 11] = sample.decided_by
-        words[at + 12] = self._text(sample.reason)
-        words[at + 13] = 0 if delivery.address is None else self._text(delivery.address.name)
-        words[at + 14] = self._text(sample.ingress)
-        words[at + 15] = self._text(sample.origin)
+        at += step
+        words[at] = sample.low
+        at += step
+        words[at] = sample.hop
+        at += step
+        words[at] = sample.threshold
+        at += step
+        words[at] = int(arrived * NS)
+        at += step
+        words[at] = ABSENT if sample.left == 0.0 else int((sample.left - arrived) * NS)
+        at += step
+        words[at] = ABSENT if sample.ended == 0.0 else int((sample.ended - arrived) * NS)
+        at += step
+        words[at] = self._number(delivery.incoming)
+        at += step
+        words[at] = 0 if delivery.outgoing is None else self._number(delivery.outgoing)
+        at += step
+        words[at] = delivery.size
+        at += step
+        words[at] = sample.code
+        at += step
+        words[at] = sample.decided_by
+        at += step
+        words[at] = self._text(sample.reason)
+        at += step
+        words[at] = 0 if delivery.address is None else self._text(delivery.address.name)
+        at += step
+        words[at] = self._text(sample.ingress)
+        at += step
+        words[at] = self._text(sample.origin)
 
     def _number(self, link: Link) -> int:
         """Return the number of a link, which is described once for each batch."""

@@ -24,9 +24,10 @@ KEY: Final = Symbol("x-opt-trioute.trace")
 ID_BYTES: Final = 16
 # A trace ends here: a message that has passed so many routers is going round in circles.
 HIGHEST_HOP: Final = 255
-LONGEST_NAME: Final = 255
+# Longer names are cut: what a sampled delivery takes is a part of what its peer is charged for it.
+LONGEST_NAME: Final = 64
 # The annotations grow a message by so many octets at most.
-MOST_BYTES: Final = 2200
+MOST_BYTES: Final = 640
 # What `sampling` calls so: constants of compiled code cannot be imported.
 _ALL: Final = 2**64 - 1
 _SECTION: Final = bytes((0x00, FormatCode.SMALLULONG, Descriptor.DELIVERY_ANNOTATIONS))
@@ -62,7 +63,7 @@ def write(delivery: Any, octets: bytes) -> bytes:
         remote = connection.remote_open
         origin = "" if remote is None else remote.container_id[:LONGEST_NAME]
     trace_id = sample.high.to_bytes(8, "big") + sample.low.to_bytes(8, "big")
-    section = _section(sample.hop, sample.threshold, ingress, origin) + trace_id
+    section = _section(sample.hop, sample.threshold, ingress[:LONGEST_NAME], origin) + trace_id
     at = 0
     if octets.startswith(_HEADER):
         try:

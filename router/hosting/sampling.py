@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from router.core.sampling import COLUMNS, Sampler
+from router.core.sampling import Sampler
 from router.engine.outbox import Turn
 from router.hosting.translation import link_info
 from router.plugin_samples import SampleBatch
@@ -50,9 +50,8 @@ class Sampling:
     def take(self) -> SampleBatch:
         """Return the samples that are over and were not taken yet."""
         rows = self._sampler.take()
-        columns = {name: rows.words[at :: len(COLUMNS)] for at, name in enumerate(COLUMNS)}
         wall_offset_ns = round((time.time() - self._exchange.clock()) * 1e9)
-        return SampleBatch(rows.count, wall_offset_ns, columns, rows.texts, rows.links)
+        return SampleBatch(rows.count, wall_offset_ns, rows.columns, rows.texts, rows.links)
 
     def close(self) -> None:
         """Sample no more."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.sampling import COLUMNS, Sampler
+from router.core.sampling import Sampler
 from router.hosting.observers import EventQueue, Observers
 from router.hosting.translation import link_info, link_totals
 from router.plugin_events import Event, LinkInfo, LinkTotals
@@ -97,7 +97,7 @@ class Observation:
     def take_samples(self) -> SampleBatch:
         """Return the samples that are over and were not taken yet."""
         rows = self._sampler.take()
-        columns = {name: rows.words[at :: len(COLUMNS)] for at, name in enumerate(COLUMNS)}
+        columns = dict(rows.columns)
         for name in ("in_link", "out_link"):
             columns[name] = array("Q", map(self._number, columns[name]))
         links = {self._number(each): self._link(link) for each, link in rows.links.items()}

@@ -19,7 +19,6 @@ from support.pairs import pair, several
 MESSAGE = encode_message(Message(body=(Data(b"x"),)))
 # what router.core.sampling calls so: constants of compiled code cannot be imported
 ABSENT = 2**64 - 1
-WIDTH = len(COLUMNS)
 ABORTED, PRESETTLED = 1, 2
 RECEIVER, ROUTER = 1, 2
 CODES = {Accepted: 0x24, Rejected: 0x25, Released: 0x26, Modified: 0x27}
@@ -41,9 +40,10 @@ def sampled(router: Router, share: float = 1.0, capacity: int = 10_000, seed: in
 
 def rows_of(rows: Rows) -> list[dict[str, int]]:
     """Return rows as they can be compared."""
-    words = [rows.words[at : at + WIDTH] for at in range(0, len(rows.words), WIDTH)]
-    assert len(words) == rows.count
-    return [dict(zip(COLUMNS, each, strict=True)) for each in words]
+    assert tuple(rows.columns) == COLUMNS
+    assert {len(column) for column in rows.columns.values()} == {rows.count}
+    values = zip(*rows.columns.values(), strict=True)
+    return [dict(zip(COLUMNS, each, strict=True)) for each in values]
 
 
 @pytest.mark.parametrize("state", [Accepted(), Rejected(), Released(), Modified()])

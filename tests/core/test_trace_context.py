@@ -74,6 +74,24 @@ def test_routers_on_the_way_record_the_same_delivery(header: Header | None) -> N
         assert row["forward_ns"] != ABSENT
 
 
+def test_long_names_are_cut() -> None:
+    mesh, samplers = line("a", "b")
+    receiver = mesh["b"].client().receiver("q", 10)
+    client = mesh["a"].client()
+    told = client.connection.remote_open
+    assert told is not None
+    client.connection.remote_open = attrs.evolve(told, container_id="c" * 100)
+    sender = client.sender("q")
+    mesh.run()
+    sender.send(encode_message(Message(body=(Data(b"x"),))))
+    mesh.run()
+    receiver.settle(Accepted())
+    mesh.run()
+    rows = samplers["b"].take()
+    (row,) = rows_of(rows)
+    assert rows.texts[row["origin"]] == "c" * 64
+
+
 def test_a_message_that_had_to_wait_keeps_its_trace() -> None:
     mesh, samplers = line("a", "b")
     # the socket between them takes little at a time
@@ -187,7 +205,7 @@ def test_a_trace_is_read() -> None:
         (1, float("nan")),
         (1, "x"),
         (2, b"a"),
-        (2, "a" * 256),
+        (2, "a" * 65),
         (3, None),
         (4, ID[:15]),
         (4, "x" * 16),

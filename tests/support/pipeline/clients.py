@@ -8,7 +8,7 @@ from typing import Any
 
 from router.amqp.message import Message, encode_message
 from router.amqp.redirects import redirect_of
-from router.amqp.sections import Header
+from router.amqp.sections import Header, Properties
 from router.client.receiver import Received
 from router.simulation.containers import Container
 from router.simulation.host import Host, shared_buffer
@@ -62,6 +62,7 @@ class Talker:
         self.name, self.router, self.address, self.rate = name, router, address, rate
         self.agenda = network.agenda
         self.chance: Random = network.chance(f"talker/{name}")
+        self.is_anonymous = False
         self._octets = b""
         self.set_ttl(ttl_ms)
         self._due = 0
@@ -71,8 +72,16 @@ class Talker:
 
     def set_ttl(self, ttl_ms: int) -> None:
         """Have messages expire after a while from now on, or with 0 never."""
-        header = encode_message(Message(header=Header(ttl=ttl_ms))) if ttl_ms else b""
-        self._octets = header + BODY
+        header = Header(ttl=ttl_ms) if ttl_ms else None
+        to = Properties(to=self.address) if self.is_anonymous else None
+        self._octets = encode_message(Message(header=header, properties=to)) + BODY
+
+    def be_anonymous(self) -> None:
+        """Say the address in each message; its router does not know what there is room for, and
+        lets messages wait.
+        """
+        self.is_anonymous = True
+        self.plan.address = None
 
     def begin(self) -> None:
         """Send from now on."""

@@ -207,6 +207,7 @@ def _prepare(scene: Scene, kinds: tuple[str, ...]) -> None:
     """Make clients such as some kinds need them, also in healthy times."""
     for stream in scene.streams:
         if "expiring" in kinds:
+            stream.talker.be_anonymous()
             stream.talker.set_ttl(800)
         for taker in stream.takers:
             if "hot-address" in kinds:

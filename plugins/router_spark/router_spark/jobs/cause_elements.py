@@ -1,0 +1,276 @@
+"""How long each line and each receiver takes, before and after, and which router they have in
+common; all from durations on one clock.
+
+What a line takes is the time from the writing of a message until its outcome, less what the next
+router needed until it knew the outcome: a round trip, which no wall clock has a part in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+from pyspark.sql import Column, DataFrame, functions as sf
+
+from router_spark.periods import Period
+from router_spark.roles import CLIENT_ROLES, ROUTER_ROLES
+
+NS_A_MS = 1e6
+US_A_MS = 1e3
+FLOOR_RANK = 0.05
+ACCURACY = 1000
+
+
+@attrs.frozen
+class Limits:
+    """What counts as a change: fewer messages, or less of a rise, say nothing."""
+
+    least_messages: int = 6
+    rise_ratio: float = 1.5
+    rise_ms: float = 6.0
+    skew_ms: float = 8.0
+    # of one router, no element may have risen so much more than another
+    spread: float = 3.0
+    least_events: int = 3
+    hot_ratio: float = 2.5
+    stuck_ratio: float = 0.05
+    drop: float = 0.05
+    rate_drop: float = 0.4
+
+
+@attrs.frozen
+class Times:
+    """The two times that are compared."""
+
+    baseline: Period
+    period: Period
+
+    def phase(self, time: str) -> Column:
+        """Return 0 within the baseline, 1 within the period, and otherwise null."""
+        return sf.when(_within(time, self.baseline), 0).when(_within(time, self.period), 1)
+
+
+def _within(time: str, period: Period) -> Column:
+    found = sf.lit(True)
+    if period.start is not None:
+        found &= sf.col(time) >= sf.lit(period.start)
+    if period.end is not None:
+        found &= sf.col(time) < sf.lit(period.end)
+    return found
+
+
+def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
+    """Return the lines and receivers of each group, each with what it took before and after.
+
+    `a` and `b` are the routers at a line's ends; of a receiver `a` is its router, and `b` is null.
+    Times are in milliseconds. `skew` is how far the clock of `b` has gone ahead of that of `a`.
+    """
+    found = _lines(deliveries, times, keys).unionByName(_receivers(deliveries, times, keys))
+    is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
+    rise = sf.col("mean1") - sf.col("mean0")
+    is_risen = (rise >= limits.rise_ms) & (sf.col("mean1") >= limits.rise_ratio * sf.col("mean0"))
+    floor = sf.col("floor1") - sf.col("floor0")
+    return (
+        found.withColumn("is_measured", is_measured)
+        .withColumn("rise", rise)
+        .withColumn("is_risen", sf.col("is_measured") & is_risen)
+        .withColumn("is_still", sf.col("is_measured") & ~sf.col("is_risen"))
+        .withColumn("is_floor", sf.col("is_risen") & (floor >= 0.5 * sf.col("rise")))
+    )
+
+
+def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
+    """Bring the two rows of each passage together by grouping, which needs no sort."""
+    arrived_us = sf.unix_micros("arrived")
+    nothing = sf.lit(None).cast("long")
+    left = deliveries.where(
+        sf.col("out_role").isin(*ROUTER_ROLES)
+        & sf.col("forward_ns").isNotNull()
+        & sf.col("settle_ns").isNotNull()
+    ).select(
+        *keys,
+        "trace_id",
+        sf.col("hop").cast("int").alias("hop"),
+        sf.col("router").alias("sender"),
+        sf.col("out_container").alias("receiver"),
+        times.phase("arrived").alias("phase"),
+        (sf.col("settle_ns") - sf.col("forward_ns")).alias("left_ns"),
+        (arrived_us + sf.expr("forward_ns div 1000")).alias("left_us"),
+        nothing.alias("came_ns"),
+        nothing.alias("came_us"),
+    )
+    came = deliveries.where(
+        sf.col("in_role").isin(*ROUTER_ROLES) & sf.col("settle_ns").isNotNull()
+    ).select(
+        *keys,
+        "trace_id",
+        (sf.col("hop") - 1).cast("int").alias("hop"),
+        sf.col("in_container").alias("sender"),
+        sf.col("router").alias("receiver"),
+        sf.lit(None).cast("int").alias("phase"),
+        nothing.alias("left_ns"),
+        nothing.alias("left_us"),
+        sf.col("settle_ns").alias("came_ns"),
+        arrived_us.alias("came_us"),
+    )
+    passages = (
+        left.unionByName(came)
+        .groupBy(*keys, "trace_id", "hop", "sender", "receiver")
+        .agg(*(sf.min(name).alias(name) for name in ("phase", *_TIMES)))
+        .where("phase IS NOT NULL AND came_ns IS NOT NULL")
+        .withColumn("taken", (sf.col("left_ns") - sf.col("came_ns")) / NS_A_MS)
+        .withColumn("under_way", (sf.col("came_us") - sf.col("left_us")) / US_A_MS)
+    )
+    is_there = sf.col("sender") < sf.col("receiver")
+    there = _shift(is_there)
+    back = _shift(~is_there)
+    longer = (_mean("taken", sf.lit(1)) - _mean("taken", sf.lit(0))) / 2
+    skew = sf.coalesce((there - back) / 2, there - longer, longer - back)
+    return passages.groupBy(
+        *keys,
+        sf.least("sender", "receiver").alias("a"),
+        sf.greatest("sender", "receiver").alias("b"),
+    ).agg(
+        sf.lit("line").alias("element"),
+        sf.concat_ws("-", sf.least("a", "b"), sf.greatest("a", "b")).alias("name"),
+        *_compared("taken"),
+        skew.alias("skew"),
+    )
+
+
+_TIMES = ("left_ns", "left_us", "came_ns", "came_us")
+
+
+def _receivers(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
+    settled = deliveries.where(
+        sf.col("out_role").isin(*CLIENT_ROLES)
+        & (sf.col("decided_by") == "receiver")
+        & sf.col("forward_ns").isNotNull()
+    ).select(
+        *keys,
+        sf.col("router").alias("a"),
+        sf.col("out_container").alias("name"),
+        times.phase("arrived").alias("phase"),
+        ((sf.col("settle_ns") - sf.col("forward_ns")) / NS_A_MS).alias("taken"),
+    )
+    return (
+        settled.where("phase IS NOT NULL")
+        .groupBy(*keys, "a", "name")
+        .agg(
+            sf.lit(None).cast("string").alias("b"),
+            sf.lit("receiver").alias("element"),
+            *_compared("taken"),
+            sf.lit(None).cast("double").alias("skew"),
+        )
+    )
+
+
+def _mean(value: str, phase: Column, where: Column | None = None) -> Column:
+    wanted = sf.col("phase") == phase
+    return sf.avg(sf.when(wanted if where is None else wanted & where, sf.col(value)))
+
+
+def _shift(where: Column) -> Column:
+    """Return how much longer messages were under way in one direction, by the wall clocks."""
+    return _mean("under_way", sf.lit(1), where) - _mean("under_way", sf.lit(0), where)
+
+
+def _compared(value: str) -> list[Column]:
+    found = []
+    for phase in (0, 1):
+        kept = sf.when(sf.col("phase") == phase, sf.col(value))
+        found += [
+            sf.count(kept).alias(f"n{phase}"),
+            sf.avg(kept).alias(f"mean{phase}"),
+            sf.percentile_approx(kept, FLOOR_RANK, ACCURACY).alias(f"floor{phase}"),
+        ]
+    return found
+
+
+def routers(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
+    """Return each router with what is known of the lines and receivers that it has a part in.
+
+    A router is slow if each of them has risen, none of them by its floor: who waits for a router
+    that has other things to do is lucky now and then, who waits for light never is. With fewer than
+    two of them, it cannot be told from what it has a part in.
+    """
+    ends = found.withColumn("router", sf.explode(sf.array_compact(sf.array("a", "b"))))
+    numbers = ("is_measured", "is_risen", "is_still", "is_floor")
+    risen_line = sf.col("is_risen") & (sf.col("element") == "line")
+    risen = sf.when(sf.col("is_risen"), sf.col("rise"))
+    is_slow = (
+        (sf.col("risen") >= 2)
+        & (sf.col("risen") == sf.col("measured"))
+        & (sf.col("risen_lines") >= 1)
+        & (sf.col("floor") == 0)
+        & (sf.col("most") <= limits.spread * sf.col("least"))
+    )
+    return (
+        ends.groupBy(*keys, "router")
+        .agg(
+            *(sf.count_if(name).alias(name.removeprefix("is_")) for name in numbers),
+            sf.count_if(risen_line).alias("risen_lines"),
+            sf.sum(sf.when(sf.col("is_risen"), sf.col("n1"))).alias("messages"),
+            sf.min(risen).alias("least"),
+            sf.max(risen).alias("most"),
+        )
+        .withColumn("is_slow", is_slow)
+    )
+
+
+def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
+    """Return router, `skew` and `lines` of each router whose wall clock has gone another way.
+
+    That is one at which all lines say so, and alike, while at each of its neighbours one does not.
+    """
+    lines = found.where("element = 'line' AND is_measured").withColumn(
+        "is_skewed",
+        sf.abs("skew") > limits.skew_ms + sf.greatest(sf.lit(0.0), sf.col("rise")),
+    )
+    ends = lines.select(
+        *keys,
+        "is_skewed",
+        sf.explode(
+            sf.array(
+                sf.struct(
+                    sf.col("a").alias("router"),
+                    sf.col("b").alias("other"),
+                    (-sf.col("skew")).alias("ahead"),
+                ),
+                sf.struct(
+                    sf.col("b").alias("router"),
+                    sf.col("a").alias("other"),
+                    sf.col("skew").alias("ahead"),
+                ),
+            )
+        ).alias("end"),
+    ).select(*keys, "is_skewed", "end.*")
+    here = (
+        ends.groupBy(*keys, "router")
+        .agg(
+            sf.count("*").alias("lines"),
+            sf.count_if("is_skewed").alias("skewed"),
+            sf.min("ahead").alias("least"),
+            sf.max("ahead").alias("most"),
+            sf.avg("ahead").alias("skew"),
+            sf.collect_set("other").alias("others"),
+        )
+        .withColumn("is_all", sf.col("lines") == sf.col("skewed"))
+    )
+    alike = sf.abs(sf.col("most") - sf.col("least")) <= 0.5 * sf.abs("skew")
+    neighbours = here.select(
+        *keys, sf.col("router").alias("other"), sf.col("is_all").alias("is_other_all")
+    )
+    return (
+        here.where(sf.col("is_all") & alike)
+        .withColumn("other", sf.explode("others"))
+        .join(neighbours, [*keys, "other"])
+        .groupBy(*keys, "router")
+        .agg(
+            sf.first("skew").alias("skew"),
+            sf.first("lines").alias("lines"),
+            sf.count_if("is_other_all").alias("doubtful"),
+        )
+        # one of a neighbour that only has this line may well be followed by the others
+        .where("lines >= 2 OR doubtful = 0")
+    )

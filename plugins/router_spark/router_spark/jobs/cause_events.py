@@ -1,0 +1,81 @@
+"""Causes that events tell of: wars for a link, loops of redirects, lines that come and go, and
+lines whose cost has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, functions as sf
+
+from router_spark.jobs.cause_elements import Limits, Times
+
+
+def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
+    """Return `name` (of the link), `container`, and how often it was stolen, before and after."""
+    counted = _counted(
+        events.where("kind = 'link-stolen'"), times, [*keys, "link_name", "container"]
+    )
+    return _many(counted, limits).withColumnRenamed("link_name", "name")
+
+
+def redirect_loops(
+    events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
+) -> DataFrame:
+    """Return `name` (an address, or of a connection its container) and the number of redirects.
+
+    Who comes back to a router that has sent it away goes in circles, whatever the targets are
+    called.
+    """
+    at = [*keys, "container", "address", "router", "target"]
+    again = _counted(events.where("kind = 'redirected'"), times, at).where("n1 >= 2 AND n0 = 0")
+    name = sf.coalesce("address", "container")
+    found = again.groupBy(*keys, name.alias("name")).agg(sf.sum("n1").alias("n1"))
+    return found.where(sf.col("n1") >= limits.least_events)
+
+
+def flapping_lines(
+    events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
+) -> DataFrame:
+    """Return `name` and how often a line was lost, as often as the end says that has seen more."""
+    lost = events.where("kind = 'neighbour-lost'").withColumn("name", _line())
+    ends = _counted(lost, times, [*keys, "name", "router"])
+    counted = ends.groupBy(*keys, "name").agg(sf.max("n0").alias("n0"), sf.max("n1").alias("n1"))
+    return _many(counted, limits)
+
+
+def dearer_lines(events: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
+    """Return `name`, `cost0` and `cost1` of each line that costs more within the period than when
+    it was last found before.
+    """
+    is_within = times.phase("time") == 1
+    start = times.period.start
+    is_before = sf.lit(False) if start is None else sf.col("time") < sf.lit(start)
+
+    def last(where: Column) -> Column:
+        return sf.max_by(sf.when(where, sf.col("cost")), sf.when(where, sf.col("time")))
+
+    return (
+        events.where("kind = 'neighbour-found' AND cost IS NOT NULL")
+        .withColumn("name", _line())
+        .groupBy(*keys, "name")
+        .agg(last(is_before).alias("cost0"), last(is_within).alias("cost1"))
+        .where("cost1 > cost0")
+    )
+
+
+def _line() -> Column:
+    return sf.concat_ws(
+        "-", sf.least("router", "other_router"), sf.greatest("router", "other_router")
+    )
+
+
+def _counted(events: DataFrame, times: Times, by: list[str]) -> DataFrame:
+    phase = times.phase("time")
+    return events.groupBy(*by).agg(
+        sf.count_if(phase == 0).alias("n0"), sf.count_if(phase == 1).alias("n1")
+    )
+
+
+def _many(counted: DataFrame, limits: Limits) -> DataFrame:
+    return counted.where((sf.col("n1") >= limits.least_events) & (sf.col("n1") >= 3 * sf.col("n0")))

@@ -1,0 +1,1 @@
+"""How often the job `causes` names what was planted in simulated networks."""
