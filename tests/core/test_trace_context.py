@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import attrs
 import pytest
 from core.test_sampling import ABSENT, rows_of, sampled
 from hypothesis import given, strategies as st
