@@ -1,9 +1,7 @@
-"""One Spark session for all tests here, peers of Proton's, and a ledger of what they sent."""
+"""Peers of Proton's, and a ledger of what they sent."""
 
 from __future__ import annotations
 
-import os
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,47 +18,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-ROOT = Path(__file__).resolve().parents[3]
-PLUGIN = ROOT / "plugins/router_spark_amqp"
-# A small and short life: quick to start, and one collector thread on a busy machine.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ROUTER = """\
 [[listener]]
 host = "127.0.0.1"
 port = 0
 linkCapacity = 10000
 """
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A local session on the loopback, whose workers find the source."""
-    from pyspark.sql import SparkSession
-    from router_spark_amqp import AmqpDataSource
-
-    environment = {
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(PLUGIN), os.environ.get("PYTHONPATH")))),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.driver.extraJavaOptions", JAVA)
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.memory", "1g")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .getOrCreate()
-        )
-        session.sparkContext.setLogLevel("ERROR")
-        session.dataSource.register(AmqpDataSource)
-        yield session
-        session.stop()
 
 
 @pytest.fixture(scope="session")
