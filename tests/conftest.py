@@ -46,13 +46,6 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(wrong)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have all tests with Spark run in one process, which starts it once."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 def pytest_report_header(config: pytest.Config) -> str:
     """Head the run with the build that it tests."""
     return builds.header(INSTALLED)

@@ -22,10 +22,11 @@ sys.path[:0] = [
     str(ROOT / "plugins" / "router_telemetry"),
 ]
 
-from bench.causes import scoring, simulating  # noqa: E402
 from router_spark.jobs.causes import causes  # noqa: E402
 from router_spark.periods import Period  # noqa: E402
 from router_spark.session import SessionSettings, spark_session  # noqa: E402
+
+from bench.causes import scoring, simulating  # noqa: E402
 
 from support.pipeline.scenes import BASELINE, PERIOD  # noqa: E402
 
@@ -35,11 +36,12 @@ Answer = tuple[int, str, str | None]
 def named(folder: Path, wanted: list[simulating.Chunk], memory: str) -> list[Answer]:
     """Run the job over all incidents."""
     with spark_session("causes", SessionSettings(memory=memory, shuffle_partitions=8)) as spark:
-        frames = [
+        flows, deliveries, events = (
             spark.read.parquet(*(str(chunk.records(name)) for chunk in wanted))
             for name in ("flows", "deliveries", "events")
-        ]
-        found = causes(*frames, Period(*BASELINE), Period(*PERIOD), groups=["case"])
+        )
+        times = Period(*BASELINE), Period(*PERIOD)
+        found = causes(flows, deliveries, events, *times, groups=["case"])
         return [(row["case"], row["kind"], row["subject"]) for row in found.collect()]
 
 

@@ -14,6 +14,8 @@ from router_telemetry.files import Files
 from router_telemetry.rows import US, Rows
 from router_telemetry.schema import FLOWS
 
+pytestmark = pytest.mark.spark
+
 DAY = date(2026, 11, 24)
 NEXT = date(2026, 11, 25)
 

@@ -15,6 +15,8 @@ from router_spark.periods import Period, parse_period
 from router_spark.registering import open_catalog, register
 from router_telemetry.schema import EVENTS, FLOWS, Column
 
+pytestmark = pytest.mark.spark
+
 DAY = date(2026, 11, 24)
 NEXT = date(2026, 11, 25)
 

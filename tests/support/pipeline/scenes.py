@@ -78,6 +78,8 @@ class Scene:
             host.configuration = attrs.evolve(host.configuration, router=settings)
         self._rows: dict[str, list[pa.Table]] = {dataset.name: [] for dataset in DATASETS}
         self.records = SimulatedRecords(self.network, self._store_of, interval_s=1.0)
+        # those that messages of some stream pass in healthy times
+        self.used_lines: list[tuple[str, str]] = []
         self.streams = [self._stream(number) for number in range(self.chance.randint(4, 7))]
 
     def _ring(self) -> list[tuple[str, str]]:
@@ -122,16 +124,15 @@ class Scene:
 
         return store
 
-    def used_lines(self) -> list[tuple[str, str]]:
-        """The lines that messages of some stream pass in healthy times."""
+    def _used_lines(self) -> list[tuple[str, str]]:
         used = set()
         for stream in self.streams:
             for taker in stream.takers:
-                used |= self.way(stream.talker.router, taker.router)
+                used |= self._way(stream.talker.router, taker.router)
         return [line for line in self.lines if line in used]
 
-    def way(self, start: str, end: str) -> set[tuple[str, str]]:
-        """The lines between two routers, once the network has come to be."""
+    def _way(self, start: str, end: str) -> set[tuple[str, str]]:
+        """The lines between two routers, while all is well."""
         found, here = set(), start
         while here != end:
             path = self.network.hosts[here].reach.path(end)
@@ -148,6 +149,7 @@ class Scene:
         for stream in self.streams:
             stream.talker.begin()
         self.network.run(PLANTED_S - TRAFFIC_S)
+        self.used_lines = self._used_lines()
 
     def finish(self) -> Tables:
         """Let the time pass in which something is wrong; return all rows, by dataset."""

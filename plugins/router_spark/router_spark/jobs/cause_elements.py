@@ -17,7 +17,8 @@ from router_spark.roles import CLIENT_ROLES, ROUTER_ROLES
 
 NS_A_MS = 1e6
 US_A_MS = 1e3
-FLOOR_RANK = 0.05
+# low enough that one message in twenty which need not wait is below it
+FLOOR_RANK = 0.02
 ACCURACY = 1000
 
 
@@ -29,10 +30,16 @@ class Limits:
     rise_ratio: float = 1.5
     rise_ms: float = 6.0
     skew_ms: float = 8.0
-    # of one router, no element may have risen so much more than another
-    spread: float = 3.0
+    # what has risen as little may have been touched by what has happened elsewhere
+    touch_ratio: float = 1.15
+    touch_ms: float = 1.5
+    # the least share of a line's rise that all its messages have
+    floor_share: float = 0.3
     least_events: int = 3
-    hot_ratio: float = 2.5
+    hot_ratio: float = 1.8
+    # a receiver is stuck that has as many, or any for this share of the period
+    least_unsettled: int = 3
+    kept_share: float = 0.25
     stuck_ratio: float = 0.05
     drop: float = 0.05
     rate_drop: float = 0.4
@@ -69,13 +76,21 @@ def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: L
     is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
     rise = sf.col("mean1") - sf.col("mean0")
     is_risen = (rise >= limits.rise_ms) & (sf.col("mean1") >= limits.rise_ratio * sf.col("mean0"))
+    is_touched = (rise >= limits.touch_ms) & (
+        sf.col("mean1") >= limits.touch_ratio * sf.col("mean0")
+    )
     floor = sf.col("floor1") - sf.col("floor0")
+    is_floor = (floor >= limits.rise_ms / 2) & (
+        sf.col("floor1") >= limits.rise_ratio * sf.col("floor0")
+    )
+    is_much = (sf.col("element") == "receiver") | (floor >= limits.floor_share * sf.col("rise"))
     return (
         found.withColumn("is_measured", is_measured)
         .withColumn("rise", rise)
         .withColumn("is_risen", sf.col("is_measured") & is_risen)
-        .withColumn("is_still", sf.col("is_measured") & ~sf.col("is_risen"))
-        .withColumn("is_floor", sf.col("is_risen") & (floor >= 0.5 * sf.col("rise")))
+        .withColumn("is_touched", sf.col("is_measured") & (is_risen | is_touched))
+        .withColumn("is_still", sf.col("is_measured") & ~sf.col("is_touched"))
+        .withColumn("is_floor", sf.col("is_risen") & is_floor & is_much)
     )
 
 
@@ -85,6 +100,7 @@ def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFram
     nothing = sf.lit(None).cast("long")
     left = deliveries.where(
         sf.col("out_role").isin(*ROUTER_ROLES)
+        & (sf.col("decided_by") == "receiver")
         & sf.col("forward_ns").isNotNull()
         & sf.col("settle_ns").isNotNull()
     ).select(
@@ -116,8 +132,13 @@ def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFram
     passages = (
         left.unionByName(came)
         .groupBy(*keys, "trace_id", "hop", "sender", "receiver")
-        .agg(*(sf.min(name).alias(name) for name in ("phase", *_TIMES)))
-        .where("phase IS NOT NULL AND came_ns IS NOT NULL")
+        .agg(
+            *(sf.min(name).alias(name) for name in ("phase", *_TIMES)),
+            sf.count("left_ns").alias("left"),
+            sf.count("came_ns").alias("came"),
+        )
+        # what passes twice cannot be told apart
+        .where("phase IS NOT NULL AND left = 1 AND came = 1")
         .withColumn("taken", (sf.col("left_ns") - sf.col("came_ns")) / NS_A_MS)
         .withColumn("under_way", (sf.col("came_us") - sf.col("left_us")) / US_A_MS)
     )
@@ -187,34 +208,47 @@ def _compared(value: str) -> list[Column]:
     return found
 
 
-def routers(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return each router with what is known of the lines and receivers that it has a part in.
+def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Return each router at the end of a line, with what is known of its lines.
 
-    A router is slow if each of them has risen, none of them by its floor: who waits for a router
-    that has other things to do is lucky now and then, who waits for light never is. With fewer than
-    two of them, it cannot be told from what it has a part in.
+    A router is slow if all its lines have risen, two at least, none of them by its floor: who waits
+    for a router that has other things to do is lucky now and then, who waits for light never is.
+    Receivers say nothing of that: a router that is late for everything tells them so, and often
+    hears of their outcomes before it is late again. With one line, it cannot be told from the line.
+
+    It `is_doubtful` if all its lines have risen in another way.
     """
-    ends = found.withColumn("router", sf.explode(sf.array_compact(sf.array("a", "b"))))
-    numbers = ("is_measured", "is_risen", "is_still", "is_floor")
-    risen_line = sf.col("is_risen") & (sf.col("element") == "line")
+    lines = found.where("element = 'line' AND is_measured")
+    ends = lines.withColumn("router", sf.explode(sf.array("a", "b")))
     risen = sf.when(sf.col("is_risen"), sf.col("rise"))
-    is_slow = (
-        (sf.col("risen") >= 2)
-        & (sf.col("risen") == sf.col("measured"))
-        & (sf.col("risen_lines") >= 1)
-        & (sf.col("floor") == 0)
-        & (sf.col("most") <= limits.spread * sf.col("least"))
-    )
-    return (
+    is_all = (sf.col("risen") >= 2) & (sf.col("risen") == sf.col("lines"))
+    suspects = (
         ends.groupBy(*keys, "router")
         .agg(
-            *(sf.count_if(name).alias(name.removeprefix("is_")) for name in numbers),
-            sf.count_if(risen_line).alias("risen_lines"),
+            sf.count("*").alias("lines"),
+            *(
+                sf.count_if(name).alias(name.removeprefix("is_"))
+                for name in ("is_risen", "is_still", "is_floor")
+            ),
             sf.sum(sf.when(sf.col("is_risen"), sf.col("n1"))).alias("messages"),
             sf.min(risen).alias("least"),
             sf.max(risen).alias("most"),
         )
-        .withColumn("is_slow", is_slow)
+        .withColumn("is_doubtful", is_all)
+        .withColumn("is_suspect", is_all & (sf.col("floor") == 0))
+    )
+    # what has risen between two suspects speaks against neither of them
+    other = sf.when(sf.col("router") == sf.col("a"), sf.col("b")).otherwise(sf.col("a"))
+    others = suspects.where("is_suspect").select(*keys, sf.col("router").alias("other"))
+    own = (
+        ends.where("is_risen")
+        .withColumn("other", other)
+        .join(others, [*keys, "other"], "anti")
+        .groupBy(*keys, "router")
+        .agg(sf.count("*").alias("own"))
+    )
+    return suspects.join(own, [*keys, "router"], "left").withColumn(
+        "is_slow", sf.col("is_suspect") & sf.col("own").isNotNull()
     )
 
 

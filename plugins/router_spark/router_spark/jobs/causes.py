@@ -51,7 +51,7 @@ def causes(
         )
     # each of these is small, and read more than once below
     parts = elements(deliveries, times, keys, known).localCheckpoint()
-    at = routers(parts, keys, known).localCheckpoint()
+    at = routers(parts, keys).localCheckpoint()
     addresses = _addresses(deliveries, times, keys, known).localCheckpoint()
     takers = _takers(flows, times, keys, known).localCheckpoint()
     steals = cause_events.steal_wars(events, times, keys, known).localCheckpoint()
@@ -61,11 +61,10 @@ def causes(
     stuck = takers.where("is_stuck").join(
         expiring.select(*keys, sf.col("subject").alias("container")), [*keys, "container"], "anti"
     )
-    # who has too much to do is not slow by itself, and who does nothing is worse than slow
+    # who has more to do is not slow by itself, and who does nothing is worse than slow
     excused = (
-        takers.join(hot.select(*keys, "address"), [*keys, "address"], "semi")
+        takers.where("is_busier OR is_stuck")
         .select(*keys, sf.col("container").alias("name"))
-        .unionByName(takers.where("is_stuck").select(*keys, sf.col("container").alias("name")))
         .unionByName(expiring.select(*keys, sf.col("subject").alias("name")))
         .unionByName(steals.select(*keys, sf.col("container").alias("name")))
         .unionByName(flaps.select(*keys, "name"))
@@ -174,7 +173,7 @@ def _slow_routers(at: DataFrame, keys: Sequence[str]) -> DataFrame:
         _of_count("risen"),
         least_rise_ms=sf.col("least"),
         most_rise_ms=sf.col("most"),
-        lines_and_receivers=sf.col("risen"),
+        lines=sf.col("risen"),
         messages=sf.col("messages"),
     )
 
@@ -182,25 +181,37 @@ def _slow_routers(at: DataFrame, keys: Sequence[str]) -> DataFrame:
 def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return lines and receivers that are slow by themselves, each with its kind.
 
-    Either its floor has risen, which no busy router does, or at each of its ends something else
-    has not risen, so that the routers there are not slow.
+    A line is, if at each of its ends another one has not risen, so that the routers there are not
+    slow. Where there is no other one, its floor has to have risen, and a receiver there must not
+    have: a router that is late for everything may well be late for each outcome of what it has just
+    sent. A receiver is slow if its floor has risen; otherwise it may have got messages in bursts.
     """
+    nothing, no = sf.lit(0), sf.lit(False)
+    receivers = (
+        parts.where("element = 'receiver'")
+        .groupBy(*keys, sf.col("a").alias("router"))
+        .agg(sf.count_if("is_still").alias("calm"), sf.count_if("is_risen").alias("late"))
+    )
+    around = at.join(receivers, [*keys, "router"], "full")
+    is_fit = sf.coalesce("still", nothing) > 0
+    is_calm = (sf.coalesce("calm", nothing) > 0) & (sf.coalesce("late", nothing) == 0)
     ends = parts.where("is_risen")
     for end in ("a", "b"):
-        here = at.select(
+        here = around.select(
             *keys,
             sf.col("router").alias(end),
-            sf.col("is_slow").alias(f"is_{end}_slow"),
-            (sf.col("still") > 0).alias(f"is_{end}_fit"),
+            sf.coalesce(sf.col("is_slow") | sf.col("is_doubtful"), no).alias(f"is_{end}_slow"),
+            is_fit.alias(f"is_{end}_fit"),
+            (is_fit | is_calm).alias(f"is_{end}_calm"),
         )
         ends = ends.join(here, [*keys, end], "left")
     is_line = sf.col("element") == "line"
-    is_excused = sf.col("is_a_slow") | sf.coalesce("is_b_slow", sf.lit(False))
-    is_clear = sf.col("is_a_fit") & sf.coalesce("is_b_fit", ~is_line)
-    kind = sf.when(~is_line, "slow-receiver").when(sf.col("is_floor"), "slow-line")
-    return ends.where(~is_excused & (sf.col("is_floor") | is_clear)).withColumn(
-        "kind", kind.otherwise("lossy-line")
-    )
+    is_excused = sf.col("is_a_slow") | sf.coalesce("is_b_slow", no)
+    is_clear = sf.col("is_a_fit") & sf.col("is_b_fit")
+    is_slow_line = is_clear | (sf.col("is_floor") & sf.col("is_a_calm") & sf.col("is_b_calm"))
+    kind = sf.when(is_line, "slow-line").otherwise("slow-receiver")
+    is_guilty = sf.when(is_line, is_slow_line).otherwise(sf.col("is_floor"))
+    return ends.where(~is_excused & is_guilty).withColumn("kind", kind)
 
 
 def _addresses(
@@ -266,15 +277,26 @@ def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits)
         for number, within in enumerate((times.baseline, times.period))
     ]
     is_usual = sf.col("rate0") * _seconds(times.baseline) >= limits.least_messages
+    # of intervals in which nothing has changed there is no row, so that the last one counts
+    is_long_ago = sf.lit(times.period.end) - sf.make_dt_interval(
+        secs=sf.lit(_seconds(times.period) * limits.kept_share)
+    )
+    left = sf.max_by(
+        sf.when(sf.col("is_final"), 0).otherwise(sf.col("unsettled")), "interval_start"
+    )
     return (
         flows.where(sf.col("direction") == "out")
-        .where(sf.col("role").isin(*CLIENT_ROLES) & phase.isNotNull())
+        .where(sf.col("role").isin(*CLIENT_ROLES))
+        .where(sf.col("interval_start") < sf.lit(times.period.end))
         .groupBy(*keys, "router", "container", "address")
-        .agg(*rates, sf.max_by("unsettled", "interval_start").alias("unsettled"))
-        .withColumn("holds", is_usual & (sf.col("unsettled") > 0))
+        .agg(*rates, left.alias("unsettled"), sf.max("interval_start").alias("last"))
+        .withColumn("holds", is_usual & (sf.col("unsettled") >= limits.least_unsettled))
+        .withColumn("is_busier", is_usual & (sf.col("rate1") >= 1.3 * sf.col("rate0")))
+        .withColumn("keeps", is_usual & (sf.col("unsettled") > 0) & (sf.col("last") < is_long_ago))
         .withColumn(
             "is_stuck",
-            sf.col("holds") & (sf.col("rate1") <= limits.stuck_ratio * sf.col("rate0")),
+            (sf.col("holds") | sf.col("keeps"))
+            & (sf.col("rate1") <= limits.stuck_ratio * sf.col("rate0")),
         )
     )
 
