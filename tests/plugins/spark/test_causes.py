@@ -51,8 +51,8 @@ class Traffic:
         """Add messages from a sender at the first router to a receiver at the last.
 
         A line takes 10 ms both ways, or what `lines_ms` says of it: before, after, and after for
-        every fifth message. Receivers take `taken_ms`, in the same way. Clocks are ahead by `ahead_ms` in the second
-        period.
+        every fifth message. Receivers take `taken_ms`, in the same way. Clocks are ahead by
+        `ahead_ms` in the second period.
         """
         for phase in (0, 1):
             for number in range(count[phase]):
