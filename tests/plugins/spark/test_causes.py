@@ -177,8 +177,15 @@ def test_a_line_and_the_one_router_behind_it_are_not_told_apart(spark: SparkSess
 
 def test_a_line_is_slow_where_another_one_at_each_end_is_not(spark: SparkSession) -> None:
     traffic = Traffic()
-    traffic.messages("abcd", lines_ms={"b-c": (10, 50, 10)})
+    for way in ("abcd", "dcba"):
+        traffic.messages(way, lines_ms={"b-c": (10, 50, 10)})
     assert traffic.found(spark) == [("slow-line", "b-c")]
+
+
+def test_what_a_router_sends_does_not_say_that_it_is_quick(spark: SparkSession) -> None:
+    traffic = Traffic()
+    traffic.messages("abcd", lines_ms={"b-c": (10, 50, 10)})
+    assert traffic.found(spark) == [("unknown", None)]
 
 
 def test_neither_line_nor_router_is_named_where_a_receiver_behind_both_is_late(

@@ -213,10 +213,10 @@ def _prepare(scene: Scene, kinds: tuple[str, ...]) -> None:
 
 
 def _as_recorded(planted: Planted, scene: Scene, tables: Tables) -> Planted:
-    """Return what a cause came to: where nothing expired, for want of messages that got that far,
-    its receiver is no more than stuck or slow.
+    """Return what a cause came to: a stuck receiver lets messages expire, or does not, as far as
+    any have come to where they could.
     """
-    if planted.kind != "expiring":
+    if planted.kind not in ("expiring", "stuck-receiver"):
         return planted
     takers = (taker for stream in scene.streams for taker in stream.takers)
     taker = next(each for each in takers if each.name == planted.subject)
@@ -226,7 +226,7 @@ def _as_recorded(planted: Planted, scene: Scene, tables: Tables) -> Planted:
         pc.fill_null(pc.equal(rows.column("reason"), "trioute:expired"), False),
     )
     if pc.any(is_expired).as_py():
-        return planted
+        return Planted("expiring", taker.name)
     return Planted("stuck-receiver" if taker.is_stuck else "slow-receiver", taker.name)
 
 

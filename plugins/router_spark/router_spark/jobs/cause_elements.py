@@ -41,6 +41,8 @@ class Limits:
     least_unsettled: int = 3
     kept_share: float = 0.25
     stuck_ratio: float = 0.05
+    # of what was accepted before
+    expired_share: float = 0.02
     drop: float = 0.05
     rate_drop: float = 0.4
 
@@ -70,27 +72,40 @@ def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: L
     """Return the lines and receivers of each group, each with what it took before and after.
 
     `a` and `b` are the routers at a line's ends; of a receiver `a` is its router, and `b` is null.
-    Times are in milliseconds. `skew` is how far the clock of `b` has gone ahead of that of `a`.
+    Times are in milliseconds. `floor` is the least of them, or nearly so; `floor_a` is that of what
+    was sent to `a`. `skew` is how far the clock of `b` has gone ahead of that of `a`.
     """
     found = _lines(deliveries, times, keys).unionByName(_receivers(deliveries, times, keys))
     is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
     rise = sf.col("mean1") - sf.col("mean0")
     is_risen = (rise >= limits.rise_ms) & (sf.col("mean1") >= limits.rise_ratio * sf.col("mean0"))
-    is_touched = (rise >= limits.touch_ms) & (
-        sf.col("mean1") >= limits.touch_ratio * sf.col("mean0")
-    )
-    floor = sf.col("floor1") - sf.col("floor0")
-    is_floor = (floor >= limits.rise_ms / 2) & (
-        sf.col("floor1") >= limits.rise_ratio * sf.col("floor0")
-    )
-    is_much = (sf.col("element") == "receiver") | (floor >= limits.floor_share * sf.col("rise"))
+
+    def is_still(end: str) -> Column:
+        before, after = sf.col(f"mean{end}0"), sf.col(f"mean{end}1")
+        enough = [sf.col(f"n{end}{phase}") >= limits.least_messages for phase in (0, 1)]
+        is_touched = (after - before >= limits.touch_ms) & (after >= limits.touch_ratio * before)
+        return sf.coalesce(enough[0] & enough[1] & ~is_touched, sf.lit(False))
+
+    def is_floor(end: str = "") -> Column:
+        before, after = sf.col(f"floor{end}0"), sf.col(f"floor{end}1")
+        enough = [sf.col(f"n{end}{phase}") >= limits.least_messages for phase in (0, 1)]
+        is_much = (sf.col("element") == "receiver") | (
+            after - before >= limits.floor_share * sf.col("rise")
+        )
+        has_risen = (after - before >= limits.rise_ms / 2) & (after >= limits.rise_ratio * before)
+        return sf.col("is_risen") & sf.coalesce(
+            enough[0] & enough[1] & has_risen & is_much, sf.lit(False)
+        )
+
     return (
         found.withColumn("is_measured", is_measured)
         .withColumn("rise", rise)
         .withColumn("is_risen", sf.col("is_measured") & is_risen)
-        .withColumn("is_touched", sf.col("is_measured") & (is_risen | is_touched))
-        .withColumn("is_still", sf.col("is_measured") & ~sf.col("is_touched"))
-        .withColumn("is_floor", sf.col("is_risen") & is_floor & is_much)
+        .withColumn("is_still_a", is_still("_a"))
+        .withColumn("is_still_b", is_still("_b"))
+        .withColumn("is_floor", is_floor())
+        .withColumn("is_floor_a", is_floor("_a"))
+        .withColumn("is_floor_b", is_floor("_b"))
     )
 
 
@@ -155,6 +170,8 @@ def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFram
         sf.lit("line").alias("element"),
         sf.concat_ws("-", sf.least("a", "b"), sf.greatest("a", "b")).alias("name"),
         *_compared("taken"),
+        *_floors("taken", "b", is_there),
+        *_floors("taken", "a", ~is_there),
         skew.alias("skew"),
     )
 
@@ -181,6 +198,8 @@ def _receivers(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> Data
             sf.lit(None).cast("string").alias("b"),
             sf.lit("receiver").alias("element"),
             *_compared("taken"),
+            *_floors("taken", "a", sf.lit(True)),
+            *_floors("taken", "b", sf.lit(False)),
             sf.lit(None).cast("double").alias("skew"),
         )
     )
@@ -194,6 +213,19 @@ def _mean(value: str, phase: Column, where: Column | None = None) -> Column:
 def _shift(where: Column) -> Column:
     """Return how much longer messages were under way in one direction, by the wall clocks."""
     return _mean("under_way", sf.lit(1), where) - _mean("under_way", sf.lit(0), where)
+
+
+def _floors(value: str, end: str, where: Column) -> list[Column]:
+    """Return the number, mean and floor of what was sent to one end."""
+    found = []
+    for phase in (0, 1):
+        kept = sf.when((sf.col("phase") == phase) & where, sf.col(value))
+        found += [
+            sf.count(kept).alias(f"n_{end}{phase}"),
+            sf.avg(kept).alias(f"mean_{end}{phase}"),
+            sf.percentile_approx(kept, FLOOR_RANK, ACCURACY).alias(f"floor_{end}{phase}"),
+        ]
+    return found
 
 
 def _compared(value: str) -> list[Column]:
@@ -211,21 +243,25 @@ def _compared(value: str) -> list[Column]:
 def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return each router at the end of a line, with what is known of its lines.
 
-    A router is slow if all its lines have risen, two at least, none of them by its floor: who waits
-    for a router that has other things to do is lucky now and then, who waits for light never is.
-    Receivers say nothing of that: a router that is late for everything tells them so, and often
-    hears of their outcomes before it is late again. With one line, it cannot be told from the line.
+    A router is slow if two of its lines or more have risen, none of them by its floor, and none is
+    still: who waits for a router that has other things to do is lucky now and then, who waits for
+    light never is. With one line, it cannot be told from the line. Only what is sent to a router
+    says that a line of it is still. A router that is late for everything sends all at once when it
+    is not, and may well be there for the outcomes; it may be there for those of receivers, too.
 
     It `is_doubtful` if all its lines have risen in another way.
     """
     lines = found.where("element = 'line' AND is_measured")
-    ends = lines.withColumn("router", sf.explode(sf.array("a", "b")))
+    both = [
+        sf.struct(sf.col(end).alias("router"), sf.col(f"is_still_{end}").alias("is_still"))
+        for end in ("a", "b")
+    ]
+    ends = lines.withColumn("end", sf.explode(sf.array(*both))).select("*", "end.*")
     risen = sf.when(sf.col("is_risen"), sf.col("rise"))
-    is_all = (sf.col("risen") >= 2) & (sf.col("risen") == sf.col("lines"))
+    is_all = (sf.col("risen") >= 2) & (sf.col("still") == 0)
     suspects = (
         ends.groupBy(*keys, "router")
         .agg(
-            sf.count("*").alias("lines"),
             *(
                 sf.count_if(name).alias(name.removeprefix("is_"))
                 for name in ("is_risen", "is_still", "is_floor")
@@ -259,11 +295,12 @@ def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
     """
     lines = found.where("element = 'line' AND is_measured").withColumn(
         "is_skewed",
-        sf.abs("skew") > limits.skew_ms + sf.greatest(sf.lit(0.0), sf.col("rise")),
+        sf.abs("skew") > limits.skew_ms + 3 * sf.greatest(sf.lit(0.0), sf.col("rise")),
     )
     ends = lines.select(
         *keys,
         "is_skewed",
+        (sf.abs("skew") <= limits.skew_ms).alias("is_right"),
         sf.explode(
             sf.array(
                 sf.struct(
@@ -278,12 +315,13 @@ def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
                 ),
             )
         ).alias("end"),
-    ).select(*keys, "is_skewed", "end.*")
+    ).select(*keys, "is_skewed", "is_right", "end.*")
     here = (
         ends.groupBy(*keys, "router")
         .agg(
             sf.count("*").alias("lines"),
             sf.count_if("is_skewed").alias("skewed"),
+            sf.count_if("is_right").alias("right"),
             sf.min("ahead").alias("least"),
             sf.max("ahead").alias("most"),
             sf.avg("ahead").alias("skew"),
@@ -293,7 +331,7 @@ def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
     )
     alike = sf.abs(sf.col("most") - sf.col("least")) <= 0.5 * sf.abs("skew")
     neighbours = here.select(
-        *keys, sf.col("router").alias("other"), sf.col("is_all").alias("is_other_all")
+        *keys, sf.col("router").alias("other"), (sf.col("right") == 0).alias("is_doubtful_too")
     )
     return (
         here.where(sf.col("is_all") & alike)
@@ -303,7 +341,7 @@ def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
         .agg(
             sf.first("skew").alias("skew"),
             sf.first("lines").alias("lines"),
-            sf.count_if("is_other_all").alias("doubtful"),
+            sf.count_if("is_doubtful_too").alias("doubtful"),
         )
         # one of a neighbour that only has this line may well be followed by the others
         .where("lines >= 2 OR doubtful = 0")

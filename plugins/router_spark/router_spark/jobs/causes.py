@@ -182,33 +182,34 @@ def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> Data
     """Return lines and receivers that are slow by themselves, each with its kind.
 
     A line is, if at each of its ends another one has not risen, so that the routers there are not
-    slow. Where there is no other one, its floor has to have risen, and a receiver there must not
-    have: a router that is late for everything may well be late for each outcome of what it has just
-    sent. A receiver is slow if its floor has risen; otherwise it may have got messages in bursts.
+    slow. At an end without another one, the floor of what is sent there has to have risen, and no
+    receiver may have: what is sent by a router that is late for everything may each time be late,
+    but what it is sent at any time is not. A receiver is slow if its floor has risen; otherwise it
+    may have got messages in bursts.
     """
     nothing, no = sf.lit(0), sf.lit(False)
     receivers = (
         parts.where("element = 'receiver'")
         .groupBy(*keys, sf.col("a").alias("router"))
-        .agg(sf.count_if("is_still").alias("calm"), sf.count_if("is_risen").alias("late"))
+        .agg(sf.count_if("is_risen").alias("late"))
     )
     around = at.join(receivers, [*keys, "router"], "full")
-    is_fit = sf.coalesce("still", nothing) > 0
-    is_calm = (sf.coalesce("calm", nothing) > 0) & (sf.coalesce("late", nothing) == 0)
     ends = parts.where("is_risen")
     for end in ("a", "b"):
         here = around.select(
             *keys,
             sf.col("router").alias(end),
             sf.coalesce(sf.col("is_slow") | sf.col("is_doubtful"), no).alias(f"is_{end}_slow"),
-            is_fit.alias(f"is_{end}_fit"),
-            (is_fit | is_calm).alias(f"is_{end}_calm"),
+            (sf.coalesce("still", nothing) > 0).alias(f"is_{end}_fit"),
+            (sf.coalesce("late", nothing) == 0).alias(f"is_{end}_calm"),
         )
         ends = ends.join(here, [*keys, end], "left")
     is_line = sf.col("element") == "line"
     is_excused = sf.col("is_a_slow") | sf.coalesce("is_b_slow", no)
-    is_clear = sf.col("is_a_fit") & sf.col("is_b_fit")
-    is_slow_line = is_clear | (sf.col("is_floor") & sf.col("is_a_calm") & sf.col("is_b_calm"))
+    is_slow_line = sf.lit(True)
+    for end in ("a", "b"):
+        is_alone_to_blame = sf.col(f"is_floor_{end}") & sf.col(f"is_{end}_calm")
+        is_slow_line &= sf.col(f"is_{end}_fit") | is_alone_to_blame
     kind = sf.when(is_line, "slow-line").otherwise("slow-receiver")
     is_guilty = sf.when(is_line, is_slow_line).otherwise(sf.col("is_floor"))
     return ends.where(~is_excused & is_guilty).withColumn("kind", kind)
@@ -259,7 +260,8 @@ def _addresses(
             & sf.col("has_risen"),
         )
         .withColumn(
-            "is_expiring", sf.col("expired1") >= 0.2 * sf.col("accepted0") + sf.col("expired0")
+            "is_expiring",
+            sf.col("expired1") >= limits.expired_share * sf.col("accepted0") + sf.col("expired0"),
         )
     )
 
