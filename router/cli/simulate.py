@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import attrs
 import click
-import structlog
 
 from router.cli.figures import number, octets
 from router.cli.tables import Cell, Head, lay_out
@@ -22,7 +19,7 @@ from router.config.mistakes import InvalidConfiguration
 from router.simulation.loading import load_topology
 from router.simulation.phases import Phase
 from router.simulation.report import as_data, by_action, mean
-from router.simulation.running import Progress, Result, simulate as run_simulation
+from router.simulation.running import Progress, Result, simulate as run_simulation, without_log
 
 # Beyond so many phases like ones are added up.
 MOST_ROWS: Final = 40
@@ -92,17 +89,6 @@ def simulate(file: Path, is_json: bool, seed: int | None, quiet: bool) -> None:
         for line in format_result(result, width):
             click.echo(line)
     raise SystemExit(1 if result.mistakes else 0)
-
-
-@contextmanager
-def without_log() -> Iterator[None]:
-    """Leave out what routers log: there are many, under a clock that is not that of the log."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
 
 
 class Teller:

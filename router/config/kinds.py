@@ -136,7 +136,8 @@ def seconds(high: int, *, zero: str) -> Kind:
 
 def number(low: float, high: float, unit: str = "") -> Kind:
     """Return the kind of numbers, whole or not, from `low` to `high`."""
-    words = f"a number of {unit} from {low:g} to {high:g}".replace("of  ", "")
+    of_unit = f" of {unit}" if unit else ""
+    words = f"a number{of_unit} from {low:g} to {high:g}"
 
     def read(value: object) -> float:
         # the comparison is also what refuses nan

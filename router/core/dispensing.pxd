@@ -42,6 +42,7 @@ cdef class Dispenser(Settler):
     cdef int serve_next(self, OutgoingLink link) except -1
     @cython.locals(producer=Producer)
     cpdef int count_out(self, Delivery delivery) except -1
+    cpdef bytes annotated(self, Consumer consumer, Delivery delivery, bytes octets)
     cpdef bint traces(self, Consumer consumer, Delivery delivery) except -1
     @cython.locals(address=Address)
     cdef int taken(self, Delivery delivery) except -1

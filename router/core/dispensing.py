@@ -145,11 +145,8 @@ class Dispenser(Settler):
                 if unconfirmed.refuse(self, delivery, head, 0, len(head)):
                     self.backlog.drop(delivery)
                     continue
-            if consumer.shows_passage:
-                octets = passage.shown(consumer, delivery, bytes(delivery.chunks[0]))
-                self.backlog.replace_first(delivery, octets)
-            if delivery.sample is not None and self.traces(consumer, delivery):
-                octets = trace_context.write(delivery, bytes(delivery.chunks[0]))
+            if delivery.sample is not None or consumer.shows_passage:
+                octets = self.annotated(consumer, delivery, bytes(delivery.chunks[0]))
                 self.backlog.replace_first(delivery, octets)
             session.begin_outgoing(link, delivery)
             consumer.address.counters.egress += 1
@@ -238,10 +235,19 @@ class Dispenser(Settler):
         if consumer is not None and (consumer.waiting.count or link.drain):
             self.serve(consumer)
 
+    def annotated(self, consumer: Consumer, delivery: Delivery, octets: bytes) -> bytes:
+        """Return a message as it leaves now, with what the router writes on it.
+
+        `octets` contains its whole head.
+        """
+        if delivery.sample is not None and self.traces(consumer, delivery):
+            octets = trace_context.write(delivery, octets)
+        return passage.shown(consumer, delivery, octets) if consumer.shows_passage else octets
+
     def traces(self, consumer: Consumer, delivery: Delivery) -> bool:
         """Note that a sampled delivery leaves now; return whether its trace goes with it."""
-        if self.sampler is not None:
-            self.sampler.leaves(delivery)
+        if self.outcomes.sampler is not None:
+            self.outcomes.sampler.leaves(delivery)
         return trace_context.is_passed_on(consumer, delivery)
 
     def taken(self, delivery: Delivery) -> None:

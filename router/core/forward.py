@@ -157,8 +157,8 @@ class Forwarder(Spreader):
         delivery.arrived = self.turn.now
         if not address.is_moving:
             self._note_moving(address)
-        if self.sampler is not None:
-            self.sampler.begin(delivery)
+        if self.outcomes.sampler is not None:
+            self.outcomes.sampler.begin(delivery)
         address.counters.ingress += 1
         address.counters.bytes_in += delivery.size
         if delivery.settled:
@@ -289,8 +289,8 @@ class Forwarder(Spreader):
                 counters = address.counters if address.heir is None else address.heir
                 counters.count_forwarded(age_s, count)
         self.moving.clear()
-        if self.sampler is not None:
-            self.sampler.sent(now)
+        if self.outcomes.sampler is not None:
+            self.outcomes.sampler.sent(now)
 
     def finish_turn(self) -> None:
         """Grant what can be granted after all that came in this turn; then outputs are sent."""

@@ -27,7 +27,7 @@ class Outcomes:
         self.code = 0
         self.arrived = 0.0
         self.count = 0
-        # records sampled deliveries; None while there are none
+        # chooses deliveries and records them, while a plugin asks for that; None as a rule
         self.sampler: Sampler | None = None
 
     def settled(self, delivery: Delivery, code: int) -> None:

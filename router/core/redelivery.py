@@ -16,7 +16,7 @@ from router.amqp.composite import decode_composite
 from router.amqp.performatives import Modified
 from router.amqp.reading_disposition import DispositionFrame
 from router.amqp.revision import revise
-from router.core import passage, trace_context, unconfirmed
+from router.core import passage, unconfirmed
 from router.core.address import CLOSEST, HERE, MULTICAST, Address, Consumer
 from router.core.network import sides
 from router.engine.delivery import Delivery
@@ -275,11 +275,7 @@ def _send(
     delivery.outcome = codes.NO_STATE
     delivery.tag = None
     session.begin_outgoing(link, delivery)
-    outgoing = octets
-    if delivery.sample is not None and core.traces(consumer, delivery):
-        outgoing = trace_context.write(delivery, outgoing)
-    if consumer.shows_passage:
-        outgoing = passage.shown(consumer, delivery, outgoing)
+    outgoing = core.annotated(consumer, delivery, octets)
     sent = session.send(delivery, outgoing, 0, len(outgoing), False)
     counters.bytes_out += sent
     if sent < len(outgoing):

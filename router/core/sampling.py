@@ -16,7 +16,7 @@ import attrs
 
 from router.core.address import HERE
 from router.core.network.membership import ROLES
-from router.engine.delivery import Delivery
+from router.engine.delivery import Delivery, set_defaults
 from router.engine.link import Link
 from router.engine.outbox import Turn
 
@@ -111,10 +111,7 @@ DEFAULTS: dict[str, Any] = {
     "reason": None,
 }
 
-# A compiled class has all its fields, zero or None, from its allocation on.
-for _name, _default in DEFAULTS.items():
-    if not hasattr(Sample, _name):
-        setattr(Sample, _name, _default)
+set_defaults(Sample, DEFAULTS)
 
 
 @attrs.frozen

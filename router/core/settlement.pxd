@@ -4,7 +4,6 @@ from router.amqp.reading_disposition cimport DispositionFrame
 from router.core.address cimport Address, Producer
 from router.core.outcomes cimport Outcomes
 from router.core.redelivery cimport Redelivery
-from router.core.sampling cimport Sampler
 from router.engine.delivery cimport Delivery
 from router.engine.handler cimport Handler
 from router.engine.link cimport IncomingLink, OutgoingLink
@@ -22,7 +21,6 @@ cdef class Settler(Handler):
     cdef public Redelivery redelivery
     cdef public Turn turn
     cdef public Outcomes outcomes
-    cdef public Sampler sampler
 
     @cython.locals(outgoing=OutgoingLink, count=Py_ssize_t)
     cpdef void outcome_received(self, Delivery delivery, DispositionFrame frame) except *

@@ -17,7 +17,6 @@ from router.core import settling_copies, terms, verdicts
 from router.core.address import HERE, Address, Producer
 from router.core.outcomes import Outcomes
 from router.core.redelivery import Redelivery
-from router.core.sampling import Sampler
 from router.engine.delivery import Delivery
 from router.engine.handler import Handler
 from router.engine.link import IncomingLink
@@ -40,14 +39,8 @@ class Settler(Handler):
         self.redelivery = redelivery
         self.turn = redelivery.turn
         self.outcomes = Outcomes(self.turn)
-        # chooses deliveries to be recorded, while a plugin asks for that (`sample_by`)
-        self.sampler: Sampler | None = None
         # addresses and anonymous producers whose senders' credit is to be looked at
         self.credit_due: list[Any] = []
-
-    def sample_by(self, sampler: Sampler | None) -> None:
-        """Have a sampler choose among the deliveries that come in from now on, or none."""
-        self.sampler = self.outcomes.sampler = sampler
 
     def outcome_received(self, delivery: Delivery, frame: DispositionFrame) -> None:
         """Tell the sender what the receiver said."""

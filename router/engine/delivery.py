@@ -7,6 +7,7 @@ is an object of its own whose `parent` is the delivery that came in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from router.engine.link import IncomingLink
@@ -141,7 +142,15 @@ DEFAULTS: dict[str, Any] = {
     "sample": None,
 }
 
-# A compiled class has all its fields, zero or None, from its allocation on.
-for _name, _default in DEFAULTS.items():
-    if not hasattr(Delivery, _name):
-        setattr(Delivery, _name, _default)
+
+def set_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
+    """Give all objects of a class these fields, also those made by `__new__`.
+
+    A compiled class has all its fields, zero or None, from its allocation on.
+    """
+    for name, default in defaults.items():
+        if not hasattr(kind, name):
+            setattr(kind, name, default)
+
+
+set_defaults(Delivery, DEFAULTS)

@@ -108,7 +108,7 @@ class Handle:
             raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
         if not 1 <= capacity <= MOST_SAMPLES:
             raise ValueError(f"capacity must be from 1 to {MOST_SAMPLES}, not {capacity}")
-        if self._exchange.forwarder.sampler is not None:
+        if self._exchange.forwarder.outcomes.sampler is not None:
             raise ValueError("deliveries are sampled already, for this plugin or for another one")
         self._sampling = Sampling(self._exchange, share, capacity)
         return self._sampling

@@ -5,55 +5,53 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from router.core.sampling import Sampler
-from router.engine.outbox import Turn
 from router.hosting.translation import link_info
+from router.net.exchange import Exchange
 from router.plugin_samples import SampleBatch
 
-
-class SampledForwarder(Protocol):
-    """What has deliveries sampled."""
-
-    sampler: Sampler | None
-
-    def sample_by(self, sampler: Sampler | None) -> None:
-        """Have a sampler choose among the deliveries that come in from now on, or none."""
-
-
-class SampledExchange(Protocol):
-    """What deliveries are sampled in; `clock` is that of `turn`."""
-
-    turn: Turn
-    clock: Callable[[], float]
-
-    @property
-    def forwarder(self) -> SampledForwarder:
-        """Return the core."""
+NS = 1_000_000_000
 
 
 class Sampling:
-    """The samples of one router, for the one plugin that has asked for them."""
+    """The sampled deliveries of one router, until it is closed.
 
-    def __init__(self, exchange: SampledExchange, share: float, capacity: int) -> None:
-        seed = secrets.randbits(64), secrets.randbits(64)
+    `seed` decides on trace-ids and on which deliveries are chosen; without one it is random.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        share: float,
+        capacity: int,
+        seed: tuple[int, int] | None = None,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         self._exchange = exchange
-        self._sampler = Sampler(exchange.turn, share, capacity, seed, link_info)
-        exchange.forwarder.sample_by(self._sampler)
+        self._wall_clock = wall_clock
+        chosen = (secrets.randbits(64), secrets.randbits(64)) if seed is None else seed
+        self._sampler = Sampler(exchange.turn, share, capacity, chosen, link_info)
+        exchange.forwarder.outcomes.sampler = self._sampler
 
     @property
     def lost(self) -> int:
         """Return the number of samples for which there was no room."""
         return self._sampler.lost
 
+    @property
+    def waiting(self) -> int:
+        """Return the number of samples that are over and were not taken yet."""
+        return self._sampler.count
+
     def take(self) -> SampleBatch:
         """Return the samples that are over and were not taken yet."""
         rows = self._sampler.take()
-        wall_offset_ns = round((time.time() - self._exchange.clock()) * 1e9)
+        wall_offset_ns = round((self._wall_clock() - self._exchange.clock()) * NS)
         return SampleBatch(rows.count, wall_offset_ns, rows.columns, rows.texts, rows.links)
 
     def close(self) -> None:
         """Sample no more."""
-        if self._exchange.forwarder.sampler is self._sampler:
-            self._exchange.forwarder.sample_by(None)
+        outcomes = self._exchange.forwarder.outcomes
+        if outcomes.sampler is self._sampler:
+            outcomes.sampler = None

@@ -358,7 +358,7 @@ class Exchange(Hub):
     def finish_turn(self) -> None:
         """Send each connection that has something to say; how long that took is counted."""
         super().finish_turn()
-        if self.forwarder.moving or self.forwarder.sampler is not None:
+        if self.forwarder.moving or self.forwarder.outcomes.sampler is not None:
             self.forwarder.sent(self.clock())
 
     def until_next_look_s(self) -> float:

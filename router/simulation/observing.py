@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import attrs
 
-from router.core.sampling import Sampler
 from router.hosting.observers import EventQueue, Observers
-from router.hosting.translation import link_info, link_totals
+from router.hosting.sampling import Sampling
+from router.hosting.translation import link_totals
 from router.plugin_events import Event, LinkInfo, LinkTotals
 from router.plugin_samples import SampleBatch
 from router.simulation.host import Host
@@ -24,7 +24,6 @@ from router.simulation.host import Host
 # Which are kept until they are taken.
 MOST_SAMPLES: Final = 65_536
 WORD_BITS: Final = 64
-NS: Final = 1_000_000_000
 
 
 class _Direct(EventQueue):
@@ -58,14 +57,12 @@ class Observation:
     ) -> None:
         self.host = host
         self._exchange = host.exchange
-        self._wall_clock = wall_clock
         self._hear = hear
         # by the number that is another one for each run of the process
         self._numbers: dict[int, int] = {0: 0}
         self._next = count(1)
         seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)
-        self._sampler = Sampler(self._exchange.turn, share, MOST_SAMPLES, seed, link_info)
-        self._exchange.forwarder.sample_by(self._sampler)
+        self._sampling = Sampling(self._exchange, share, MOST_SAMPLES, seed, wall_clock)
         observers = Observers(self._exchange, host.control.network, wall_clock)
         observers.add(_Direct(types, self._heard))
 
@@ -77,12 +74,12 @@ class Observation:
     @property
     def lost_samples(self) -> int:
         """How many samples there was no room for."""
-        return self._sampler.lost
+        return self._sampling.lost
 
     @property
     def waiting_samples(self) -> int:
         """How many samples are over and were not taken yet."""
-        return self._sampler.count
+        return self._sampling.waiting
 
     def links(self) -> list[LinkTotals]:
         """What each link that is attached has carried so far."""
@@ -96,13 +93,12 @@ class Observation:
 
     def take_samples(self) -> SampleBatch:
         """Return the samples that are over and were not taken yet."""
-        rows = self._sampler.take()
-        columns = dict(rows.columns)
+        batch = self._sampling.take()
+        columns = dict(batch.columns)
         for name in ("in_link", "out_link"):
             columns[name] = array("Q", map(self._number, columns[name]))
-        links = {self._number(each): self._link(link) for each, link in rows.links.items()}
-        offset_ns = round((self._wall_clock() - self._exchange.clock()) * NS)
-        return SampleBatch(rows.count, offset_ns, columns, rows.texts, links)
+        links = {self._number(each): self._link(link) for each, link in batch.links.items()}
+        return attrs.evolve(batch, columns=columns, links=links)
 
     def _heard(self, event: Event) -> None:
         changed: dict[str, Any] = {}

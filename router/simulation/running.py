@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import attrs
+import structlog
 
 from router.config.endpoints import Role
 from router.config.model import Configuration, ConnectorSettings, ListenerSettings
@@ -217,3 +220,14 @@ def _connector(link: PlannedLink, role: Role) -> ConnectorSettings:
 def _listener(link: PlannedLink, role: Role) -> ListenerSettings:
     cost = link.cost if role == "inter-router" else 1
     return ListenerSettings(host=link.acceptor, name=f"from {link.dialler}", role=role, cost=cost)
+
+
+@contextmanager
+def without_log() -> Iterator[None]:
+    """Leave out what routers log: there are many, under a clock that is not that of the log."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

@@ -36,6 +36,12 @@ def resident_bytes(pid: int) -> int:
     return int(_first_line(f"/proc/{pid}/status", "VmRSS").split()[0]) * 1024
 
 
+def cpu_s(pid: int) -> float:
+    """Seconds that a process has run, with threads that have ended; in steps of a clock tick."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_ns(pid: int) -> int:
     """Nanoseconds that all threads of a process have run."""
     return sum(

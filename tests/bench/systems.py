@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -108,13 +108,15 @@ def _listens(port: int) -> bool:
 
 
 @contextmanager
-def started(command: list[str], port: int) -> Iterator[int]:
+def started(
+    command: list[str], port: int, environment: Mapping[str, str] | None = None
+) -> Iterator[int]:
     """Run a command until the block ends; yields its pid once something listens on the port.
 
     The command must stay one process (a shell script should exec). Raises RuntimeError where it
     ends or does not listen in time.
     """
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     try:
         deadline = time.monotonic() + START_S
         while not _listens(port):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,10 +21,9 @@ import attrs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import generator, layout, machine, report
+from bench import generator, layout, machine, report, systems
 
 from support.plugins import write_metadata
-from support.ports import free_port, is_open
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WAYS: Final = {
@@ -39,7 +37,6 @@ LOADS: Final = {
     "100 B, credit 100": ["--credit", "100"],
 }
 ROTATE_S: Final = 2
-PATIENCE_S: Final = 30.0
 BEGIN: Final = "<!-- telemetry: begin (written by tests/bench, do not edit) -->"
 END: Final = "<!-- telemetry: end -->"
 
@@ -59,16 +56,10 @@ class Place:
         return {**os.environ, "PYTHONPATH": path}
 
 
-def cpu_s(pid: int) -> float:
-    """Return the seconds that a process has run, with threads that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @contextmanager
 def router(place: Place, share: float | None) -> Iterator[tuple[int, int]]:
     """Run a router; yields its pid and port."""
-    port = free_port()
+    port = systems.free_port()
     lines = [
         f'[[listener]]\nhost = "127.0.0.1"\nport = {port}\nsaslMechanisms = ["ANONYMOUS"]',
         '[log]\nlevel = "error"',
@@ -82,18 +73,8 @@ def router(place: Place, share: float | None) -> Iterator[tuple[int, int]]:
     configuration = place.folder / "router.toml"
     configuration.write_text("\n".join(lines), encoding="utf-8")
     command = [str(place.trioute), "run", "--config", str(configuration)]
-    with subprocess.Popen(
-        command, env=place.environment, stdout=subprocess.DEVNULL, cwd=place.folder
-    ) as process:
-        try:
-            deadline = time.monotonic() + PATIENCE_S
-            while not is_open(port):
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise SystemExit("the router did not start")
-                time.sleep(0.05)
-            yield process.pid, port
-        finally:
-            process.terminate()
+    with systems.started(command, port, place.environment) as pid:
+        yield pid, port
 
 
 def measured(place: Place, share: float | None, load: list[str], count: int) -> float:
@@ -103,12 +84,12 @@ def measured(place: Place, share: float | None, load: list[str], count: int) -> 
         generator.run(place.load, [*arguments, "5000"])
         # what that has left to be written is not counted
         time.sleep(2 * ROTATE_S)
-        before, began = cpu_s(pid), time.monotonic()
+        before, began = machine.cpu_s(pid), time.monotonic()
         generator.run(place.load, [*arguments, str(count)])
         time.sleep(2 * ROTATE_S)
-        after, ended = cpu_s(pid), time.monotonic()
+        after, ended = machine.cpu_s(pid), time.monotonic()
         time.sleep(ended - began)
-        idle = cpu_s(pid) - after
+        idle = machine.cpu_s(pid) - after
     return (after - before - idle) / count * 1e6
 
 

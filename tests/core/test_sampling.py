@@ -34,7 +34,7 @@ def sampled(router: Router, share: float = 1.0, capacity: int = 10_000, seed: in
         return link.name
 
     sampler = Sampler(router.turn, share, capacity, (7, seed), describe)
-    router.forwarder.sample_by(sampler)
+    router.forwarder.outcomes.sampler = sampler
     return sampler
 
 
@@ -191,7 +191,7 @@ def test_one_that_was_chosen_may_end_after_sampling_has() -> None:
     router, sender, receiver = pair(10)
     sampler = sampled(router)
     sending = sender.send(MESSAGE)
-    router.forwarder.sample_by(None)
+    router.forwarder.outcomes.sampler = None
     receiver.settle(Accepted())
     assert sampler.count == 0
     assert sending.outcome == Accepted()

@@ -44,12 +44,12 @@ async def test_one_plugin_samples_at_a_time(
 ) -> None:
     async with running(tmp_path, monkeypatch) as (router, handle):
         forwarder = router.node.exchange.forwarder
-        assert forwarder.sampler is None
+        assert forwarder.outcomes.sampler is None
         handle.sample_deliveries(0.5)
         with pytest.raises(ValueError, match="sampled already"):
             handle.sample_deliveries(0.5)
         handle.close()
-        assert forwarder.sampler is None
+        assert forwarder.outcomes.sampler is None
         with pytest.raises(RuntimeError, match="stopped"):
             handle.sample_deliveries(0.5)
 

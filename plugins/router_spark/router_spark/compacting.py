@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from router_telemetry.schema import Dataset
 
 from router_spark.errors import BadInput
+from router_spark.footers import day_of, finished_files
 
 ROW_GROUP: Final = 131_072
 NEW: Final = ".new-"
@@ -27,7 +28,7 @@ OLD: Final = ".old-"
 
 @attrs.frozen
 class Compacted:
-    """What was merged into one file."""
+    """A merged file, and how many files and rows it was made of."""
 
     path: Path
     files: int
@@ -44,19 +45,12 @@ def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Ite
         raise BadInput(f"{directory}: is not a folder")
     for dataset in datasets:
         for day in sorted((directory / dataset.name).glob("dt=*")):
-            if _day_of(day) < before:
+            if day_of(day) < before:
                 _finish(day)
                 for folder in sorted(day.glob("router_id=*")):
                     merged = _compact_folder(folder, dataset)
                     if merged is not None:
                         yield merged
-
-
-def _day_of(folder: Path) -> date:
-    try:
-        return date.fromisoformat(folder.name.removeprefix("dt="))
-    except ValueError:
-        raise BadInput(f"{folder}: is not named as a day, as dt=2026-11-25") from None
 
 
 def _finish(day: Path) -> None:
@@ -72,8 +66,7 @@ def _finish(day: Path) -> None:
 
 
 def _compact_folder(folder: Path, dataset: Dataset) -> Compacted | None:
-    paths = [each for each in sorted(folder.iterdir()) if each.suffix == ".parquet"]
-    paths = [each for each in paths if not each.name.startswith((".", "_"))]
+    paths = finished_files(folder)
     if len(paths) < 2:
         return None
     router = folder.name.removeprefix("router_id=")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from pathlib import Path
@@ -42,31 +42,44 @@ class TornFile:
 
 def find_files(directory: Path, dataset: Dataset, period: Period) -> list[Path]:
     """Return the finished files of the days within a period, in order. Raises BadInput."""
-    folder = directory / dataset.name
-    if not folder.is_dir():
-        raise BadInput(f"{directory}: has no folder {dataset.name}, which the job reads")
+    folder = dataset_folder(directory, dataset)
     try:
-        days = [each for each in sorted(folder.iterdir()) if _is_within(each, period)]
-        return [path for day in days for path in _finished_files(day)]
+        days = [each for each in sorted(folder.iterdir()) if each.name.startswith("dt=")]
+        return [
+            path
+            for day in days
+            if period.may_hold(day_of(day))
+            for router in sorted(day.glob("router_id=*"))
+            for path in finished_files(router)
+        ]
     except OSError as error:
         raise BadInput(f"{error.filename}: cannot be read: {error.strerror}") from error
 
 
-def _is_within(folder: Path, period: Period) -> bool:
-    if not folder.name.startswith("dt="):
-        return False
+def dataset_folder(directory: Path, dataset: Dataset) -> Path:
+    """Return the folder of a dataset. Raises BadInput if there is none."""
+    folder = directory / dataset.name
+    if not folder.is_dir():
+        raise BadInput(f"{directory}: has no folder {dataset.name} to read from")
+    return folder
+
+
+def day_of(folder: Path) -> date:
+    """Return the day of a folder that is named as `dt=2026-11-25`. Raises BadInput."""
     try:
-        return period.may_hold(date.fromisoformat(folder.name.removeprefix("dt=")))
+        return date.fromisoformat(folder.name.removeprefix("dt="))
     except ValueError:
         raise BadInput(f"{folder}: is not named as a day, as dt=2026-11-25") from None
 
 
-def _finished_files(day: Path) -> Iterator[Path]:
-    for folder in sorted(day.glob("router_id=*")):
-        # pathlib's glob hides errors, iterdir tells them
-        for path in sorted(folder.iterdir()):
-            if path.suffix == ".parquet" and not path.name.startswith((".", "_")):
-                yield path
+def finished_files(folder: Path) -> list[Path]:
+    """Return the finished files of one day and router, in order. Raises OSError."""
+    # pathlib's glob hides errors, iterdir tells them
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix == ".parquet" and not path.name.startswith((".", "_"))
+    ]
 
 
 def read_footers(paths: Sequence[Path], dataset: Dataset) -> tuple[list[Footer], list[TornFile]]:

@@ -16,7 +16,7 @@ from router_spark.compacting import compact
 from router_spark.errors import BadInput
 from router_spark.jobs import incidents, latency, losses, paths, skew, traffic
 from router_spark.periods import parse_period
-from router_spark.running import say
+from router_spark.running import say, session_options
 from router_spark.session import SessionSettings, spark_session
 from router_spark.streaming import Job, Stream, start
 
@@ -45,7 +45,7 @@ JOBS: Final[Mapping[str, StreamedJob]] = {
     "skew": StreamedJob(FLOWS, _skew),
     "totals": StreamedJob(FLOWS, lambda rows: {"totals": traffic.totals(rows)}),
 }
-"""What `trioute-spark stream` can compute, by name."""
+"""The jobs that can be streamed, by name."""
 
 
 @click.command("stream")
@@ -64,10 +64,9 @@ JOBS: Final[Mapping[str, StreamedJob]] = {
     metavar="SECONDS",
     help="Look for new files so often, until stopped. Without it, end when all have been read.",
 )
-@click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
-@click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
+@session_options
 def stream_command(
-    job: str, directory: Path, out: Path, interval_s: float | None, master: str, memory: str
+    session: SessionSettings, job: str, directory: Path, out: Path, interval_s: float | None
 ) -> None:
     """Compute a job again for each hour that gets rows, as files appear in DIRECTORY.
 
@@ -75,8 +74,8 @@ def stream_command(
     """
     streamed = JOBS[job]
     stream = Stream(directory, out, streamed.dataset, streamed.job)
-    say(f"starting Spark at {master}")
-    with spark_session(f"stream {job}", SessionSettings(master, memory)) as spark:
+    say(f"starting Spark at {session.master}")
+    with spark_session(f"stream {job}", session) as spark:
         query = start(spark, stream, interval_s)
         say(f"streaming {job} from {stream.folder} to {out}")
         query.awaitTermination()

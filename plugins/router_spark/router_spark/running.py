@@ -87,17 +87,9 @@ def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables])
         deliver(run, name, lambda: compute(spark))
 
 
-def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., None]:
-    """Give a command the argument and options of all jobs, as its first parameter."""
+def session_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of Spark's session, as its first parameter."""
 
-    @click.argument("directory", type=click.Path(path_type=Path))
-    @click.option("--from", "start", metavar="TIME", help="Begin here (ISO 8601, UTC).")
-    @click.option("--to", "end", metavar="TIME", help="End before this (ISO 8601, UTC).")
-    @click.option("--out", type=click.Path(path_type=Path), help="Write Parquet into this folder.")
-    @click.option("--overwrite", is_flag=True, help="Replace what is in --out.")
-    @click.option(
-        "--rows", default=20, show_default=True, type=click.IntRange(1), help="Rows to print."
-    )
     @click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
     @click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
     @click.option(
@@ -110,22 +102,43 @@ def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., N
     @click.option("--verbose", is_flag=True, help="Show the log of Spark.")
     @functools.wraps(command)
     def wrapper(
+        master: str,
+        memory: str,
+        shuffle_partitions: int,
+        verbose: bool,
+        **options: object,
+    ) -> None:
+        session = SessionSettings(master, memory, shuffle_partitions, quiet=not verbose)
+        command(session, **options)
+
+    return wrapper
+
+
+def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., None]:
+    """Give a command the argument and options of all jobs, as its first parameter."""
+
+    @click.argument("directory", type=click.Path(path_type=Path))
+    @click.option("--from", "start", metavar="TIME", help="Begin here (ISO 8601, UTC).")
+    @click.option("--to", "end", metavar="TIME", help="End before this (ISO 8601, UTC).")
+    @click.option("--out", type=click.Path(path_type=Path), help="Write Parquet into this folder.")
+    @click.option("--overwrite", is_flag=True, help="Replace what is in --out.")
+    @click.option(
+        "--rows", default=20, show_default=True, type=click.IntRange(1), help="Rows to print."
+    )
+    @session_options
+    @functools.wraps(command)
+    def wrapper(
+        session: SessionSettings,
         directory: Path,
         start: str | None,
         end: str | None,
         out: Path | None,
         overwrite: bool,
         rows: int,
-        master: str,
-        memory: str,
-        shuffle_partitions: int,
-        verbose: bool,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> None:
-        session = SessionSettings(master, memory, shuffle_partitions, quiet=not verbose)
-        period = parse_period(start, end)
-        run = Run(directory, period, out, overwrite, rows, session)
+        run = Run(directory, parse_period(start, end), out, overwrite, rows, session)
         command(run, *args, **kwargs)
 
     return wrapper

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from router_telemetry.schema import Dataset
 
-from router_spark.errors import BadInput
+from router_spark.footers import dataset_folder
 from router_spark.reading import spark_schema
 
 IDENTITY: Final = ("router", "router_epoch", "seq")
@@ -58,8 +58,7 @@ def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) 
     How far it is, it keeps in the folder `_checkpoint`. Raises BadInput if the dataset has no
     folder.
     """
-    if not stream.folder.is_dir():
-        raise BadInput(f"{stream.directory}: has no folder {stream.dataset.name}, to be read")
+    folder = dataset_folder(stream.directory, stream.dataset)
     # A torn file ends the stream, which names it. The batch that has failed is planned, so that it
     # has to go on without the file once that has been moved away.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
@@ -69,7 +68,7 @@ def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) 
         .option("maxFilesPerTrigger", stream.files)
         .option("recursiveFileLookup", "true")
         .option("pathGlobFilter", "*.parquet")
-        .parquet(str(stream.folder))
+        .parquet(str(folder))
         .select(stream.dataset.time_column)
         .writeStream.foreachBatch(lambda batch, _: compute_batch(stream, batch))
         .option("checkpointLocation", str(stream.out / "_checkpoint"))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import attrs
 import click
-import structlog
 
 from router.config.mistakes import InvalidConfiguration
 from router.simulation.loading import load_topology
-from router.simulation.running import Result, Simulation
+from router.simulation.running import Result, Simulation, without_log
 from router.simulation.topology import Topology
 from router_telemetry.simulated import SimulatedRecords, files_below
 
@@ -69,15 +67,11 @@ def simulate(
         topology = attrs.evolve(topology, simulation=settings)
     if records.exists() and any(records.iterdir()):
         raise click.UsageError(f"--records {records}: the folder is not empty")
-    before = structlog.get_config()
-    # routers log by a clock that is not that of the simulation
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        result = write_records(topology, records, share, interval, ahead)
+        with without_log():
+            result = write_records(topology, records, share, interval, ahead)
     except OSError as error:
         raise click.ClickException(f"{records}: {error.strerror or error}") from None
-    finally:
-        structlog.configure(**before)
     told = ", ".join(f"{count} {word}" for word, count in sorted(result.outcomes.items()))
     click.echo(f"{len(result.plan.routers)} routers, {result.sent} messages: {told or 'none'}")
 

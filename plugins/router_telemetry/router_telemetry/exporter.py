@@ -11,11 +11,11 @@ import attrs
 import trio
 
 from router import plugin
-from router_telemetry.deliveries import DeliveryBatch, DeliveryRows
+from router_telemetry.deliveries import DeliveryRows
 from router_telemetry.events import EVENTS_LOST, TYPES, row_of
-from router_telemetry.files import Files
+from router_telemetry.files import Files, Writable
 from router_telemetry.flows import FlowMeter
-from router_telemetry.rows import US, Batch, Rows
+from router_telemetry.rows import US, Rows
 from router_telemetry.schema import EVENTS, FLOWS
 
 # How long to wait after a file could not be written: at first, and at most.
@@ -84,7 +84,7 @@ class Telemetry(plugin.Plugin):
 class _Write:
     """One file that is being written in a thread."""
 
-    def __init__(self, files: Files, batch: Batch | DeliveryBatch) -> None:
+    def __init__(self, files: Files, batch: Writable) -> None:
         self._files = files
         self._batch = batch
         self.error: OSError | None = None
@@ -117,7 +117,7 @@ class _Export:
         self._queued = router.subscribe(*TYPES)
         self._lost_events = 0
         # what could not be written yet, the oldest first
-        self._batches: list[Batch | DeliveryBatch] = []
+        self._batches: list[Writable] = []
         # the write that a thread is doing
         self._current: _Write | None = None
         self._written = router.counter("rows", "Rows that were written.", ("dataset",))
@@ -164,7 +164,10 @@ class _Export:
     async def _take_samples(self) -> None:
         while True:
             await trio.sleep(SAMPLES_S)
-            self._deliveries.add(self._samples.take(), self._samples.lost)
+            self._add_samples()
+
+    def _add_samples(self) -> None:
+        self._deliveries.add(self._samples.take(), self._samples.lost)
 
     async def _end_interval(self) -> None:
         self._meter.begin_reading()
@@ -217,7 +220,7 @@ class _Export:
             self._show()
         return True
 
-    async def _write_one(self, batch: Batch | DeliveryBatch) -> None:
+    async def _write_one(self, batch: Writable) -> None:
         """Write a batch; raises OSError.
 
         A disk that hangs must not keep the plugin from ending, so the thread is not waited for if
@@ -236,6 +239,6 @@ class _Export:
     async def _finish(self) -> None:
         """Write what is in memory."""
         await self._end_interval()
-        self._deliveries.add(self._samples.take(), self._samples.lost)
+        self._add_samples()
         self._take_rows()
         await self._write_batches()

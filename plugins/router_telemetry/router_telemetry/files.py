@@ -5,14 +5,33 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from router_telemetry.deliveries import DeliveryBatch
-from router_telemetry.rows import Batch
+from router_telemetry.schema import Dataset
 
 ROW_GROUP = 131_072
+
+
+class Writable(Protocol):
+    """Rows of one dataset and one day (since 1970), ready to be written."""
+
+    @property
+    def dataset(self) -> Dataset:
+        """Return the dataset."""
+
+    @property
+    def day(self) -> int:
+        """Return the day."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def table(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
 
 
 class Files:
@@ -27,7 +46,7 @@ class Files:
         self._epoch = epoch
         self._number = 0
 
-    def write(self, batch: Batch | DeliveryBatch) -> Path:
+    def write(self, batch: Writable) -> Path:
         """Write a batch, and return its file. Raises OSError, and leaves nothing behind then."""
         self._number += 1
         day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)

@@ -17,11 +17,11 @@ from router.simulation.agenda import START_S
 from router.simulation.host import Host
 from router.simulation.network import Network
 from router.simulation.observing import Observation
-from router_telemetry.deliveries import DeliveryBatch, DeliveryRows
+from router_telemetry.deliveries import DeliveryRows
 from router_telemetry.events import TYPES, row_of
-from router_telemetry.files import Files
+from router_telemetry.files import Files, Writable
 from router_telemetry.flows import FlowMeter
-from router_telemetry.rows import US, Batch, Rows
+from router_telemetry.rows import US, Rows
 from router_telemetry.schema import EVENTS, FLOWS
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,7 +32,7 @@ MOST_ROWS: Final = 10_000_000
 # From so many rows on, one router's are written, long before there is no room for samples.
 WRITTEN_ROWS: Final = 30_000
 
-Store: TypeAlias = Callable[[Batch | DeliveryBatch], object]
+Store: TypeAlias = Callable[[Writable], object]
 """What takes the rows of one router, and of one run of it."""
 
 

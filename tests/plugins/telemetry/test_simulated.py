@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from router_telemetry.cli import main
-from router_telemetry.deliveries import DeliveryBatch
-from router_telemetry.rows import Batch
+from router_telemetry.files import Writable
 from router_telemetry.simulated import BEGINNING, SimulatedRecords, Store
 
 from router.simulation.loading import parse_topology
@@ -76,7 +75,7 @@ def simulated(
     rows: dict[str, list[Row]] = {"flows": [], "deliveries": [], "events": []}
 
     def store_of(router: str, epoch: int) -> Store:
-        def store(batch: Batch | DeliveryBatch) -> None:
+        def store(batch: Writable) -> None:
             found = batch.table().to_pylist()
             assert all((row["router"], row["router_epoch"]) == (router, epoch) for row in found)
             rows[batch.dataset.name] += found

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from router.amqp.redirects import Redirect
 from router.simulation.joints import Joint
+from router.simulation.running import without_log
 
 from support.pipeline.clients import Taker
-from support.pipeline.scenes import Scene, Stream, Tables, without_log
+from support.pipeline.scenes import Scene, Stream, Tables
 
 
 @attrs.frozen

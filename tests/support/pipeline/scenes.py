@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from itertools import pairwise
 from random import Random
@@ -12,9 +9,7 @@ from typing import Final
 
 import attrs
 import pyarrow as pa
-import structlog
-from router_telemetry.deliveries import DeliveryBatch
-from router_telemetry.rows import Batch
+from router_telemetry.files import Writable
 from router_telemetry.schema import DATASETS
 from router_telemetry.simulated import BEGINNING, SimulatedRecords, Store
 
@@ -114,7 +109,7 @@ class Scene:
         return Stream(talker, takers)
 
     def _store_of(self, router: str, epoch: int) -> Store:
-        def store(batch: Batch | DeliveryBatch) -> None:
+        def store(batch: Writable) -> None:
             schema = batch.dataset.arrow_schema()
             table = batch.table()
             decoded = [
@@ -161,14 +156,3 @@ class Scene:
             )
             for dataset in DATASETS
         }
-
-
-@contextmanager
-def without_log() -> Iterator[None]:
-    """Leave out what routers log."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)

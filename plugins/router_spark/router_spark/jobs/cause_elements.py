@@ -109,6 +109,11 @@ def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: L
     )
 
 
+def line_name(one: str, other: str) -> Column:
+    """Return what the line between the routers of two columns is called: `a-b`, in this order."""
+    return sf.concat_ws("-", sf.least(one, other), sf.greatest(one, other))
+
+
 def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
     """Bring the two rows of each passage together by grouping, which needs no sort."""
     arrived_us = sf.unix_micros("arrived")
@@ -168,7 +173,7 @@ def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFram
         sf.greatest("sender", "receiver").alias("b"),
     ).agg(
         sf.lit("line").alias("element"),
-        sf.concat_ws("-", sf.least("a", "b"), sf.greatest("a", "b")).alias("name"),
+        line_name("a", "b").alias("name"),
         *_compared("taken"),
         *_floors("taken", "b", is_there),
         *_floors("taken", "a", ~is_there),

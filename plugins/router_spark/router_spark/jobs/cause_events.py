@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, functions as sf
 
-from router_spark.jobs.cause_elements import Limits, Times
+from router_spark.jobs.cause_elements import Limits, Times, line_name
 
 
 def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
@@ -38,7 +38,9 @@ def flapping_lines(
     events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
     """Return `name` and how often a line was lost, as often as the end says that has seen more."""
-    lost = events.where("kind = 'neighbour-lost'").withColumn("name", _line())
+    lost = events.where("kind = 'neighbour-lost'").withColumn(
+        "name", line_name("router", "other_router")
+    )
     ends = _counted(lost, times, [*keys, "name", "router"])
     counted = ends.groupBy(*keys, "name").agg(sf.max("n0").alias("n0"), sf.max("n1").alias("n1"))
     return _many(counted, limits)
@@ -57,16 +59,10 @@ def dearer_lines(events: DataFrame, times: Times, keys: Sequence[str]) -> DataFr
 
     return (
         events.where("kind = 'neighbour-found' AND cost IS NOT NULL")
-        .withColumn("name", _line())
+        .withColumn("name", line_name("router", "other_router"))
         .groupBy(*keys, "name")
         .agg(last(is_before).alias("cost0"), last(is_within).alias("cost1"))
         .where("cost1 > cost0")
-    )
-
-
-def _line() -> Column:
-    return sf.concat_ws(
-        "-", sf.least("router", "other_router"), sf.greatest("router", "other_router")
     )
 
 
