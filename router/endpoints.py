@@ -32,7 +32,7 @@ from router.net.listeners import AmqpListener, close_sockets, open_listeners, re
 log = structlog.get_logger("router.connector")
 
 # What of a connector needs another connection: where it leads to, and who the router is there.
-_OF_CONNECTION = ("host", "port", "role", "cost", "sasl_username", "sasl_mechanisms")
+_OF_CONNECTION = ("host", "port", "role", "sasl_username", "sasl_mechanisms")
 
 
 @attrs.frozen

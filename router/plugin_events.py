@@ -174,6 +174,15 @@ class NeighbourFound(Event):
 
 
 @attrs.frozen
+class NeighbourCostChanged(Event):
+    """The connection to a neighbour costs another amount; `before` is the one so far."""
+
+    router: str
+    cost: int
+    before: int
+
+
+@attrs.frozen
 class NeighbourLost(Event):
     """No connection to what was a neighbour is left."""
 

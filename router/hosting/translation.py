@@ -164,6 +164,8 @@ def of_network(time: float, event: news.News) -> told.Event | None:
     match event:
         case news.NeighbourFound():
             return told.NeighbourFound(time, event.router, event.cost)
+        case news.NeighbourCostChanged():
+            return told.NeighbourCostChanged(time, event.router, event.cost, event.before)
         case news.NeighbourLost():
             return told.NeighbourLost(time, event.router)
         case news.RoutersChanged():

@@ -10,6 +10,7 @@ import structlog
 
 from router.core.network.news import (
     ConflictSeen,
+    NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
     News,
@@ -33,6 +34,14 @@ def log_news(news: News) -> None:
         case NeighbourFound():
             hello_log.info(
                 "neighbour found", router=news.router, connection=news.connection, cost=news.cost
+            )
+        case NeighbourCostChanged():
+            hello_log.info(
+                "cost of a neighbour changed",
+                router=news.router,
+                connection=news.connection,
+                cost=news.cost,
+                before=news.before,
             )
         case NeighbourLost():
             hello_log.warning("neighbour lost", router=news.router)

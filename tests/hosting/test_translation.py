@@ -18,6 +18,7 @@ from router.plugin_events import (
     LinkDetached,
     LinkRefused,
     LinkStolen,
+    NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
     Redirected,
@@ -91,6 +92,8 @@ async def test_a_stolen_link() -> None:
 
 def test_what_happens_in_the_network() -> None:
     assert of_network(1.0, news.NeighbourFound("b", 3, 7)) == NeighbourFound(1.0, "b", 7)
+    dearer = news.NeighbourCostChanged("b", 3, 9, 7)
+    assert of_network(1.0, dearer) == NeighbourCostChanged(1.0, "b", 9, 7)
     assert of_network(1.0, news.NeighbourLost("b")) == NeighbourLost(1.0, "b")
     changed = news.RoutersChanged(("b",), ("c",), 4)
     assert of_network(1.0, changed) == RoutersChanged(1.0, ("b",), ("c",), 4)
@@ -99,7 +102,7 @@ def test_what_happens_in_the_network() -> None:
 
 def test_each_event_that_plugins_can_subscribe_to_comes_from_somewhere() -> None:
     made = frozenset().union(*(types for types, _ in OF_CONNECTIONS.values()))
-    made |= {NeighbourFound, NeighbourLost, RoutersChanged}
+    made |= {NeighbourFound, NeighbourCostChanged, NeighbourLost, RoutersChanged}
     assert made == set(Event.__subclasses__())
 
 

@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from router.core.network.news import (
     ConflictSeen,
+    NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
     News,
@@ -28,6 +29,10 @@ ROUTERS = "maxRoutersPerNeighbour is 20; those beyond it are ignored"
     ("news", "lines"),
     [
         (NeighbourFound("B", 7, 3), [("info", "neighbour found", {"router": "B", "cost": 3})]),
+        (
+            NeighbourCostChanged("B", 7, 9, 3),
+            [("info", "cost of a neighbour changed", {"router": "B", "cost": 9, "before": 3})],
+        ),
         (NeighbourLost("B"), [("warning", "neighbour lost", {"router": "B"})]),
         (
             RoutersChanged(("B", "C"), ("D",), 2),

@@ -22,6 +22,7 @@ TYPES: Final = (
     plugin.LinkResumed,
     plugin.Redirected,
     plugin.NeighbourFound,
+    plugin.NeighbourCostChanged,
     plugin.NeighbourLost,
     plugin.RoutersChanged,
 )
@@ -64,7 +65,7 @@ def row_of(event: plugin.Event) -> dict[str, Any]:
             port = "" if event.port is None else f":{event.port}"
             address = "" if event.address is None else f"/{event.address}"
             values["target"] = f"{event.host}{port}{address}"
-        case plugin.NeighbourFound() | plugin.NeighbourLost():
+        case plugin.NeighbourFound() | plugin.NeighbourCostChanged() | plugin.NeighbourLost():
             values["other_router"] = event.router
         case plugin.RoutersChanged():
             values |= {"routers_found": list(event.found), "routers_lost": list(event.lost)}

@@ -9,7 +9,7 @@ messages, and says what is to be sent and what has become of the network. That i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -23,10 +23,12 @@ from router.control.network.changes import (
     Wanted,
 )
 from router.control.network.edge_ids import EdgeIds
+from router.control.network.endpoint_costs import Endpoint, EndpointCosts
 from router.control.network.inboxes import Inboxes
 from router.control.network.limits import Limits
 from router.control.network.outboxes import STUCK_S, Outboxes
-from router.control.network.peerings import EdgeSide, Peering
+from router.control.network.path_news import PathNews
+from router.control.network.peerings import EdgeSide, Heard, Peering
 from router.control.network.protocol import Protocol
 from router.control.network.recurring import Recurring
 from router.control.network.seen import Seen
@@ -37,10 +39,7 @@ from router.core.network.control_links import ControlLink
 from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
 from router.core.network.news import (
     ConflictSeen,
-    NeighbourFound,
-    NeighbourLost,
     News,
-    RoutersChanged,
     TableChanged,
     TooMuchTold,
 )
@@ -93,6 +92,8 @@ class Adjacency:
         self.refused = 0
         self._edge_ids = EdgeIds(self.reach, self._fail, self._conflict_seen, lambda: self.now)
         self._recurring = Recurring()
+        self._costs = EndpointCosts()
+        self._path_news = PathNews()
         self._looked_at = now
         self._by_connection: dict[Any, Peering] = {}
         self._numbers = count(1)
@@ -139,6 +140,16 @@ class Adjacency:
         """From now on so much is kept of what neighbours tell."""
         if self.protocol is not None:
             self.protocol.set_limits(limits)
+
+    def change_costs(self, costs: Mapping[Endpoint, int | None]) -> None:
+        """Have connections cost what their listeners and connectors say now; None is for one that
+        is removed. The connections stay.
+        """
+        self._costs.change(costs)
+        if self.protocol is not None:
+            for peering in self.peerings.values():
+                self.protocol.links.set_cost(peering.number, self._costs.of(peering.connection))
+            self._note()
 
     def _note(self) -> None:
         self._is_due = True
@@ -216,7 +227,8 @@ class Adjacency:
             connection.close(error)
             return
         peering = Peering(next(self._numbers), connection, peer, self.now)
-        peering.control = ControlLink(connection, self.membership.router, _Heard(self, peering))
+        heard = Heard(peering, self._received, self._lost)
+        peering.control = ControlLink(connection, self.membership.router, heard)
         self.peerings[peering.number] = self._by_connection[connection] = peering
         if peer.mode == EDGE:
             self._edge_ids.came(peering)
@@ -230,7 +242,13 @@ class Adjacency:
                 self.edges.connection_came(connection, peer.router, peer.features)
         elif self.protocol is not None:
             self.protocol.link_up(
-                peering.number, peer.router, peer.instance, peer.cost, self.now, peer.version
+                peering.number,
+                peer.router,
+                peer.instance,
+                self._costs.of(connection),
+                self.now,
+                peer.version,
+                peer.cost,
             )
         self._note()
 
@@ -396,24 +414,20 @@ class Adjacency:
 
     def _paths_changed(self, change: PathsChanged) -> None:
         self.changes += 1
-        before = self.reach.paths
-        were, reach = self.reach.neighbours, self.reach
         peerings = {router: self.peerings[link] for router, link in change.neighbours.items()}
-        reach.set_paths(
+        self.reach.set_paths(
             {router: peering.connection for router, peering in peerings.items()},
             change.paths,
             change.tree_of,
         )
-        for router in were:
-            if router not in peerings:
-                self._tell(NeighbourLost(router))
-        for router, peering in peerings.items():
-            if were.get(router) is not peering.connection:
-                self._tell(NeighbourFound(router, peering.connection.number, peering.peer.cost))
-        came = tuple(router for router in change.paths if router not in before)
-        went = tuple(router for router in before if router not in change.paths)
-        if came or went:
-            self._tell(RoutersChanged(came, went, len(change.paths)))
+        assert self.protocol is not None
+        links = self.protocol.links.by_number
+        neighbours = {
+            router: (self.peerings[link].connection.number, links[link].cost)
+            for router, link in change.neighbours.items()
+        }
+        for news in self._path_news.compare(neighbours, change.paths):
+            self._tell(news)
 
     def _tell(self, news: News) -> None:
         for watcher in self.watchers:
@@ -434,17 +448,3 @@ class Adjacency:
         for peering in self._outboxes.stuck(now):
             why = f"no control message was taken for {STUCK_S:g} s"
             self._fail(peering, NetworkCondition.SILENT, why)
-
-
-class _Heard:
-    """Hears of one control link."""
-
-    def __init__(self, adjacency: Adjacency, peering: Peering) -> None:
-        self._adjacency = adjacency
-        self._peering = peering
-
-    def control_received(self, control: ControlLink, octets: bytes) -> None:
-        self._adjacency._received(self._peering, octets)
-
-    def control_lost(self, control: ControlLink, why: str) -> None:
-        self._adjacency._lost(self._peering, why)

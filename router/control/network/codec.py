@@ -136,9 +136,13 @@ def _read_options(value: Any) -> dict[str, Any]:
     return value
 
 
-def _record(kind: type, *fields: Kind) -> Kind:
-    """A list with the fields of a class; further items are passed over."""
+def _record(kind: type, *fields: Kind, optional: int = 0) -> Kind:
+    """Return the kind of a list with the fields of a class; further items are passed over.
+
+    Of the fields, the last `optional` may be missing, and have their defaults then.
+    """
     names = [each.name for each in attrs.fields(cast("Any", kind))[: len(fields)]]
+    least = len(fields) - optional
 
     def write(value: Any) -> list[Any]:
         return [
@@ -146,8 +150,8 @@ def _record(kind: type, *fields: Kind) -> Kind:
         ]
 
     def read(value: Any) -> Any:
-        if type(value) is not list or len(value) < len(fields):
-            raise ValueError(f"is no list of {', '.join(names)}")
+        if type(value) is not list or len(value) < least:
+            raise ValueError(f"is no list of {', '.join(names[:least])}")
         return kind(*_read_fields(names, fields, value))
 
     return Kind(write, read)
@@ -200,12 +204,15 @@ def _anything(_: Any) -> None:
     return
 
 
-def register(kind: type, *fields: Kind, check: Callable[[Any], None] = _anything) -> None:
+def register(
+    kind: type, *fields: Kind, optional: int = 0, check: Callable[[Any], None] = _anything
+) -> None:
     """Have a class of messages written and read, by its `opcode`, its fields each as a kind.
 
-    `check` raises ValueError where the fields do not fit each other.
+    The last `optional` fields may be missing in what is read. `check` raises ValueError where the
+    fields do not fit each other.
     """
-    _KINDS[cast("Any", kind).opcode] = (kind, _record(kind, *fields), check)
+    _KINDS[cast("Any", kind).opcode] = (kind, _record(kind, *fields, optional=optional), check)
 
 
 def _fit(message: m.MobileUpdate | m.MobileTable) -> None:
@@ -229,7 +236,7 @@ def _older(message: m.Withdrawal) -> None:
 _PART: Final = _uint(0, 2**20)
 _ORIGIN: Final = (_ID, _NUMBER)
 
-register(m.Hello, _ID, _NUMBER, _NUMBER)
+register(m.Hello, _ID, _NUMBER, _NUMBER, _uint(0, MAX_COST), optional=1)
 register(m.Summary, _DIGESTS)
 register(m.Rows, _BOOLEAN, _several(_ROW))
 register(m.LinkStateUpdate, _several(_AGED))

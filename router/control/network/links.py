@@ -40,7 +40,9 @@ class Link:
         self.number = number
         self.router = router
         self.instance = instance
-        self.cost = cost
+        # what this router says it costs, and what the other one does
+        self.own_cost = cost
+        self.peer_cost = 1
         self.version = version
         self.heard_at = now
         # it has spoken, and it has said that it hears this router
@@ -59,6 +61,11 @@ class Link:
         # what it has asked for that is not here yet: since which number, by router
         self.owed: dict[str, int] = {}
 
+    @property
+    def cost(self) -> int:
+        """The cost of the connection: the larger of what its two ends say."""
+        return max(self.own_cost, self.peer_cost)
+
 
 class Links:
     """All connections to other routers."""
@@ -71,6 +78,8 @@ class Links:
         # the connection that carries, by the neighbour's id
         self.carriers: dict[str, Link] = {}
         self.failed: list[LinkFailed] = []
+        # whether any connection has another cost since carriers were elected last
+        self.has_new_costs = False
         # whether so much waits for a neighbour that it is told no more until it has taken some
         self.is_full: Callable[[Link], bool] = lambda _: False
         self._first: list[Send] = []
@@ -104,7 +113,8 @@ class Links:
     def greet(self, link: Link) -> None:
         """Say hello."""
         heard = link.instance if link.is_heard else 0
-        self._first.append(Send(link.number, Hello(self.me, self.instance, heard)))
+        hello = Hello(self.me, self.instance, heard, link.own_cost)
+        self._first.append(Send(link.number, hello))
 
     def hello_received(self, link: Link, hello: Hello) -> None:
         """It is there; and it may be the neighbour from now on, or be no neighbour any more."""
@@ -116,6 +126,17 @@ class Links:
             link.is_heard = True
             self.greet(link)
         link.is_up = hello.heard == self.instance
+        if hello.cost and hello.cost != link.peer_cost:
+            link.peer_cost = hello.cost
+            self.has_new_costs = True
+
+    def set_cost(self, number: int, cost: int) -> None:
+        """Change what this router says a connection costs, and tell the other one."""
+        link = self.by_number.get(number)
+        if link is not None and cost != link.own_cost:
+            link.own_cost = cost
+            self.has_new_costs = True
+            self.greet(link)
 
     def drop_silent(self, now: float) -> None:
         """Have the connections closed on which nothing has come for too long."""
@@ -137,6 +158,7 @@ class Links:
 
     def elect(self) -> tuple[list[Link], bool]:
         """Find who carries; give those that begin to, and whether anything is different."""
+        has_new_costs, self.has_new_costs = self.has_new_costs, False
         carriers: dict[str, Link] = {}
         for link in self.by_number.values():
             if link.is_up:
@@ -158,7 +180,7 @@ class Links:
             if not link.carries:
                 link.carries = True
                 begun.append(link)
-        return begun, before != self.carriers
+        return begun, has_new_costs or before != self.carriers
 
     def costs(self) -> dict[str, int]:
         """What this router says of its links."""

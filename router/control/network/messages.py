@@ -24,12 +24,16 @@ TERMS = frozenset(t | s for t in range(5) for s in (0, SHOWS_BIT))
 
 @attrs.frozen
 class Hello:
-    """I am here; `heard` is the instance of the one I have heard on this connection, or 0."""
+    """I am here; `heard` is the instance of the one I have heard on this connection, or 0.
+
+    `cost` is what its sender says the connection costs, or 0 if that is what its open said.
+    """
 
     opcode: ClassVar[str] = "HELLO"
     router: str
     instance: int
     heard: int
+    cost: int = 0
 
 
 @attrs.frozen

@@ -8,6 +8,7 @@ asks for them, as it does for whatever it finds that it has missed.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, Protocol as Interface
 
 from router.control.network.messages import MobileUpdate
@@ -64,6 +65,28 @@ class Peering:
     def leaves(self, message: object) -> None:
         """A message waits no more."""
         self.updates -= isinstance(message, MobileUpdate)
+
+
+class Heard:
+    """Passes on what comes by the control link of one peering, and that it was lost."""
+
+    def __init__(
+        self,
+        peering: Peering,
+        received: Callable[[Peering, bytes], None],
+        lost: Callable[[Peering, str], None],
+    ) -> None:
+        self._peering = peering
+        self._received = received
+        self._lost = lost
+
+    def control_received(self, control: ControlLink, octets: bytes) -> None:
+        """A control message has come."""
+        self._received(self._peering, octets)
+
+    def control_lost(self, control: ControlLink, why: str) -> None:
+        """The link is over."""
+        self._lost(self._peering, why)
 
 
 class EdgeSide(Interface):

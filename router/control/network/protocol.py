@@ -121,13 +121,14 @@ class Protocol:
         cost: int,
         now: float,
         version: int = VERSION,
+        peer_cost: int = 1,
     ) -> None:
-        """A connection to another router is open, as both have agreed.
+        """A connection to another router is open, as both have agreed; `link` is a new number.
 
-        `link` is the caller's number for it, which must be new, and `cost` the larger one of what
-        both say it costs.
+        The larger one of `cost`, by this router, and of `peer_cost`, by the other one, counts.
         """
         new = Link(link, router, instance, min(max(cost, 1), MAX_COST), version, now)
+        new.peer_cost = min(peer_cost, MAX_COST)
         if not 0 < len(router.encode()) <= MAX_ID_BYTES:
             why = f"the id of a router has 1 to {MAX_ID_BYTES} octets"
             self.links.fail(new, UNSUITABLE, why)
@@ -399,9 +400,10 @@ class Protocol:
     def _elect(self, now: float) -> bool:
         begun, changed = self.links.elect()
         if changed:
-            self._neighbours_changed = True
-            if self.links.costs() != self.saying.said.state.links:
-                self.routes.links_changed(self.me, is_urgent=True)
+            self._neighbours_changed, said = True, self.saying.said.state.links
+            if (costs := self.links.costs()) != said:
+                # a neighbour that only costs another amount can wait for the pause
+                self.routes.links_changed(self.me, is_urgent=costs.keys() != said.keys())
                 self.saying.must = True
         if begun:
             self.comparison.say(begun)

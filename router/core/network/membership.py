@@ -76,7 +76,7 @@ class Membership:
 
 @attrs.frozen
 class Peer:
-    """Another router, as agreed with it in open; `cost` is that of the way there."""
+    """Another router, as agreed with it in open; `cost` is what it says the connection costs."""
 
     router: str
     mode: Mode
@@ -131,7 +131,7 @@ def agree(mine: Membership, settings: ConnectionSettings, is_client: bool, remot
         int(instance),
         version,
         _features(remote, properties.get(FEATURES)),
-        max(settings.cost, int(cost)),
+        int(cost),
     )
 
 

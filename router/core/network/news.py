@@ -15,6 +15,16 @@ class NeighbourFound:
 
 
 @attrs.frozen
+class NeighbourCostChanged:
+    """The connection to a neighbour costs another amount; `before` is the one so far."""
+
+    router: str
+    connection: int
+    cost: int
+    before: int
+
+
+@attrs.frozen
 class NeighbourLost:
     """No connection leads to what was a neighbour."""
 
@@ -64,4 +74,12 @@ class TooMuchTold:
     in_octets: bool = False
 
 
-News = NeighbourFound | NeighbourLost | RoutersChanged | TableChanged | ConflictSeen | TooMuchTold
+News = (
+    NeighbourFound
+    | NeighbourCostChanged
+    | NeighbourLost
+    | RoutersChanged
+    | TableChanged
+    | ConflictSeen
+    | TooMuchTold
+)

@@ -14,6 +14,7 @@ from router.amqp.types import Array, Described, Symbol, UInt, ULong
 from router.control.network import messages as m
 from router.control.network.codec import (
     MAX_CONTROL_BYTES,
+    MAX_COST,
     MAX_ID_BYTES,
     decode_control,
     encode_control,
@@ -61,7 +62,7 @@ STATES = st.builds(
 )  # fmt: skip
 AGED = st.builds(m.Aged, STATES, st.integers(0, 2**32 - 1))
 MESSAGES = st.one_of(
-    st.builds(m.Hello, IDS, NUMBERS, NUMBERS),
+    st.builds(m.Hello, IDS, NUMBERS, NUMBERS, st.integers(0, MAX_COST)),
     st.lists(ULONGS, min_size=BUCKETS, max_size=BUCKETS).map(lambda each: m.Summary(tuple(each))),
     st.builds(
         m.Rows, st.booleans(), several(st.builds(m.Row, IDS, NUMBERS, NUMBERS, NUMBERS, ULONGS))
@@ -95,9 +96,9 @@ def test_what_is_damaged_is_refused_or_says_something_else(message: Any, data: A
 # those of docs/reference/inter-router-protocol.md
 WRITTEN_DOWN = {
     """
-    00 53 77 c0 1d 04 a3 05 48 45 4c 4c 4f a1 01 41 80 00 00 00 00 00 00 03 e8 80 00 00 00 00 00 00
-    07 d0
-    """: m.Hello("A", 1000, 2000),
+    00 53 77 c0 1f 05 a3 05 48 45 4c 4c 4f a1 01 41 80 00 00 00 00 00 00 03 e8 80 00 00 00 00 00 00
+    07 d0 52 05
+    """: m.Hello("A", 1000, 2000, 5),
     """
     00 53 77 c0 36 08 a3 03 4d 41 55 a1 01 41 80 00 00 00 00 00 00 03 e8 53 04 53 05 80 be 2e 61 36
     cc 58 e2 14 e0 11 02 a1 08 4d 30 6f 72 64 65 72 73 05 4d 30 6f 6c 64 a0 02 01 ff
@@ -114,6 +115,12 @@ def test_the_page_tells_the_truth(octets: str) -> None:
     assert decode_control(bytes.fromhex(octets)) == message
     page = Path(__file__).parents[3] / "docs" / "reference" / "inter-router-protocol.md"
     assert octets.strip() in page.read_text(encoding="utf-8")
+
+
+def test_a_hello_without_a_cost_is_one() -> None:
+    assert decode_control(said(HELLO, "A", ULong(1), ULong(2))) == m.Hello("A", 1, 2, 0)
+    with pytest.raises(AmqpError, match="cost is no uint"):
+        decode_control(said(HELLO, "A", ULong(1), ULong(2), ULong(3)))
 
 
 def said(*items: Any) -> bytes:
@@ -163,5 +170,5 @@ def test_it_says_what_is_wrong(octets: bytes, why: str) -> None:
 
 
 def test_what_later_versions_add_is_passed_over() -> None:
-    octets = said(HELLO, "A", ULong(1), ULong(0), "and more")
-    assert decode_control(octets) == m.Hello("A", 1, 0)
+    octets = said(HELLO, "A", ULong(1), ULong(0), UInt(3), "and more")
+    assert decode_control(octets) == m.Hello("A", 1, 0, 3)

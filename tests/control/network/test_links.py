@@ -92,3 +92,33 @@ def test_no_more_neighbours_than_can_be_told_of_in_one_message() -> None:
     assert len(links) > 700
     octets = encode_control(LinkStateUpdate((Aged(protocol.saying.said.state, 0),)))
     assert len(octets) <= MAX_CONTROL_BYTES
+
+
+def test_a_cost_that_changes_is_told_and_counts_from_both_ends() -> None:
+    several = links()
+    link = add(several, 1, 2)
+    several.elect()
+    several.take(lambda _: (), lambda _: ())
+    several.set_cost(1, 7)
+    told = [send.message for send in several.take(lambda _: (), lambda _: ())]
+    assert told == [Hello("A", 1, 2, 7)]
+    assert several.elect() == ([], True)
+    assert several.costs() == {"B": 7}
+    several.hello_received(link, Hello("B", 2, 1, 9))
+    assert several.elect() == ([], True)
+    assert several.costs() == {"B": 9}
+    # a router that does not tell its cost keeps that of its open
+    several.hello_received(link, Hello("B", 2, 1))
+    several.set_cost(1, 7)
+    several.set_cost(5, 7)
+    assert several.elect() == ([], False)
+    assert several.costs() == {"B": 9}
+
+
+def test_a_connection_that_gets_cheaper_carries_from_then_on() -> None:
+    several = links()
+    first, second = add(several, 1, 5), add(several, 2, 6)
+    assert several.elect() == ([first], True)
+    several.set_cost(2, 1)
+    assert several.elect() == ([second], True)
+    assert several.costs() == {"B": 1}

@@ -121,3 +121,28 @@ def test_a_shorter_age_finds_a_neighbour_silent_when_it_has_had_its_time() -> No
     assert network.failures == []
     network.run(1)
     assert [name for _, name, _ in network.failures] == ["A"]
+
+
+def test_a_cost_that_changes_counts_for_all_while_the_connection_stays() -> None:
+    network = Network(1)
+    for name in "abc":
+        network.add(name)
+    wire = network.join("a", "b", 2)
+    network.join("b", "c", 3)
+    network.settle(5)
+    costs = {"raised": (9, 12), "lowered": (1, 4)}
+    for near, far in costs.values():
+        # one end alone: the other one hears of it
+        router = network.routers["a"]
+        router.protocol.links.set_cost(wire.number, near)
+        router.act()
+        other = network.routers["b"]
+        other.protocol.links.set_cost(wire.number, 1)
+        other.act()
+        wire.cost = near
+        network.settle(5)
+        assert network.routers["a"].protocol.paths["c"].cost == far
+        assert network.routers["b"].protocol.paths["a"].cost == near
+        assert network.routers["c"].protocol.paths["a"].cost == far
+    assert wire.is_up
+    assert network.failures == []

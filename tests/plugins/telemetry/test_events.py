@@ -32,6 +32,7 @@ VALUES: dict[str, Any] = {
     "address": "elsewhere",
     "router": "b",
     "cost": 7,
+    "before": 3,
     "found": ("c",),
     "known": 2,
 }

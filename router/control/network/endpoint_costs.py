@@ -1,0 +1,53 @@
+"""Costs of connections to other routers, as the listeners and connectors have them now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+Endpoint = tuple[bool, str]
+"""A connector (True) or a listener (False), by its name."""
+
+
+class ConnectionSettings(Protocol):
+    """What a connection was told of its listener or connector when it began."""
+
+    @property
+    def endpoint(self) -> str:
+        """Return the name of the listener or connector."""
+
+    @property
+    def cost(self) -> int:
+        """Return what it costs by that."""
+
+
+class Connection(Protocol):
+    """A connection to another router."""
+
+    @property
+    def is_client(self) -> bool:
+        """Return whether this router has dialled."""
+
+    @property
+    def settings(self) -> ConnectionSettings:
+        """Return what it was told when it began."""
+
+
+class EndpointCosts:
+    """The costs that have changed since the router has started."""
+
+    def __init__(self) -> None:
+        self._changed: dict[Endpoint, int] = {}
+
+    def change(self, costs: Mapping[Endpoint, int | None]) -> None:
+        """Note new costs; None for a listener or connector that is removed."""
+        for endpoint, cost in costs.items():
+            if cost is None:
+                self._changed.pop(endpoint, None)
+            else:
+                self._changed[endpoint] = cost
+
+    def of(self, connection: Connection) -> int:
+        """Return what a connection costs now, also if it began before the last change."""
+        settings = connection.settings
+        return self._changed.get((connection.is_client, settings.endpoint), settings.cost)

@@ -1,0 +1,46 @@
+"""Tell what is new of neighbours and of the routers that can be reached, from one set of paths to
+the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+
+from router.core.network.news import (
+    NeighbourCostChanged,
+    NeighbourFound,
+    NeighbourLost,
+    News,
+    RoutersChanged,
+)
+from router.core.network.reach import Path
+
+Neighbours = Mapping[str, tuple[int, int]]
+"""The connection that carries to each neighbour: its number, and its cost."""
+
+
+class PathNews:
+    """Compares each set of paths with the one before."""
+
+    def __init__(self) -> None:
+        self._neighbours: Neighbours = {}
+        self._routers: Mapping[str, Path] = {}
+
+    def compare(self, neighbours: Neighbours, paths: Mapping[str, Path]) -> Iterator[News]:
+        """Yield what is new; `paths` is kept, and must not change any more."""
+        before, self._neighbours = self._neighbours, neighbours
+        known, self._routers = self._routers, paths
+        yield from (NeighbourLost(router) for router in before if router not in neighbours)
+        for router, (number, cost) in neighbours.items():
+            old = before.get(router)
+            if old is None or old[0] != number:
+                yield NeighbourFound(router, number, cost)
+            elif old[1] != cost:
+                yield NeighbourCostChanged(router, number, cost, old[1])
+        came, went = _missing(paths, known), _missing(known, paths)
+        if came or went:
+            yield RoutersChanged(came, went, len(paths))
+
+
+def _missing(routers: Mapping[str, Path], others: Container[str]) -> tuple[str, ...]:
+    return tuple(router for router in routers if router not in others)
