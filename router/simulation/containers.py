@@ -23,9 +23,9 @@ from router.net.endpoints import listener_settings
 from router.net.exchange import Hub
 from router.simulation.agenda import Agenda
 from router.simulation.host import Host
-from router.simulation.joints import Distance, without_sasl
+from router.simulation.joints import without_sasl
 from router.simulation.links import ReceiverPlan, SenderPlan, SimulatedReceiver, SimulatedSender
-from router.simulation.wires import End, Wire
+from router.simulation.wires import Distance, End, Wire
 
 # How it is let in: as a client, and without heartbeats, which would say nothing here.
 LISTENER = ListenerSettings(host="clients", idle_timeout_seconds=0)
@@ -156,7 +156,7 @@ class Container:
             self.agenda.after(next(self._waits), self._dial)
             return
         host, exchange = self.host, self.host.exchange
-        wire = Wire(self.agenda, self.distance.delay_s, self.distance.jitter_s, self.chance)
+        wire = Wire(self.agenda, self.distance, self.chance)
         ours = ConnectionSettings(
             container_id=self.name,
             hostname=host.name,

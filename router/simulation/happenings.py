@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import Final
 
 import attrs
 
 from router.simulation.host import Host
 from router.simulation.network import Network
 from router.simulation.topology import EventEntry
+
+OF_LINKS: Final = ("cut", "heal", "reset", "cost")
+"""Actions that happen to a link."""
 
 _UNDONE_BY = {
     "kill": "start",
@@ -55,7 +59,7 @@ class Chronicle:
             names = self._matter(event)
             chosen.append(names)
             if names:
-                self._do(event.action, names, one_way=event.one_way)
+                self._do(event.action, names, one_way=event.one_way, cost=event.cost)
             return _words(event.action, names)
 
         return act
@@ -64,7 +68,7 @@ class Chronicle:
         def act() -> str:
             names = chosen.pop(0)
             if names:
-                self._do(action, names, one_way=False)
+                self._do(action, names)
             return _words(action, names)
 
         return act
@@ -76,7 +80,7 @@ class Chronicle:
         if event.link is not None:
             return event.link
         network = self.network
-        if event.action in ("cut", "heal", "reset"):
+        if event.action in OF_LINKS:
             wants_clear = event.action != "heal"
             pairs = [
                 pair for pair, joint in network.joints.items() if joint.is_clear == wants_clear
@@ -85,7 +89,9 @@ class Chronicle:
         names = [name for name, host in network.hosts.items() if _fits(host, event.action)]
         return (self._chance.choice(names),) if names else ()
 
-    def _do(self, action: str, names: tuple[str, ...], *, one_way: bool) -> None:
+    def _do(
+        self, action: str, names: tuple[str, ...], *, one_way: bool = False, cost: int = 1
+    ) -> None:
         network = self.network
         if action == "partition":
             network.partition(set(names))
@@ -97,6 +103,8 @@ class Chronicle:
             network.heal(*names)
         elif action == "reset":
             network.reset(*names)
+        elif action == "cost":
+            network.set_cost(names[0], names[1], cost)
         else:
             for name in names:
                 host = network.hosts[name]
@@ -126,7 +134,7 @@ def _fits(host: Host, action: str) -> bool:
 def _words(action: str, names: tuple[str, ...]) -> str:
     if not names:
         return f"{action} nothing"
-    if action in ("cut", "heal", "reset"):
+    if action in OF_LINKS:
         return f"{action} {'-'.join(names)}"
     some = " ".join(names[:4])
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""

@@ -5,6 +5,7 @@ it is lost, at the pace at which a running router's connector does.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from random import Random
 
 import attrs
@@ -17,20 +18,10 @@ from router.net.dialling import CONNECT_TIMEOUT_S
 from router.net.endpoints import connector_settings, endpoint_name, listener_settings
 from router.simulation.agenda import Agenda
 from router.simulation.host import Host
-from router.simulation.wires import End, Wire
+from router.simulation.wires import Distance, End, Wire
 
 # When a system sends again what should make a connection, reckoned from the first time.
 KNOCKS_S = (1.0, 3.0, 7.0)
-
-
-@attrs.frozen
-class Distance:
-    """How far two ends are from each other: what is sent takes `delay_s`, and up to `jitter_s` more
-    by chance.
-    """
-
-    delay_s: float = 0.001
-    jitter_s: float = 0.0
 
 
 class Joint:
@@ -97,7 +88,7 @@ class Joint:
             self._retry(attempt)
             return
         began = self.agenda.now
-        wire = Wire(self.agenda, self.distance.delay_s, self.distance.jitter_s, self.chance)
+        wire = Wire(self.agenda, self.distance, self.chance)
         here, there = self._make_ends()
         wire.fasten(here, there)
         self.wire, self.ends = wire, (here, there)
@@ -161,13 +152,19 @@ class Joint:
         self.distance = distance
         if self.wire is not None:
             for way in self.wire.ways:
-                way.move(distance.delay_s, distance.jitter_s)
+                way.move(distance)
 
     def set_cost(self, cost: int) -> None:
-        """Have messages pay as much from the next connection on, which is made at once."""
+        """Change the cost at both ends, as a change of their configurations would; a connection
+        stays.
+        """
         self.connector = attrs.evolve(self.connector, cost=cost)
         self.listener = attrs.evolve(self.listener, cost=cost)
-        self.reset()
+        for host, endpoint in ((self.dialler, self.connector), (self.acceptor, self.listener)):
+            network = host.control.network if host.is_alive else None
+            if network is not None:
+                is_connector = endpoint is self.connector
+                host.turn(partial(network.change_costs, {(is_connector, endpoint.name): cost}))
 
     def reset(self) -> None:
         """Lose the connection, with what is under way."""

@@ -20,11 +20,11 @@ from router.config.mistakes import (
 from router.config.positions import line_of
 from router.config.setting import file_name, setting_of
 from router.config.structure import Form, value_at
+from router.simulation.happenings import OF_LINKS
 from router.simulation.plan import Plan, draw
 from router.simulation.topology import ENTITIES, MOST_ROUTERS, Topology
 
 _FORM: Final = Form(Topology, ENTITIES)
-_OF_LINKS: Final = ("cut", "heal", "reset")
 # So many routers are named where one is unknown.
 MOST_NAMED: Final = 5
 
@@ -144,7 +144,7 @@ def _events(topology: Topology, plan: Plan) -> Iterator[Finding]:
     for index, event in enumerate(topology.events):
         here = ("event", index)
         yield from _unknown((*here, "routers"), event.routers, plan)
-        of_link = event.action in _OF_LINKS
+        of_link = event.action in OF_LINKS
         if event.link and not of_link:
             yield Finding((*here, "link"), f"is not what {event.action} happens to")
         elif event.link and frozenset(event.link) not in joined:

@@ -9,7 +9,8 @@ from router.config.model import Configuration, ConnectorSettings, ListenerSettin
 from router.simulation.agenda import Agenda
 from router.simulation.containers import Container
 from router.simulation.host import Host, shared_buffer
-from router.simulation.joints import Distance, Joint
+from router.simulation.joints import Joint
+from router.simulation.wires import Distance
 
 NEAR = Distance()
 # a container beside its router
@@ -124,6 +125,11 @@ class Network:
         """Lose the connection between two routers; it is made again."""
         for joint in self.between(one, other):
             joint.reset()
+
+    def set_cost(self, one: str, other: str, cost: int) -> None:
+        """Change the cost of the connection between two routers."""
+        for joint in self.between(one, other):
+            joint.set_cost(cost)
 
     def restart(self, name: str) -> None:
         """Kill a router, unless it is dead, and start it again."""

@@ -9,6 +9,7 @@ from random import Random
 import attrs
 
 from router.simulation.topology import LinkEntry, Mode, ShapeEntry, Topology
+from router.simulation.wires import Distance
 
 
 @attrs.frozen
@@ -18,8 +19,7 @@ class PlannedLink:
     dialler: str
     acceptor: str
     cost: int
-    delay_s: float
-    jitter_s: float
+    distance: Distance
 
 
 @attrs.frozen
@@ -51,8 +51,13 @@ def draw(topology: Topology) -> Plan:
 
 
 def _link(dialler: str, acceptor: str, cost: int, entry: ShapeEntry | LinkEntry) -> PlannedLink:
-    delay_s, jitter_s = entry.delay_milliseconds / 1000, entry.jitter_milliseconds / 1000
-    return PlannedLink(dialler, acceptor, cost, delay_s, jitter_s)
+    bits = entry.bandwidth_megabits
+    distance = Distance(
+        entry.delay_milliseconds / 1000,
+        entry.jitter_milliseconds / 1000,
+        None if bits is None else bits * 1e6 / 8,
+    )
+    return PlannedLink(dialler, acceptor, cost, distance)
 
 
 def pairs_of(shape: ShapeEntry, chance: Random) -> list[tuple[int, int]]:

@@ -15,7 +15,6 @@ from router.config.router_settings import RouterSettings
 from router.core.address import MULTICAST
 from router.core.network.reach import mobile_key
 from router.simulation.happenings import Chronicle
-from router.simulation.joints import Distance
 from router.simulation.network import Network
 from router.simulation.phases import Account, Phase
 from router.simulation.plan import Plan, PlannedLink, draw
@@ -65,19 +64,19 @@ class Simulation:
         modes = dict(plan.routers)
         for name, _ in plan.routers:
             network.add(name, configuration_of(topology, plan, name))
-        costs: dict[tuple[str, str], int] = {}
+        lines: list[tuple[str, str]] = []
         for link in plan.links:
             role = role_of(modes, link)
             network.join(
                 link.dialler,
                 link.acceptor,
-                Distance(link.delay_s, link.jitter_s),
+                link.distance,
                 _connector(link, role),
                 _listener(link, role),
             )
             if role == "inter-router":
-                costs[link.dialler, link.acceptor] = link.cost
-        self.truth = Truth(network, costs)
+                lines.append((link.dialler, link.acceptor))
+        self.truth = Truth(network, lines)
         self.traffic = Traffic(
             network, [name for name, _ in plan.routers], topology.receivers, topology.senders
         )

@@ -19,7 +19,17 @@ Mode = Literal["interior", "edge"]
 Layout = Literal["line", "ring", "star", "tree", "mesh", "random"]
 Outcome = Literal["accept", "release", "reject", "modify"]
 Action = Literal[
-    "kill", "stop", "start", "restart", "pause", "resume", "cut", "heal", "reset", "partition"
+    "kill",
+    "stop",
+    "start",
+    "restart",
+    "pause",
+    "resume",
+    "cut",
+    "heal",
+    "reset",
+    "partition",
+    "cost",
 ]
 
 MOST_ROUTERS: Final = 5000
@@ -27,6 +37,7 @@ LONGEST_S: Final = 86400
 _ROUTER: Final = kinds.text(100, spaces=False)
 _ROUTERS: Final = kinds.names(100)
 _DELAY: Final = kinds.number(0, 60_000, "milliseconds")
+_BANDWIDTH: Final = kinds.number(0.001, 1_000_000, "megabits a second")
 _COST: Final = kinds.whole_number(1, 1_000_000, "units")
 _SECONDS: Final = kinds.number(0, LONGEST_S, "seconds")
 _PERIOD: Final = kinds.number(0.05, 3600, "seconds")
@@ -140,6 +151,14 @@ class ShapeEntry:
     jitter_milliseconds: float = attrs.field(
         default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
     )
+    bandwidth_megabits: float | None = attrs.field(
+        default=None,
+        metadata=setting(
+            _BANDWIDTH,
+            "How many megabits a second get through, each way; what is more waits for its turn.",
+            default="as much as there is",
+        ),
+    )
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -162,6 +181,14 @@ class LinkEntry:
     )
     jitter_milliseconds: float = attrs.field(
         default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
+    )
+    bandwidth_megabits: float | None = attrs.field(
+        default=None,
+        metadata=setting(
+            _BANDWIDTH,
+            "How many megabits a second get through, each way; what is more waits for its turn.",
+            default="as much as there is",
+        ),
     )
 
 
@@ -279,7 +306,8 @@ class EventEntry:
             "Routers are killed without a word, stopped in order, started again, restarted at "
             "once, paused so that they stand still, and resumed. Links are cut so that nothing "
             "gets through and nobody is told, healed, or reset so that their connection is lost "
-            "at once. A partition cuts all links between these routers and the others.",
+            "at once. A partition cuts all links between these routers and the others. A cost is "
+            "changed while its link stays.",
         ),
     )
     routers: tuple[str, ...] = attrs.field(
@@ -297,6 +325,9 @@ class EventEntry:
             "What it happens to: the link between two routers.",
             default="one that chance picks",
         ),
+    )
+    cost: int = attrs.field(
+        default=1, metadata=setting(_COST, "With cost: what the link costs from then on.")
     )
     one_way: bool = attrs.field(
         default=False,

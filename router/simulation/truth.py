@@ -7,7 +7,7 @@ Nothing of it comes from the routing protocol, so that it can be held against it
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from router.core.network.reach import Interest
@@ -16,15 +16,16 @@ from router.simulation.network import Network
 
 
 class Truth:
-    """Watches the interior routers of a network. To be made before they start.
+    """Watches the interior routers of a network, and the `lines` between them. To be made before
+    they start.
 
     `wrong` are those that know something else than there is: with paths, or with what is wanted at
     which router.
     """
 
-    def __init__(self, network: Network, costs: Mapping[tuple[str, str], int]) -> None:
+    def __init__(self, network: Network, lines: Iterable[tuple[str, str]]) -> None:
         self.network = network
-        self.costs = costs
+        self.costs = {pair: network.joints[pair].connector.cost for pair in lines}
         # what each router can reach, at which cost
         self.ways: dict[str, dict[str, int]] = {}
         # by key, where it is really wanted
@@ -107,10 +108,11 @@ class Truth:
             for name, host in self.network.hosts.items()
             if host.runs and not host.is_leaving and name in self._watched
         }
+        joints = self.network.joints
+        self.costs = {pair: joints[pair].connector.cost for pair in self.costs}
         beside: dict[str, dict[str, int]] = {name: {} for name in running}
         for (one, other), cost in self.costs.items():
-            joint = self.network.joints[one, other]
-            if one in running and other in running and joint.is_clear:
+            if one in running and other in running and joints[one, other].is_clear:
                 for here, there in ((one, other), (other, one)):
                     beside[here][there] = min(cost, beside[here].get(there, cost))
         self.ways = {name: _costs_from(name, beside) for name in running}

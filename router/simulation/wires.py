@@ -11,6 +11,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Protocol
 
+import attrs
+
 from router.engine import events
 from router.engine.connection import Connection
 from router.net.exchange import READ_BYTES, Hub
@@ -33,12 +35,27 @@ class Site(Protocol):
         """Whether anything is done there now."""
 
 
+@attrs.frozen
+class Distance:
+    """Delay and bandwidth between two ends.
+
+    What is sent takes `delay_s`, and up to `jitter_s` more by chance. Where `octets_per_s` is
+    given, octets leave one after the other at that rate.
+    """
+
+    delay_s: float = 0.001
+    jitter_s: float = 0.0
+    octets_per_s: float | None = None
+
+
 class Way:
     """One direction of a wire, towards `end`."""
 
-    def __init__(self, agenda: Agenda, delay_s: float, jitter_s: float, chance: Random) -> None:
+    def __init__(self, agenda: Agenda, distance: Distance, chance: Random) -> None:
         self.agenda = agenda
-        self.move(delay_s, jitter_s)
+        # when the last of what was sent has left
+        self._left_last = 0.0
+        self.move(distance)
         self.chance = chance
         self.end: End | None = None
         self.is_cut = False
@@ -49,19 +66,24 @@ class Way:
         self._held: list[bytes | None] = []
         self._is_over = False
 
-    def move(self, delay_s: float, jitter_s: float) -> None:
+    def move(self, distance: Distance) -> None:
         """Let what is sent from now on take as long."""
-        self.delay_s = max(delay_s, LEAST_DELAY_S)
-        self.jitter_s = jitter_s
+        self.delay_s = max(distance.delay_s, LEAST_DELAY_S)
+        self.jitter_s = distance.jitter_s
+        self.octets_per_s = distance.octets_per_s
 
     def carry(self, octets: bytes | None) -> None:
         """Let octets arrive after a while, or with None the end of them."""
         if octets is not None:
             self.under_way += len(octets)
+        left = self.agenda.now
+        if self.octets_per_s is not None:
+            left = max(left, self._left_last) + len(octets or b"") / self.octets_per_s
+            self._left_last = left
         delay_s = self.delay_s
         if self.jitter_s:
             delay_s += self.chance.uniform(0, self.jitter_s)
-        when = max(self._arrived_last, self.agenda.now + delay_s)
+        when = max(self._arrived_last, left + delay_s)
         self._arrived_last = when
         self.agenda.at(when, lambda: self._arrive(octets))
 
@@ -93,12 +115,9 @@ class Way:
 class Wire:
     """Two ways between two ends."""
 
-    def __init__(
-        self, agenda: Agenda, delay_s: float, jitter_s: float = 0.0, chance: Random | None = None
-    ) -> None:
+    def __init__(self, agenda: Agenda, distance: Distance, chance: Random) -> None:
         self.agenda = agenda
-        dice = chance or Random(0)
-        self.ways = (Way(agenda, delay_s, jitter_s, dice), Way(agenda, delay_s, jitter_s, dice))
+        self.ways = (Way(agenda, distance, chance), Way(agenda, distance, chance))
 
     def fasten(self, first: End, second: End) -> None:
         """Fasten the ends; from now on each hears the other."""

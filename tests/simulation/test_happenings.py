@@ -49,6 +49,12 @@ def test_links_are_cut_one_way_or_both_healed_and_reset() -> None:
     assert not joint.is_up()
 
 
+def test_a_link_gets_another_cost() -> None:
+    network = three()
+    assert happen(network, action="cost", link=("b", "a"), cost=7) == [(0, "cost b-a")]
+    assert network.joints["a", "b"].connector.cost == 7
+
+
 def test_a_partition_is_mended() -> None:
     network = three()
     chronicle = Chronicle(

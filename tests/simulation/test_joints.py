@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from router.simulation.joints import Distance
 from router.simulation.network import Network
 from router.simulation.running import Simulation
 from router.simulation.topology import LinkEntry, RouterEntry, Topology
+from router.simulation.wires import Distance
 
 
 def test_who_finds_nobody_there_tries_again_at_growing_intervals() -> None:
@@ -85,7 +85,7 @@ def test_a_joint_that_is_moved_takes_as_long_as_its_new_distance() -> None:
     assert [way.delay_s for way in joint.wire.ways] == [0.25, 0.25]
 
 
-def test_another_cost_counts_from_the_next_connection_on() -> None:
+def test_another_cost_counts_while_the_connection_stays() -> None:
     names = ("a", "b", "c")
     links = [LinkEntry(between=pair) for pair in (("a", "b"), ("b", "c"), ("a", "c"))]
     routers = tuple(RouterEntry(name=name) for name in names)
@@ -95,6 +95,18 @@ def test_another_cost_counts_from_the_next_connection_on() -> None:
     reach = network.hosts["a"].reach
     assert [path.via for path in (reach.path("b"),) if path] == ["b"]
 
-    network.joints["a", "b"].set_cost(5)
+    joint = network.joints["a", "b"]
+    ends = joint.ends
+    joint.set_cost(5)
+    network.run(1)
+    assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("c", 2)]
+    assert joint.ends is ends
+    joint.set_cost(1)
+    network.run(1)
+    assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("b", 1)]
+    # and after a connection that was lost
+    joint.set_cost(9)
+    joint.reset()
     network.run(10)
+    assert joint.is_up()
     assert [(path.via, path.cost) for path in (reach.path("b"),) if path] == [("c", 2)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from router.simulation.joints import Distance
 from router.simulation.network import Network
+from router.simulation.wires import Distance
 
 
 def pair(seed: int = 0) -> Network:

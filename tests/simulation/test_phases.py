@@ -24,7 +24,7 @@ def account(**receiver: Any) -> tuple[Network, Traffic, Account]:
         [ReceiverEntry(**{"address": "q", **receiver})],
         [SenderEntry(address="q", rate=10)],
     )
-    made = Account(Truth(network, {}), traffic.ledger)
+    made = Account(Truth(network, ()), traffic.ledger)
     traffic.listener = made
     network.start()
     network.run(1)

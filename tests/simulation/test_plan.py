@@ -68,6 +68,6 @@ def test_the_edge_router_of_a_link_is_the_one_that_dials() -> None:
         )
     )
 
-    assert [(link.dialler, link.acceptor, link.delay_s) for link in plan.links] == [
+    assert [(link.dialler, link.acceptor, link.distance.delay_s) for link in plan.links] == [
         ("e", "i", 0.02)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from router.config.model import Configuration
+from router.config.model import Configuration, ConnectorSettings
 from router.config.router_settings import RouterSettings
 from router.core.network.reach import Interest, Path
 from router.simulation.host import Host
@@ -21,9 +21,9 @@ def line(*, costs: tuple[int, int] = (1, 2)) -> tuple[Network, Truth]:
     for name in "abc":
         # not joined as routers, so that nothing but the test writes what they know
         network.add(name, INTERIOR)
-    network.join("a", "b")
-    network.join("b", "c")
-    truth = Truth(network, {("a", "b"): costs[0], ("b", "c"): costs[1]})
+    for (one, other), cost in zip((("a", "b"), ("b", "c")), costs, strict=True):
+        network.join(one, other, connector=ConnectorSettings(host=other, cost=cost))
+    truth = Truth(network, [("a", "b"), ("b", "c")])
     network.start()
     network.run(1)
     truth.network_changed()
@@ -112,7 +112,7 @@ def test_edge_routers_are_not_asked() -> None:
     network.add("a", INTERIOR)
     edge = attrs.evolve(INTERIOR, router=RouterSettings(mode="edge"))
     network.add("e", edge)
-    truth = Truth(network, {})
+    truth = Truth(network, ())
     network.start()
     truth.network_changed()
 

@@ -8,7 +8,7 @@ from typing import Any
 from router.simulation.agenda import START_S, Agenda
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import Network
-from router.simulation.wires import CAPACITY_BYTES, Way
+from router.simulation.wires import CAPACITY_BYTES, Distance, Way
 
 
 class Ear:
@@ -23,10 +23,12 @@ class Ear:
         self.heard.append((round(self.agenda.now - START_S, 6), octets))
 
 
-def way(delay_s: float, jitter_s: float = 0.0) -> tuple[Agenda, Way, Ear]:
+def way(
+    delay_s: float, jitter_s: float = 0.0, octets_per_s: float | None = None
+) -> tuple[Agenda, Way, Ear]:
     """A way to an ear."""
     agenda = Agenda()
-    made = Way(agenda, delay_s, jitter_s, Random(7))
+    made = Way(agenda, Distance(delay_s, jitter_s, octets_per_s), Random(7))
     ear: Any = Ear(agenda)
     made.end = ear
     return agenda, made, ear
@@ -52,6 +54,17 @@ def test_chance_does_not_change_the_order() -> None:
 
     assert [octets for _, octets in ear.heard] == sent
     assert ear.heard[-1][0] > 0.9
+
+
+def test_octets_leave_one_after_the_other_as_fast_as_the_bandwidth_lets_them() -> None:
+    agenda, made, ear = way(0.1, octets_per_s=10)
+    made.carry(b"12345")
+    made.carry(b"67890")
+    agenda.run(START_S + 3)
+    made.carry(b"1")
+    made.carry(None)
+    agenda.run(START_S + 4)
+    assert ear.heard == [(0.6, b"12345"), (1.1, b"67890"), (3.2, b"1"), (3.2, None)]
 
 
 def test_a_way_that_is_cut_holds_everything_up_and_one_that_is_dropped_loses_it() -> None:

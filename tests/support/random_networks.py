@@ -30,9 +30,8 @@ from router.engine.link import Link
 from router.simulation.agenda import Agenda
 from router.simulation.containers import Container
 from router.simulation.host import Host
-from router.simulation.joints import Distance
 from router.simulation.network import Network
-from router.simulation.wires import End
+from router.simulation.wires import Distance, End
 
 from support.audit import reachable
 from support.random_clients import Book, Broker, Flow, Taker

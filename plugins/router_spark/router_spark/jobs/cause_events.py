@@ -58,7 +58,7 @@ def dearer_lines(events: DataFrame, times: Times, keys: Sequence[str]) -> DataFr
         return sf.max_by(sf.when(where, sf.col("cost")), sf.when(where, sf.col("time")))
 
     return (
-        events.where("kind = 'neighbour-found' AND cost IS NOT NULL")
+        events.where("kind IN ('neighbour-found', 'neighbour-cost-changed') AND cost IS NOT NULL")
         .withColumn("name", line_name("router", "other_router"))
         .groupBy(*keys, "name")
         .agg(last(is_before).alias("cost0"), last(is_within).alias("cost1"))
