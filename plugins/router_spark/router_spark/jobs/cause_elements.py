@@ -1,8 +1,8 @@
-"""How long each line and each receiver takes, before and after, and which router they have in
-common; all from durations on one clock.
+"""Times of lines and receivers, before and after, and the routers that slow ones have in common.
 
-What a line takes is the time from the writing of a message until its outcome, less what the next
-router needed until it knew the outcome: a round trip, which no wall clock has a part in.
+The time of a line is a round trip: the time from the writing of a message until its outcome is
+known, minus the time that the next router needed until it knew the outcome. Each of these is a
+duration on the monotonic clock of one router. Only `skew` compares wall clocks.
 """
 
 from __future__ import annotations
@@ -12,36 +12,38 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import Column, DataFrame, functions as sf
 
+from router_spark.jobs.passages import passages
 from router_spark.periods import Period
-from router_spark.roles import CLIENT_ROLES, ROUTER_ROLES
+from router_spark.roles import CLIENT_ROLES
 
 NS_A_MS = 1e6
 US_A_MS = 1e3
-# low enough that one message in twenty which need not wait is below it
+# low enough to be the time of a message that did not wait, if one in twenty did not
 FLOOR_RANK = 0.02
 ACCURACY = 1000
 
 
 @attrs.frozen
 class Limits:
-    """What counts as a change: fewer messages, or less of a rise, say nothing."""
+    """Thresholds of changes: fewer messages, or smaller rises, are no evidence."""
 
     least_messages: int = 6
     rise_ratio: float = 1.5
     rise_ms: float = 6.0
     skew_ms: float = 8.0
-    # what has risen as little may have been touched by what has happened elsewhere
+    # a line that has risen by at least this is not still: a fault elsewhere may affect it
     touch_ratio: float = 1.15
     touch_ms: float = 1.5
-    # the least share of a line's rise that all its messages have
+    # least rise of a line's floor, as a share of the rise of its mean
     floor_share: float = 0.3
     least_events: int = 3
     hot_ratio: float = 1.8
-    # a receiver is stuck that has as many, or any for this share of the period
+    # A receiver is stuck if it has `least_unsettled` deliveries unsettled, or any for `kept_share`
+    # of the period, and settles at most `stuck_ratio` of its earlier rate.
     least_unsettled: int = 3
     kept_share: float = 0.25
     stuck_ratio: float = 0.05
-    # of what was accepted before
+    # share of the rate accepted before
     expired_share: float = 0.02
     drop: float = 0.05
     rate_drop: float = 0.4
@@ -49,13 +51,13 @@ class Limits:
 
 @attrs.frozen
 class Times:
-    """The two times that are compared."""
+    """Two periods that are compared."""
 
     baseline: Period
     period: Period
 
     def phase(self, time: str) -> Column:
-        """Return 0 within the baseline, 1 within the period, and otherwise null."""
+        """Return a column that is 0 in the baseline, 1 in the period, and otherwise null."""
         return sf.when(_within(time, self.baseline), 0).when(_within(time, self.period), 1)
 
 
@@ -69,11 +71,11 @@ def _within(time: str, period: Period) -> Column:
 
 
 def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return the lines and receivers of each group, each with what it took before and after.
+    """Return the lines and receivers of each group, with their times before (0) and after (1).
 
-    `a` and `b` are the routers at a line's ends; of a receiver `a` is its router, and `b` is null.
-    Times are in milliseconds. `floor` is the least of them, or nearly so; `floor_a` is that of what
-    was sent to `a`. `skew` is how far the clock of `b` has gone ahead of that of `a`.
+    `a` and `b` are the routers at a line's ends; for a receiver, `a` is its router and `b` is null.
+    Times are in milliseconds. `floor` is the least time, or nearly so; `floor_a` is that of
+    messages sent to `a`. `skew` is how far the clock of `b` has moved ahead of that of `a`.
     """
     found = _lines(deliveries, times, keys).unionByName(_receivers(deliveries, times, keys))
     is_measured = (sf.col("n0") >= limits.least_messages) & (sf.col("n1") >= limits.least_messages)
@@ -110,64 +112,24 @@ def elements(deliveries: DataFrame, times: Times, keys: Sequence[str], limits: L
 
 
 def line_name(one: str, other: str) -> Column:
-    """Return what the line between the routers of two columns is called: `a-b`, in this order."""
+    """Return the name of the line between the routers of two columns: `a-b`, sorted."""
     return sf.concat_ws("-", sf.least(one, other), sf.greatest(one, other))
 
 
 def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
-    """Bring the two rows of each passage together by grouping, which needs no sort."""
-    arrived_us = sf.unix_micros("arrived")
-    nothing = sf.lit(None).cast("long")
-    left = deliveries.where(
-        sf.col("out_role").isin(*ROUTER_ROLES)
-        & (sf.col("decided_by") == "receiver")
-        & sf.col("forward_ns").isNotNull()
-        & sf.col("settle_ns").isNotNull()
-    ).select(
-        *keys,
-        "trace_id",
-        sf.col("hop").cast("int").alias("hop"),
-        sf.col("router").alias("sender"),
-        sf.col("out_container").alias("receiver"),
-        times.phase("arrived").alias("phase"),
-        (sf.col("settle_ns") - sf.col("forward_ns")).alias("left_ns"),
-        (arrived_us + sf.expr("forward_ns div 1000")).alias("left_us"),
-        nothing.alias("came_ns"),
-        nothing.alias("came_us"),
-    )
-    came = deliveries.where(
-        sf.col("in_role").isin(*ROUTER_ROLES) & sf.col("settle_ns").isNotNull()
-    ).select(
-        *keys,
-        "trace_id",
-        (sf.col("hop") - 1).cast("int").alias("hop"),
-        sf.col("in_container").alias("sender"),
-        sf.col("router").alias("receiver"),
-        sf.lit(None).cast("int").alias("phase"),
-        nothing.alias("left_ns"),
-        nothing.alias("left_us"),
-        sf.col("settle_ns").alias("came_ns"),
-        arrived_us.alias("came_us"),
-    )
-    passages = (
-        left.unionByName(came)
-        .groupBy(*keys, "trace_id", "hop", "sender", "receiver")
-        .agg(
-            *(sf.min(name).alias(name) for name in ("phase", *_TIMES)),
-            sf.count("left_ns").alias("left"),
-            sf.count("came_ns").alias("came"),
-        )
-        # what passes twice cannot be told apart
-        .where("phase IS NOT NULL AND left = 1 AND came = 1")
-        .withColumn("taken", (sf.col("left_ns") - sf.col("came_ns")) / NS_A_MS)
-        .withColumn("under_way", (sf.col("came_us") - sf.col("left_us")) / US_A_MS)
+    passed = (
+        passages(deliveries, keys)
+        .withColumn("phase", times.phase("arrived"))
+        .where("phase IS NOT NULL")
+        .withColumn("taken", sf.col("round_trip_ns") / NS_A_MS)
+        .withColumn("under_way", sf.col("one_way_us") / US_A_MS)
     )
     is_there = sf.col("sender") < sf.col("receiver")
     there = _shift(is_there)
     back = _shift(~is_there)
     longer = (_mean("taken", sf.lit(1)) - _mean("taken", sf.lit(0))) / 2
     skew = sf.coalesce((there - back) / 2, there - longer, longer - back)
-    return passages.groupBy(
+    return passed.groupBy(
         *keys,
         sf.least("sender", "receiver").alias("a"),
         sf.greatest("sender", "receiver").alias("b"),
@@ -179,9 +141,6 @@ def _lines(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFram
         *_floors("taken", "a", ~is_there),
         skew.alias("skew"),
     )
-
-
-_TIMES = ("left_ns", "left_us", "came_ns", "came_us")
 
 
 def _receivers(deliveries: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
@@ -216,12 +175,12 @@ def _mean(value: str, phase: Column, where: Column | None = None) -> Column:
 
 
 def _shift(where: Column) -> Column:
-    """Return how much longer messages were under way in one direction, by the wall clocks."""
+    """Return the increase of the mean transit time in one direction, by the wall clocks."""
     return _mean("under_way", sf.lit(1), where) - _mean("under_way", sf.lit(0), where)
 
 
 def _floors(value: str, end: str, where: Column) -> list[Column]:
-    """Return the number, mean and floor of what was sent to one end."""
+    """Return the number, mean and floor of the times of messages sent to one end."""
     found = []
     for phase in (0, 1):
         kept = sf.when((sf.col("phase") == phase) & where, sf.col(value))
@@ -246,15 +205,18 @@ def _compared(value: str) -> list[Column]:
 
 
 def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Return each router at the end of a line, with what is known of its lines.
+    """Return each router at the end of a line, with a summary of its lines.
 
-    A router is slow if two of its lines or more have risen, none of them by its floor, and none is
-    still: who waits for a router that has other things to do is lucky now and then, who waits for
-    light never is. With one line, it cannot be told from the line. Only what is sent to a router
-    says that a line of it is still. A router that is late for everything sends all at once when it
-    is not, and may well be there for the outcomes; it may be there for those of receivers, too.
+    A router `is_suspect` if two or more of its lines have risen, none of them by its floor, and
+    none is still. A busy router delays many messages, but a few find it idle; a longer line delays
+    all of them. With one line, a router cannot be told from the line. It `is_slow` if it is suspect
+    and one of these lines does not lead to another suspect.
 
-    It `is_doubtful` if all its lines have risen in another way.
+    Only messages that are sent to a router count for whether a line of it is still. A router that
+    stalls sends its own messages all at once when it resumes, and is likely to be running when
+    their outcomes arrive, from other routers and from receivers.
+
+    It `is_doubtful` if two or more lines have risen and none is still, whatever their floors.
     """
     lines = found.where("element = 'line' AND is_measured")
     both = [
@@ -278,7 +240,7 @@ def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
         .withColumn("is_doubtful", is_all)
         .withColumn("is_suspect", is_all & (sf.col("floor") == 0))
     )
-    # what has risen between two suspects speaks against neither of them
+    # a line that has risen between two suspects is evidence against neither
     other = sf.when(sf.col("router") == sf.col("a"), sf.col("b")).otherwise(sf.col("a"))
     others = suspects.where("is_suspect").select(*keys, sf.col("router").alias("other"))
     own = (
@@ -294,9 +256,10 @@ def routers(found: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 
 def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return router, `skew` and `lines` of each router whose wall clock has gone another way.
+    """Return router, `skew` and `lines` of each router whose wall clock has shifted.
 
-    That is one at which all lines say so, and alike, while at each of its neighbours one does not.
+    All lines of such a router are skewed by similar amounts. If there is only one, the neighbour at
+    its other end must have another line that is not skewed.
     """
     lines = found.where("element = 'line' AND is_measured").withColumn(
         "is_skewed",
@@ -348,6 +311,6 @@ def skewed(found: DataFrame, keys: Sequence[str], limits: Limits) -> DataFrame:
             sf.first("lines").alias("lines"),
             sf.count_if("is_doubtful_too").alias("doubtful"),
         )
-        # one of a neighbour that only has this line may well be followed by the others
+        # a single line may be skewed by the clock of the neighbour instead
         .where("lines >= 2 OR doubtful = 0")
     )
