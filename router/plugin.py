@@ -1,6 +1,6 @@
-"""The plugin contract: what a plugin gives a router, and what it gets.
+"""Plugin contract: the interface between a plugin and its router.
 
-A plugin is a class. The distribution that it comes with names it in its metadata:
+A plugin is a class. Its distribution declares it as an entry point:
 
     [project.entry-points."trioute.plugins"]
     example = "router_example:Example"
@@ -11,12 +11,12 @@ A router runs the plugins that its configuration names:
     plugin = "example"
     settings = { intervalSeconds = 5 }
 
-It makes an instance of the class with these settings, and awaits its `run` in a nursery of its own.
-If `run` raises, if the plugin's code does not give the event loop back within a second, or if it
-takes more than half of the router's time, the plugin is stopped, and the router goes on without it.
-docs/how-to/plugins.md says more.
+It creates an instance of the class with these settings, and awaits its `run` in a nursery of its
+own. If `run` raises, if the plugin's code blocks the event loop for a second, or if it takes more
+than half of the router's time, the plugin is stopped, and the router goes on without it. See
+docs/how-to/plugins.md.
 
-This module and `router.client` are the contract. Anything else may change at any time. Within one
+The contract is this module and `router.client`. Anything else may change at any time. Within a
 major version (`API_VERSION`) no plugin has to change.
 """
 
@@ -128,7 +128,7 @@ __all__ = [
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class NoSettings:
-    """The settings of a plugin that has none."""
+    """Settings of a plugin without settings."""
 
 
 class Plugin(ABC):
@@ -144,9 +144,11 @@ class Plugin(ABC):
     """Major and minor version of the contract, as in `(1, 0)`."""
 
     settings_class: ClassVar[type[attrs.AttrsInstance]] = NoSettings
-    """An attrs class with `field_transformer=checked`, and a default and the metadata of `setting`
-    for each field. `trioute check` validates the plugin's section by it. A field `interval_seconds`
-    is `intervalSeconds` in the file.
+    """Class of the settings.
+
+    It is an attrs class with `field_transformer=checked`, whose fields have defaults and the
+    metadata of `setting`. `trioute check` validates the plugin's section with it. A field
+    `interval_seconds` is `intervalSeconds` in the file.
     """
 
     def __init__(self, settings: attrs.AttrsInstance) -> None:
@@ -160,7 +162,7 @@ class Plugin(ABC):
         Call `router.started()` once everything is set up; the router waits 30 s for it. `run` is
         cancelled when the router stops, when the plugin's section is changed or removed, and when
         the plugin fails elsewhere. Clean up in `finally` blocks. If cleaning up has to await
-        something, use `trio.move_on_after(1, shield=True)`: a router that stops waits for 2 s.
+        something, use `trio.move_on_after(1, shield=True)`: a stopping router waits for 2 s.
         """
 
 
@@ -169,7 +171,7 @@ class Subscription(Protocol):
 
     @property
     def lost(self) -> int:
-        """Number of events lost because the plugin did not take them in time."""
+        """Return the number of events lost because the plugin did not take them in time."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
         """Return itself."""
@@ -184,10 +186,10 @@ ManagedValue = str | int | float | bool | None | list["ManagedValue"] | dict[str
 
 @attrs.frozen
 class ManagedAttribute:
-    """One attribute of a plugin's management entities.
+    """Attribute of a plugin's management entities.
 
-    `type` is Dispatch's word for its type: `string`, `integer`, `boolean`, `list` or `map`.
-    There is no word for other numbers.
+    `type` is `string`, `integer`, `boolean`, `list` or `map`, as in Qpid Dispatch. There is no type
+    for other numbers.
     """
 
     name: str
@@ -197,12 +199,12 @@ class ManagedAttribute:
 
 @attrs.frozen
 class ManagedType:
-    """A type of management entities whose instances a plugin reports.
+    """Type of management entities that a plugin reports.
 
     Clients query it as `router.plugin.NAME.type`, where NAME is the plugin's name in the
     configuration. `read` returns one mapping of attribute names to values for each entity. Each
-    needs a `name` that is text; `identity` and `type` are set by the router. At most 10,000 are
-    read. If `read` raises, the plugin is stopped.
+    must have a `name` that is a string; the router sets `identity` and `type`. At most 10,000
+    entities are read. If `read` raises, the plugin is stopped.
     """
 
     type: str
@@ -213,7 +215,7 @@ class ManagedType:
 
 @attrs.frozen
 class Login:
-    """A peer's attempt to authenticate by SASL (part 5.3).
+    """Attempt of a peer to authenticate by SASL (section 5.3).
 
     `response` is the initial response, which may hold a password: it must not be logged.
     """
@@ -226,29 +228,29 @@ class Login:
 
 @attrs.frozen
 class Identity:
-    """The outcome of a successful login: the user, and groups for authorization."""
+    """Result of a successful login: the user, and groups for authorization."""
 
     user: str
     groups: frozenset[str] = frozenset()
 
 
 class Authenticator(Protocol):
-    """Decides whether a peer is who it says it is.
+    """Authentication of peers by a plugin.
 
-    No router calls this or `Authorizer` yet: a later minor version of the contract will. An
-    exception in a callout refuses the peer, and the plugin goes on.
+    Routers do not call this or `Authorizer` yet: a later minor version of the contract will. If a
+    call raises an exception, the peer is refused and the plugin goes on.
     """
 
     mechanisms: tuple[str, ...]
-    """The SASL mechanisms it handles, in the order in which they are offered."""
+    """SASL mechanisms that it handles, in the order in which they are offered."""
 
     async def authenticate(self, login: Login) -> Identity | None:
-        """Return who the peer is, or None to refuse it."""
+        """Return the identity of the peer, or None to refuse it."""
 
 
 @attrs.frozen
 class AccessRequest:
-    """What a peer wants to do: `open` a connection, or `send` to or `receive` from an address.
+    """Request of a peer to `open` a connection, or to `send` to or `receive` from an address.
 
     `address` is empty for `open`.
     """
@@ -261,14 +263,14 @@ class AccessRequest:
 
 
 class Authorizer(Protocol):
-    """Decides what a peer may do."""
+    """Authorization of peers by a plugin."""
 
     async def authorize(self, request: AccessRequest) -> bool:
-        """Return whether to allow it."""
+        """Return whether to allow the request."""
 
 
 class BoundLogger(Protocol):
-    """The part of a structlog logger that plugins use; facts become fields of the log line."""
+    """Part of a structlog logger that plugins use; facts become fields of the log line."""
 
     def debug(self, event: str, **facts: object) -> None:
         """Write a line at level debug."""
@@ -284,25 +286,25 @@ class BoundLogger(Protocol):
 
 
 class Router(Protocol):
-    """What a running plugin sees of its router. Use it only from the router's own thread."""
+    """Interface of a running plugin to its router. Use it only in the router's thread."""
 
     @property
     def id(self) -> str:
-        """The router's id."""
+        """Return the router's id."""
 
     @property
     def name(self) -> str:
-        """The plugin's name in the configuration."""
+        """Return the plugin's name in the configuration."""
 
     @property
     def log(self) -> BoundLogger:
-        """A structlog logger of the module PYTHON, bound to the plugin's name."""
+        """Return a structlog logger of the module PYTHON, bound to the plugin's name."""
 
     def counter(self, name: str, description: str, labels: Sequence[str] = ()) -> Counter:
         """Add a counter to the router's /metrics page, as `plugin_NAME_name_total`.
 
-        NAME is the plugin's name, with `_` for whatever is neither a letter nor a digit. A plugin
-        with more than 10,000 samples in all is stopped.
+        NAME is the plugin's name, with `_` for each character that is neither a letter nor a digit.
+        A plugin with more than 10,000 series in all is stopped.
         """
 
     def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:
@@ -321,41 +323,42 @@ class Router(Protocol):
         """Report that the plugin is set up."""
 
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
-        """Return the events of these types that happen from now on.
+        """Subscribe to events of these types from now on.
 
-        At most `capacity` wait for the plugin; further ones are lost, and counted. Events that
-        belong together come in this order: `ConnectionRefused` before `ConnectionClosed`;
-        `LinkStolen` and `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`.
-        A peer that is redirected causes `Redirected` in the place of a refusal. The plugin's own
-        connections cause events as well. Raises ValueError.
+        At most `capacity` events wait for the plugin; further ones are lost, and counted. Related
+        events come in this order: `ConnectionRefused` before `ConnectionClosed`; `LinkStolen` and
+        `LinkSuspended` before `LinkDetached`; `LinkResumed` before `LinkAttached`. For a peer that
+        is redirected there is `Redirected` instead of a refusal. The plugin's own connections have
+        events, too. Raises ValueError.
         """
 
     def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
         """Sample this share (0 to 1) of the deliveries that enter the network at this router.
 
-        Deliveries are chosen by a hash. Their traces go with them, so that other routers that
-        sample record the same ones, and these are returned here as well, whatever `share` is.
-        Deliveries on link routes are not sampled. At most `capacity` samples are kept until they
-        are taken, 128 octets each. Only one plugin can sample at a time. Raises ValueError.
+        Deliveries are chosen by a hash. Their trace is sent with them, so that other sampling
+        routers record the same deliveries. Those that other routers have chosen are returned here
+        as well, whatever `share` is. Deliveries on link routes are not sampled. At most `capacity`
+        samples are kept until they are taken, 128 octets each. Only one plugin can sample at a
+        time. Raises ValueError.
         """
 
     def connections(self) -> Iterator[ConnectionInfo]:
         """Iterate over the connections that are open now."""
 
     async def links(self) -> list[LinkTotals]:
-        """Return what each link has carried so far.
+        """Return the totals of each link so far.
 
-        Links are read a few at a time, with turns of the router in between, so this is no snapshot:
-        a link may be detached before all have been read. Its final totals come with `LinkDetached`.
+        Links are read a few at a time, and the router goes on in between, so this is no snapshot: a
+        link may be detached before all have been read. Its final totals are in `LinkDetached`.
         """
 
     def manage(self, entity_type: ManagedType) -> None:
-        """Add a type of management entities; they are gone when the plugin stops."""
+        """Add a type of management entities, until the plugin stops. Raises ValueError."""
 
     def connect(self) -> AbstractAsyncContextManager[ClientConnection]:
-        """Connect to the router itself, to send and to receive on any address.
+        """Connect to the router itself, to send to and receive from any address.
 
-        The connection is like that of any client, but does not leave the process. With a receiver
-        a plugin becomes a node in the network: peers send to its address. Each connection has a
-        container-id of its own.
+        The connection is like that of any client, but does not leave the process. By attaching a
+        receiver, a plugin becomes a node of the network: peers can send to its address. Each
+        connection has its own container-id.
         """

@@ -1,7 +1,7 @@
-"""What happens in a router, as plugins see it; part of the plugin contract (`router.plugin`).
+"""Events of a router for plugins; part of the plugin contract (`router.plugin`).
 
-Names and texts that peers have chosen (containers, links, addresses, descriptions) are passed on as
-they came. Times are in seconds since 1970, by the router's wall clock.
+Names and texts chosen by peers (containers, links, addresses, descriptions) are passed on
+unchanged. Times are in seconds since 1970, by the router's wall clock.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Literal
 import attrs
 
 Direction = Literal["in", "out"]
-"""Seen from the router: a peer sends on a link with the direction `in`."""
+"""Direction of a link as seen from the router: on an `in` link, the peer is the sender."""
 
 
 @attrs.frozen
 class ConnectionInfo:
-    """A connection. `number` is never used again by the same process."""
+    """Connection of a router. `number` is not reused within the same process."""
 
     number: int
     container: str
@@ -27,12 +27,12 @@ class ConnectionInfo:
 
 @attrs.frozen
 class LinkInfo:
-    """A link that is attached, or was.
+    """Link that is, or was, attached.
 
-    `number` is never used again by the same process. `id` is unique among the links that are
-    attached at the same time: the number of the connection, the channel of the session and the
-    handle. `address` is None for an anonymous sender (a null target, section 2.6.12) and for links
-    whose address is not known yet.
+    `number` is not reused within the same process. `id` is unique among the links that are attached
+    at the same time: the number of the connection, the channel of the session and the handle.
+    `address` is None for an anonymous sender (one whose target has no address) and for links whose
+    address is not known yet.
     """
 
     number: int
@@ -45,10 +45,10 @@ class LinkInfo:
 
 @attrs.frozen
 class LinkTotals:
-    """What a link has carried since it was attached.
+    """Counters of a link since it was attached.
 
-    `deliveries` counts all of them. Those that have been settled are counted by their outcome
-    (section 3.4), except those sent settled, which are in `presettled`.
+    `deliveries` counts all deliveries. Settled ones are also counted by their outcome (section
+    3.4), or in `presettled` if they were sent settled.
     """
 
     link: LinkInfo
@@ -63,7 +63,7 @@ class LinkTotals:
 
 @attrs.frozen
 class Event:
-    """Something that happened, at `time`."""
+    """Base class of events, which happened at `time`."""
 
     time: float
 
@@ -86,7 +86,7 @@ class ConnectionRefused(Event):
 
 @attrs.frozen
 class ConnectionClosed(Event):
-    """A connection is over. `condition` is empty if it was closed without an error."""
+    """A connection has ended. `condition` is empty if it was closed without an error."""
 
     connection: ConnectionInfo
     by_peer: bool
@@ -114,7 +114,7 @@ class LinkRefused(Event):
 class LinkDetached(Event):
     """A link is detached, or was lost with its session or connection; `totals` are final.
 
-    `closed` is the flag of the detach (section 2.7.7): the terminus is gone as well.
+    `closed` is the flag of the detach (section 2.7.7): the terminus is destroyed as well.
     """
 
     link: LinkInfo
@@ -128,8 +128,9 @@ class LinkDetached(Event):
 
 @attrs.frozen
 class LinkStolen(Event):
-    """A link has taken the name of another link of the same container (section 2.6.1); the other
-    one is detached.
+    """A link has taken the name of another link of the same container (section 2.6.1).
+
+    The other one, `previous`, is detached.
     """
 
     link: LinkInfo
@@ -154,9 +155,7 @@ class LinkResumed(Event):
 
 @attrs.frozen
 class Redirected(Event):
-    """A peer was told to go elsewhere (sections 2.7.9 and 2.8.18): with a connection or, if `link`
-    is given, with a link.
-    """
+    """A peer was redirected (sections 2.8.16 and 2.8.18): its connection or, if given, its link."""
 
     connection: ConnectionInfo
     link: LinkInfo | None
@@ -167,7 +166,7 @@ class Redirected(Event):
 
 @attrs.frozen
 class NeighbourFound(Event):
-    """Messages go to another router directly from now on."""
+    """Another router has become a neighbour: messages go to it directly."""
 
     router: str
     cost: int
@@ -175,7 +174,7 @@ class NeighbourFound(Event):
 
 @attrs.frozen
 class NeighbourCostChanged(Event):
-    """The connection to a neighbour costs another amount; `before` is the one so far."""
+    """The cost of the connection to a neighbour has changed; `before` is the previous cost."""
 
     router: str
     cost: int
@@ -184,7 +183,7 @@ class NeighbourCostChanged(Event):
 
 @attrs.frozen
 class NeighbourLost(Event):
-    """No connection to what was a neighbour is left."""
+    """The last connection to a neighbour was lost."""
 
     router: str
 

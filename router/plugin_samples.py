@@ -1,4 +1,4 @@
-"""Sampled deliveries, as plugins get them; part of the plugin contract (`router.plugin`)."""
+"""Sampled deliveries for plugins; part of the plugin contract (`router.plugin`)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import attrs
 from router.plugin_events import LinkInfo
 
 ABSENT: Final = 2**64 - 1
-"""The number in place of a duration that does not apply."""
+"""Value of a duration that does not apply."""
 
 
 @attrs.frozen
 class SampleBatch:
-    """Deliveries that are over, by column: `count` unsigned 64-bit numbers in each.
+    """Finished deliveries in columns, each of `count` unsigned 64-bit numbers.
 
     The columns are:
 
     - `trace_high`, `trace_low`: the trace-id, the same at all routers that the message passes;
     - `hop`: 1 where the message entered the network;
     - `threshold`: the share of deliveries that is sampled there, times 2**64;
-    - `arrived_ns`: when the delivery came in, by the router's monotonic clock; `wall_offset_ns`
-      added to it gives nanoseconds since 1970 by the wall clock of now;
-    - `forward_ns`: from its arrival until it was written to the next connection, or `ABSENT`;
-    - `settle_ns`: from its arrival until its outcome was known, or `ABSENT`;
+    - `arrived_ns`: time at which the delivery came in, by the router's monotonic clock; plus
+      `wall_offset_ns` it is in nanoseconds since 1970, by the wall clock when the batch was taken;
+    - `forward_ns`: time from its arrival until it was written to the next connection, or `ABSENT`;
+    - `settle_ns`: time from its arrival until its outcome was known, or `ABSENT`;
     - `in_link`, `out_link`: numbers of links, which `links` describes; 0 for none;
     - `size`: octets of the message's first frame;
     - `outcome`: the code of its descriptor (0x24 to 0x27), 1 for aborted, 2 for sent settled, and
@@ -44,11 +44,11 @@ class SampleBatch:
 
 
 class DeliverySamples(Protocol):
-    """The sampled deliveries of a router, for one plugin."""
+    """Sampled deliveries of a router, for one plugin."""
 
     @property
     def lost(self) -> int:
-        """Number of samples lost because the plugin did not take them in time."""
+        """Return the number of samples lost because the plugin did not take them in time."""
 
     def take(self) -> SampleBatch:
-        """Return the samples that are over and were not taken yet."""
+        """Return the samples of finished deliveries that were not taken yet."""

@@ -1,10 +1,10 @@
-"""Three routers on this machine, clients on each, and one router that dies: `make demo-network`.
+"""Demonstration of the failure of one of three routers: `make demo-network`.
 
-berlin and madrid are joined by paris, and by a line of their own that costs more. Orders are sent
-at berlin and received at madrid; news are sent at madrid and received everywhere; a client at
-berlin asks a service at madrid, which answers to an address made for the asker. Then paris is
-killed, without a word to anybody, and after a while started again. What happens is printed as it
-happens. Ends with 0 if every message has become what its sender was told, else with 1.
+berlin and madrid are connected through paris, and directly at a higher cost. Orders are sent at
+berlin and received at madrid; news is sent at madrid and received everywhere; a client at berlin
+sends requests to a service at madrid, which replies to the client's dynamic address. Then paris is
+killed with SIGKILL, and later started again. The events are printed. The exit code is 0 if every
+order has an outcome, and each accepted one was received exactly once, and otherwise 1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from router.client import (
 )
 
 NAMES: Final = ("berlin", "paris", "madrid")
-# who connects to whom, and what that costs
+# the router that connects, the one that it connects to, and the cost
 LINES: Final = (("berlin", "paris", 1), ("paris", "madrid", 1), ("berlin", "madrid", 5))
 PAUSE_S: Final = 0.002
 PATIENCE_S: Final = 60.0
@@ -53,8 +53,9 @@ NAMES_OF_OUTCOMES: Final = {
 
 @attrs.define
 class Ledger:
-    """What became of the messages of one kind: by number what senders were told, and how often each
-    came.
+    """Record of numbered messages, sent and received.
+
+    `told` has the outcome that the sender got, by number, and `came` how often each was received.
     """
 
     sent: int = 0
@@ -62,7 +63,7 @@ class Ledger:
     came: Counter[int] = attrs.Factory(Counter)
 
     def faults(self) -> list[str]:
-        """What must not be, in words."""
+        """Return descriptions of what went wrong."""
         lost = [n for n, word in self.told.items() if word == "accepted" and not self.came[n]]
         twice = [n for n, word in self.told.items() if word == "accepted" and self.came[n] > 1]
         untold = self.sent - len(self.told)
@@ -77,7 +78,7 @@ class Ledger:
 
 
 class Demonstration:
-    """The routers, the clients and what they have seen."""
+    """Routers and clients of the demonstration, and what these have observed."""
 
     def __init__(self, folder: Path, phase_s: float) -> None:
         news = '[[address]]\nprefix = "news"\ndistribution = "multicast"\n'
@@ -88,17 +89,17 @@ class Demonstration:
         self.answers = 0
         self.way = ""
         self.way_changed = trio.Event()
-        # no more orders are to be sent; and every one has its outcome
+        # set to stop sending orders; and set when every one has its outcome
         self.stopping = trio.Event()
         self.settled = trio.Event()
         self._begun = time.monotonic()
 
     def say(self, text: str, *, loudly: bool = False) -> None:
-        """One line of what happens."""
+        """Print a line with the time since the start."""
         line = f"{time.monotonic() - self._begun:6.2f} s {'**' if loudly else '  '} {text}"
         click.secho(line, bold=loudly, fg="green" if loudly else None)
 
-    # Clients. Each comes back as long as the demonstration lasts.
+    # Clients. Each reconnects until the demonstration ends.
 
     async def _keep(self, router: str, work: Callable[[Any], Awaitable[None]]) -> None:
         while True:
@@ -109,7 +110,7 @@ class Demonstration:
                 await trio.sleep(0.1)
 
     async def send_orders(self, connection: Any) -> None:
-        """Send one numbered order after the other, and keep what is told of each."""
+        """Send numbered orders, and record the outcome of each."""
         sender = await connection.open_sender("orders", window=200)
         numbers: dict[Any, int] = {}
 
@@ -135,20 +136,20 @@ class Demonstration:
             received.accept()
 
     async def send_news(self, connection: Any) -> None:
-        """Tell everybody, five times a second."""
+        """Send news, five times a second."""
         sender = await connection.open_sender("news")
         while True:
             await sender.send(Message(body=(AmqpValue("news"),)))
             await trio.sleep(0.2)
 
     async def receive_news(self, router: str, connection: Any) -> None:
-        """Count what comes at a router."""
+        """Count the news that is received at a router."""
         async for received in await connection.open_receiver("news"):
             received.accept()
             self.news[router] += 1
 
     async def serve(self, connection: Any) -> None:
-        """Answer each request, wherever it came from."""
+        """Reply to each request."""
         answers = await connection.open_sender(None)
         async for received in await connection.open_receiver("service"):
             to = received.message.properties.reply_to
@@ -156,7 +157,7 @@ class Demonstration:
             received.accept()
 
     async def ask(self, connection: Any) -> None:
-        """Ask, and wait for the answer; ask again where none came."""
+        """Send requests one by one, and wait up to 2 s for each reply."""
         answers = await connection.open_receiver(None)
         sender = await connection.open_sender("service")
         request = Message(properties=Properties(reply_to=answers.address), body=(AmqpValue("?"),))
@@ -167,10 +168,10 @@ class Demonstration:
                 self.answers += 1
             await trio.sleep(0.05)
 
-    # What is to be seen of the network.
+    # Observation of the network.
 
     async def watch_way(self) -> None:
-        """Follow how berlin gets to madrid."""
+        """Follow the path from berlin to madrid, and print its changes."""
         while True:
             try:
                 async with connect_management(self.routers["berlin"].url) as management:
@@ -192,21 +193,21 @@ class Demonstration:
             self.say(f"way from berlin to madrid: {way}")
 
     async def until_way(self, text: str) -> None:
-        """Wait until the way is this."""
+        """Wait until the path is `text`."""
         while self.way != text:
             await self.way_changed.wait()
 
     async def tell(self) -> None:
-        """Say once a second how it goes."""
+        """Print the counts once a second."""
         while True:
             await trio.sleep(min(1.0, self.phase_s))
             news = ", ".join(f"{self.news[name]} at {name}" for name in NAMES)
             self.say(f"orders: {self.orders}; news: {news}; requests answered: {self.answers:,}")
 
-    # The story.
+    # The course of events.
 
     async def run(self) -> list[str]:
-        """Show it; returns what is wrong with the ledger."""
+        """Run the demonstration; return what went wrong with orders."""
         through, past = "berlin, paris, madrid (cost 2)", "berlin, madrid (cost 5)"
         for router in self.routers.values():
             router.start()
@@ -261,7 +262,7 @@ def _way_to(router: str, nodes: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Run the demonstration and say how it went."""
+    """Run the demonstration, print its result, and return the exit code."""
     parser = argparse.ArgumentParser(description="Three routers, and one that dies.")
     parser.add_argument(
         "--phase", type=float, default=6.0, metavar="SECONDS", help="how long each phase lasts"

@@ -1,10 +1,10 @@
-"""Three routers, traffic, a fault, and a report of it: `make demo-pipeline`.
+"""Demonstration of telemetry, from routers with faults to a report: `make demo-pipeline`.
 
-berlin and madrid are joined by paris, and by a line of their own that costs more. Each router
-writes flow records, events and all deliveries. Orders are sent at berlin, invoices at paris, and
-both are received at madrid. For a while all is well. Then the receiver of orders at madrid begins
-to reject every third one, and paris is killed and started again. Spark prints what was lost and who
-decided that, and makes a report as HTML, which compares the second half with the first.
+berlin and madrid are connected through paris, and directly at a higher cost. Each router writes
+flow records, events and all deliveries. Orders are sent at berlin, invoices at paris, and both are
+received at madrid. After a while without faults, the receiver of orders begins to reject every
+third one, and paris is killed and started again. Spark prints the losses and who decided them, and
+writes a report as HTML, which compares the second half with the first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ settings = {{ directory = "{directory}", intervalSeconds = 1, rotateSeconds = 2,
 
 
 class Demonstration:
-    """The routers and their clients."""
+    """Routers of the demonstration, and their clients."""
 
     def __init__(self, folder: Path, directory: Path, phase_s: float) -> None:
         self.routers = joined(folder, NAMES, LINES, EXPORTER.format(directory=directory))
@@ -59,12 +59,12 @@ class Demonstration:
         self._begun = time.monotonic()
 
     def say(self, text: str, *, loudly: bool = False) -> None:
-        """Print a line of what happens."""
+        """Print a line with the time since the start."""
         line = f"{time.monotonic() - self._begun:6.2f} s {'**' if loudly else '  '} {text}"
         click.secho(line, bold=loudly, fg="green" if loudly else None)
 
     async def run(self) -> tuple[datetime, datetime]:
-        """Show it; return when the faults began, and when all ended."""
+        """Run the demonstration; return the times at which the faults began and all ended."""
         for router in self.routers.values():
             router.start()
         self.say(f"three routers begin: {', '.join(NAMES)}", loudly=True)
@@ -147,7 +147,7 @@ class Demonstration:
 
 
 def analyse(directory: Path, began: datetime, ended: datetime, page: Path) -> int:
-    """Run Spark's jobs on what the routers have written; return the first exit code but 0."""
+    """Run Spark jobs on the telemetry, until one fails; return the exit code of the last."""
     spark = [sys.executable, "-P", "-m", "router_spark"]
     period = ["--from", _text(began), "--to", _text(ended)]
     commands = [
@@ -172,7 +172,7 @@ def _text(time: datetime) -> str:
 
 
 def main() -> int:
-    """Run the demonstration, and open its report."""
+    """Run the demonstration, open its report, and return the exit code."""
     parser = argparse.ArgumentParser(description="From routers to a report of their traffic.")
     parser.add_argument(
         "--phase", type=float, default=10.0, metavar="SECONDS", help="how long each phase lasts"

@@ -1,4 +1,4 @@
-"""Routers as processes of their own, for the demonstrations."""
+"""Router processes for the demonstrations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class Router:
-    """One router: `url` is where clients connect."""
+    """Router process; clients connect to `url`."""
 
     def __init__(self, name: str, url: str, folder: Path, configuration: str) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class Router:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Begin the process."""
+        """Start the process."""
         code = "from router.cli.main import main; main(prog_name='trioute')"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -34,13 +34,13 @@ class Router:
             )
 
     def stop(self, timeout_s: float = 30.0) -> None:
-        """End the process in order."""
+        """Stop the process with SIGTERM, and wait until it has ended."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(timeout_s)
 
     def kill(self) -> None:
-        """End the process as a power cut would."""
+        """Kill the process with SIGKILL, as abruptly as a power failure."""
         if self.process is not None and self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -49,9 +49,9 @@ class Router:
 def joined(
     folder: Path, names: Iterable[str], lines: Iterable[tuple[str, str, int]], more: str = ""
 ) -> dict[str, Router]:
-    """Return routers by their names; `lines` are who connects to whom, and what that costs.
+    """Return connected routers by name, not started yet.
 
-    `more` is added to the configuration of each.
+    `lines` has (from, to, cost) for each connection. `more` is added to each configuration.
     """
     ports = {name: (_free_port(), _free_port()) for name in names}
     routers = {}

@@ -1,4 +1,4 @@
-"""What spark-submit runs: the command `trioute-spark`."""
+"""Entry point for spark-submit: the command `trioute-spark`."""
 
 from __future__ import annotations
 

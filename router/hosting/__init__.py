@@ -1,1 +1,1 @@
-"""Runs plugins: what they see of the router, and how the router is protected from them."""
+"""Running plugins: their interface to the router, and the router's protection from them."""

@@ -1,4 +1,4 @@
-"""What a running plugin sees of its router: the implementation of `router.plugin.Router`."""
+"""Interface of a running plugin to its router: the implementation of `router.plugin.Router`."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from router.plugin import (
 )
 from router.plugin_events import ConnectionInfo, LinkTotals
 
-# How many links are read before others have their turns.
+# Number of links that are read before other tasks run.
 LINKS_AT_ONCE: Final = 128
-# Of attributes in management.
-# Rows of sampled deliveries, of 128 octets each, that a plugin may have kept for it.
+# Maximum capacity for sampled deliveries, which take 128 octets each.
 MOST_SAMPLES: Final = 1_000_000
+# Types of management attributes.
 KINDS: Final = ("string", "integer", "boolean", "list", "map")
 
 
 class Handle:
-    """What one plugin sees, as long as it runs."""
+    """Interface of one plugin to its router, while the plugin runs."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Handle:
         return self._metrics.histogram(name, description, labels, buckets)
 
     def subscribe(self, *types: type[Event], capacity: int = 10_000) -> Subscription:
-        """Return the events of these types from now on; raises ValueError."""
+        """Subscribe to events of these types from now on. Raises ValueError."""
         self._check_open()
         known = Event.__subclasses__()
         if not types or not set(types) <= set(known):
@@ -102,7 +102,7 @@ class Handle:
         return queue
 
     def sample_deliveries(self, share: float, capacity: int = 65_536) -> DeliverySamples:
-        """Sample this share of the deliveries that enter the network here; raises ValueError."""
+        """Sample this share of the deliveries that enter the network here. Raises ValueError."""
         self._check_open()
         if not 0 <= share <= 1:
             raise ValueError(f"the share of sampled deliveries must be from 0 to 1, not {share}")
@@ -120,7 +120,7 @@ class Handle:
                 yield connection_info(pump.connection)
 
     async def links(self) -> list[LinkTotals]:
-        """Return what each link has carried so far, read in several turns."""
+        """Return the totals of each link, with checkpoints in between."""
         found: list[LinkTotals] = []
         for pump in list(self._exchange.pumps.values()):
             for session in list(pump.connection.local_sessions.values()):
@@ -133,7 +133,7 @@ class Handle:
         return found
 
     def manage(self, entity_type: ManagedType) -> None:
-        """Add a type of management entities; raises ValueError if there is one of this name."""
+        """Add a type of management entities. Raises ValueError if it is invalid or added twice."""
         self._check_open()
         _check_type(entity_type)
         if entity_type.type in self.types:
@@ -143,9 +143,9 @@ class Handle:
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[ClientConnection]:
         """Connect to the router itself."""
-        # containers with one id would steal each other's links
+        # Containers with the same id could steal each other's links, so each connection has its own
+        # id, which other clients cannot guess.
         number = next(self._connections)
-        # and nobody else can guess it, to steal them
         container_id = f"{self.id}/plugin/{self.name}/{number}-{secrets.token_hex(8)}"
         async with connect_over(self._dial(container_id), container_id) as connection:
             yield connection
@@ -155,7 +155,7 @@ class Handle:
             raise RuntimeError("the plugin has been stopped")
 
     def close(self) -> None:
-        """Take back everything that the plugin was given."""
+        """End sampling, subscriptions and management types of the plugin, and allow no new ones."""
         self._is_closed = True
         if self._sampling is not None:
             self._sampling.close()
@@ -165,12 +165,12 @@ class Handle:
 
     @property
     def lost_events(self) -> int:
-        """Number of events that the plugin did not take in time."""
+        """Return the number of events that the plugin did not take in time."""
         return sum(queue.lost for queue in self.queues)
 
 
 def _check_type(entity_type: ManagedType) -> None:
-    """Raise ValueError for a type that management could not show."""
+    """Raise ValueError if management cannot represent a type."""
     if not _is_name(entity_type.type):
         raise ValueError(f"the name of a management type must be text, not {entity_type.type!r}")
     attributes: tuple[object, ...] = tuple(entity_type.attributes)

@@ -1,8 +1,8 @@
-"""Run the plugins that the configuration names, each on its own: none takes the router down.
+"""Run the plugins of the configuration, isolated so that none takes the router down.
 
-A plugin runs from the start of the router, or from when its section is configured, until the router
-stops or the section is removed or changed. If it fails it is stopped, and stays so until its
-section is changed: a plugin that has failed once would probably do so again.
+A plugin runs from the start of the router, or the addition of its section, until the router stops
+or the section is removed or changed. If it fails it is stopped, and not started again before its
+section is changed: a plugin that has failed once would probably fail again.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from router.plugin import ManagedType
 
 log = structlog.get_logger("router.plugin")
 
-# How long a plugin may take until it reports that it is set up, and how long it is waited for that
-# the one before it with the same name ends.
+# Time limit for a plugin to report that it is set up, and for the previous plugin with its name to
+# end before.
 START_S: Final = 30.0
-# How long the router waits for plugins when it stops.
+# Time that a stopping router waits for its plugins.
 STOP_S: Final = 2.0
-# Of the traceback of a plugin that has crashed, so many lines are logged.
+# Number of lines that are logged of a crashed plugin's traceback.
 MOST_LINES: Final = 30
 HUNG: Final = "it kept the event loop for more than a second"
 FLOODED: Final = "its code ran for more than half of the last 10 s"
@@ -59,10 +59,10 @@ class _Late(Exception):
 
 @attrs.define(eq=False)
 class HostedPlugin:
-    """One section of the configuration, and how its plugin fares.
+    """Section of the configuration, with the state of its plugin.
 
-    `reason` says in words why the plugin is not running. `failure` is the kind of its last failure:
-    `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; it is empty if there was none.
+    `reason` is a text that says why the plugin is not running. `failure` is the kind of its
+    failure: `unusable`, `crashed`, `hung`, `flooded` or `slow-start`; it is empty without one.
     """
 
     section: PluginSettings
@@ -70,7 +70,7 @@ class HostedPlugin:
     reason: str = ""
     failure: str = ""
     handle: Handle | None = None
-    # it is set up, or over already; and it is over
+    # set when the plugin is set up or has ended; and when it has ended
     is_settled: trio.Event = attrs.field(factory=trio.Event, repr=False)
     over: trio.Event = attrs.field(factory=trio.Event, repr=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
@@ -102,14 +102,14 @@ class HostedPlugin:
         return () if self.handle is None else list(self.handle.types.values())
 
     def stop(self, status: Status, reason: str, failure: str = "") -> None:
-        """Cancel the plugin. The first reason counts."""
+        """Cancel the plugin. Only the first call sets status, reason and failure."""
         if self.is_alive:
             self.status, self.reason, self.failure = status, reason, failure
         self.scope.cancel()
 
 
 class PluginHost:
-    """The plugins of one router."""
+    """Plugins of one router."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class PluginHost:
         self._registry = registry
         self._observers = Observers(exchange, network)
         self._wanted: dict[str, PluginSettings] = {}
-        # the last one of each name, which may still be ending when its section is gone
+        # the latest plugin of each name, which may still be ending after its section was removed
         self._last: dict[str, HostedPlugin] = {}
         self._nursery: trio.Nursery | None = None
         self._connections: trio.Nursery | None = None
@@ -138,7 +138,7 @@ class PluginHost:
         connections: trio.Nursery,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run plugins until cancelled; `connections` is where their connections are served."""
+        """Run plugins until cancelled; their connections are served in `connections`."""
         self._connections = connections
         self._token = trio.lowlevel.current_trio_token()
         self._watchdog = Watchdog(lambda: self._exchange.turn.now, self._flooded, self._hung)
@@ -152,9 +152,9 @@ class PluginHost:
             self._nursery = None
 
     async def stop(self) -> list[str]:
-        """Stop all plugins, and wait until they are over, though not for long.
+        """Stop all plugins, and wait up to `STOP_S` until they have ended.
 
-        Returns the names of those that are not.
+        Returns the names of those that have not.
         """
         ending = list(self._last.values())
         for hosted in ending:
@@ -165,7 +165,7 @@ class PluginHost:
         return [hosted.name for hosted in ending if not hosted.over.is_set()]
 
     def change(self, sections: Iterable[PluginSettings]) -> None:
-        """Run these plugins from now on: start new ones, and stop or restart others."""
+        """Run the plugins of these sections: start new ones, and stop or restart others."""
         self._wanted = {each.name: each for each in sections}
         self._adjust()
 
@@ -187,7 +187,7 @@ class PluginHost:
                 self._nursery.start_soon(self._run_one, hosted, before)
 
     async def _run_one(self, hosted: HostedPlugin, before: HostedPlugin | None) -> None:
-        """Run one plugin, once the one before it with the same name is over."""
+        """Run one plugin, once the previous one with its name has ended."""
         try:
             try:
                 with hosted.scope:
@@ -233,7 +233,7 @@ class PluginHost:
             self._registry.register(metrics)
             self._watchdog.watch(folder)
             try:
-                # in a task of its own, in which it may leave a nursery open
+                # in a separate task, in which the plugin may leave a nursery open
                 async with trio.open_nursery() as own:
                     own.start_soon(plugin.run, handle)
             finally:
@@ -243,7 +243,7 @@ class PluginHost:
             nursery.cancel_scope.cancel()
 
     async def _see_it_start(self, hosted: HostedPlugin) -> None:
-        """Raise `_Late` if a plugin, which may still be imported, is not set up in time."""
+        """Raise `_Late` if a plugin is not imported and set up in time."""
         with trio.move_on_after(START_S):
             await hosted.is_settled.wait()
             return
@@ -264,7 +264,7 @@ class PluginHost:
     # Failures.
 
     def _failed(self, hosted: HostedPlugin, failure: str, error: BaseException) -> None:
-        """Note that a plugin has failed; it may have been stopped for another reason already."""
+        """Stop a plugin that has raised an exception, unless it is stopped already."""
         cause = _cause(error)
         if isinstance(cause, _Late):
             failure = "slow-start"
@@ -295,7 +295,7 @@ class PluginHost:
             self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
     def _hung(self) -> None:
-        """Stop the plugin whose task is being executed, and which may catch what it gets."""
+        """Stop the plugin of the current task, which may catch the exception that it gets."""
         hosted = _EXECUTED.get()
         if hosted is not None:
             self._stop_failed(hosted, "hung", HUNG)
@@ -313,14 +313,14 @@ class PluginHost:
             if hosted.folder == folder:
                 self._stop_failed(hosted, "flooded", FLOODED)
 
-    # What management and metrics read.
+    # State for management and metrics.
 
     def state_of(self, name: str) -> HostedPlugin | None:
-        """Return how a plugin fares; None if nothing is known of it yet."""
+        """Return the state of a plugin, or None if it is not known yet."""
         return self.plugins.get(name)
 
     def reported(self) -> Iterator[tuple[str, ManagedType]]:
-        """Yield the types of management entities that plugins report, each with the plugin."""
+        """Yield the name of the plugin and the type, for each type of entities of plugins."""
         for name, hosted in list(self.plugins.items()):
             for each in hosted.types:
                 yield name, each
@@ -332,7 +332,7 @@ class PluginHost:
             self._stop_failed(hosted, _kind_of(error), _words(error), error)
 
     def reading(self) -> PluginsReading:
-        """Return how all plugins fare, for metrics."""
+        """Return the state of all plugins, for metrics."""
         failures = [(name, kind, count) for (name, kind), count in self.failures.items()]
         return PluginsReading(list(self.plugins.values()), failures)
 
@@ -346,7 +346,7 @@ async def _over_in_time(before: HostedPlugin) -> None:
 
 
 def _made(section: PluginSettings) -> Any:
-    """Import and make a plugin; runs in a thread, because imports may take long."""
+    """Import and make a plugin. Runs in a thread, because imports may take long."""
     assert section.plugin is not None
     plugin_class: Any = load_plugin(section.plugin)
     settings, findings = read_settings(plugin_class, section.settings)
@@ -358,7 +358,7 @@ def _made(section: PluginSettings) -> Any:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the first exception within groups of them, which is where it began."""
+    """Return the first exception of nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -373,7 +373,7 @@ def _words(error: BaseException) -> str:
 
 
 def _last_lines(error: BaseException) -> list[str]:
-    """Return the end of a traceback; of an exception that cannot be shown, its type."""
+    """Return the end of a traceback, or one line if the exception cannot be formatted."""
     try:
         lines = "".join(traceback.format_exception(error)).splitlines()
     except Exception:  # noqa: BLE001 - it may have code of the plugin's to show itself

@@ -1,4 +1,4 @@
-"""The metrics of one plugin, as a part of the router's."""
+"""Metrics of a plugin, as part of the router's metrics."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from prometheus_client.core import Metric
 from router.config.plugins import metric_part
 
 MOST_SERIES: Final = 10_000
-"""Number of series that a plugin may have."""
+"""Maximum number of series of a plugin."""
 
 
 class PluginMetrics:
-    """A collector of the Prometheus client library for what a plugin counts.
+    """Collector of the Prometheus client library for the metrics of a plugin.
 
-    `fail` stops the plugin: it has too many series, or its metrics cannot be read.
+    `fail` is called, to stop the plugin, if it has too many series or they cannot be read.
     """
 
     def __init__(self, plugin: str, fail: Callable[[str, BaseException | None], None]) -> None:
@@ -47,7 +47,7 @@ class PluginMetrics:
             families = list(self._registry.collect())
             for family in families:
                 for sample in family.samples:
-                    # what cannot be encoded would spoil the whole page
+                    # a label that cannot be encoded would make the whole page fail
                     "".join(map(str, sample.labels.values())).encode()
         except BaseException as error:  # noqa: BLE001 - a plugin's code may raise anything
             self._fail("crashed", error)
@@ -59,5 +59,5 @@ class PluginMetrics:
         yield from families
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: the prefix keeps the names apart from all others."""
+        """Return nothing: because of the prefix there are no duplicate names to detect."""
         return ()

@@ -1,6 +1,6 @@
 """Pass events of the router on to the plugins that have subscribed to them.
 
-As long as no plugin has, nothing is called when something happens.
+Without subscriptions no listener is registered, so events cost nothing.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ log = structlog.get_logger("router.plugin")
 
 
 class Watched(Protocol):
-    """What reports the events of connections."""
+    """Source of the events of connections."""
 
     listeners: list[Callable[[Connection, object], None]]
 
 
 class WatchedNetwork(Protocol):
-    """What reports the events of the network."""
+    """Source of the events of the network."""
 
     watchers: list[Callable[[News], None]]
 
 
 class EventQueue:
-    """The events that wait for one plugin; a `router.plugin.Subscription`."""
+    """Events that wait for one plugin; implements `router.plugin.Subscription`."""
 
     def __init__(self, types: Iterable[type[Event]], capacity: int) -> None:
         self.types = frozenset(types)
@@ -57,7 +57,7 @@ class EventQueue:
 
     async def __anext__(self) -> Event:
         """Wait for the next event, and return it."""
-        # a plugin with very many events to read leaves others their turns in between
+        # a plugin that reads very many events must let other tasks run in between
         await trio.lowlevel.checkpoint()
         while not self._events:
             if self._has_some.is_set():
@@ -67,7 +67,7 @@ class EventQueue:
 
 
 class Observers:
-    """The subscriptions of all plugins of one router."""
+    """Subscriptions of all plugins of one router."""
 
     def __init__(
         self,
@@ -79,11 +79,11 @@ class Observers:
         self._network = network
         self._wall_clock = wall_clock
         self._queues: list[EventQueue] = []
-        # what anybody has subscribed to
+        # types that any queue has subscribed to
         self._wanted: frozenset[type[Event]] = frozenset()
 
     def add(self, queue: EventQueue) -> None:
-        """Pass on events to a queue from now on."""
+        """Pass events on to a queue from now on."""
         if not self._queues:
             self._connections.listeners.append(self._connection_event)
             if self._network is not None:
@@ -92,7 +92,7 @@ class Observers:
         self._look_at_types()
 
     def remove(self, queue: EventQueue) -> None:
-        """Pass on no more events to a queue."""
+        """Stop passing events on to a queue."""
         if queue not in self._queues:
             return
         self._queues.remove(queue)
@@ -115,7 +115,7 @@ class Observers:
         try:
             self._put(translate(self._wall_clock(), connection, event))
         except Exception:
-            # a mistake of ours in what only plugins see ends nothing else
+            # a bug in the translation for plugins must not end anything else
             log.exception("event not passed on to plugins", event_type=type(event).__name__)
 
     def _network_event(self, event: News) -> None:

@@ -1,4 +1,4 @@
-"""Sample deliveries for a plugin: the implementation of `router.plugin.DeliverySamples`."""
+"""Sampling of deliveries for a plugin: the implementation of `router.plugin.DeliverySamples`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NS = 1_000_000_000
 
 
 class Sampling:
-    """The sampled deliveries of one router, until it is closed.
+    """Sampled deliveries of one router, until closed.
 
-    `seed` decides on trace-ids and on which deliveries are chosen; without one it is random.
+    `seed` determines the trace-ids and the choice of deliveries; without it they are random.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Sampling:
         return SampleBatch(rows.count, wall_offset_ns, rows.columns, rows.texts, rows.links)
 
     def close(self) -> None:
-        """Sample no more."""
+        """Stop sampling."""
         outcomes = self._exchange.forwarder.outcomes
         if outcomes.sampler is self._sampler:
             outcomes.sampler = None

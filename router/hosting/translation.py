@@ -1,7 +1,6 @@
-"""Make events for plugins from those of the engine and of the network.
+"""Translate events of the engine and of the network to those of the plugin contract.
 
-Each function builds objects of the plugin contract, which hold nothing of the router: a plugin may
-keep them as long as it likes.
+The results hold no references to objects of the router, so plugins may keep them.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from router.engine.link import IncomingLink, Link
 from router.engine.naming import link_address, link_identity
 from router.errors import AmqpError
 
-# The numbers of links that any plugin has seen.
+# Numbers for links; a link gets one when it is first described to a plugin.
 _numbers = count(1)
 
 
 def connection_info(connection: Connection) -> told.ConnectionInfo:
-    """Return what plugins see of a connection."""
+    """Return the description of a connection for plugins."""
     remote = connection.remote_open
     return told.ConnectionInfo(
         connection.number,
@@ -37,7 +36,7 @@ def connection_info(connection: Connection) -> told.ConnectionInfo:
 
 
 def link_info(link: Link) -> told.LinkInfo:
-    """Return what plugins see of a link."""
+    """Return the description of a link for plugins."""
     if not link.number:
         link.number = next(_numbers)
     return told.LinkInfo(
@@ -51,7 +50,7 @@ def link_info(link: Link) -> told.LinkInfo:
 
 
 def link_totals(link: Link) -> told.LinkTotals:
-    """Return what a link has carried so far."""
+    """Return the totals of a link so far."""
     return told.LinkTotals(
         link_info(link),
         link.deliveries,
@@ -95,7 +94,7 @@ def _connection_refused(
 
 
 def _attached(time: float, _: Connection, event: Any) -> told.Event | None:
-    # of one that was refused `LinkRefused` tells
+    # a refused link has the event `LinkRefused` instead
     return told.LinkAttached(time, link_info(event.link)) if event.link.is_attached() else None
 
 
@@ -156,11 +155,11 @@ OF_CONNECTIONS: dict[type, tuple[frozenset[type[told.Event]], Translation]] = {
     events.LinkSuspended: (frozenset({told.LinkSuspended}), _suspended),
     events.LinkResumed: (frozenset({told.LinkResumed}), _resumed),
 }
-"""By the engine's event: the events that it may become, and the function that makes them."""
+"""By type of the engine's event: the types that it may become, and the translation."""
 
 
 def of_network(time: float, event: news.News) -> told.Event | None:
-    """Return the event for plugins of one of the network; None if there is none."""
+    """Return the event for plugins that an event of the network becomes, or None."""
     match event:
         case news.NeighbourFound():
             return told.NeighbourFound(time, event.router, event.cost)

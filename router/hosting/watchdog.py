@@ -1,15 +1,15 @@
-"""Watch from a thread that no plugin keeps the router's event loop to itself.
+"""Watchdog: detect, from a thread, plugins that block the router's event loop.
 
-The thread looks 20 times a second at what the router's thread executes. Nothing is added to what
-the router itself does, and without plugins there is no such thread.
+The thread samples the stack of the router's thread 20 times a second. The router itself does no
+extra work, and without plugins there is no such thread.
 
-A plugin that keeps the event loop for a second gets an exception, `PluginHung`. A signal handler
-raises it, at what the plugin is executing then: if that is the router's code, or Trio's, on the
-plugin's behalf, an exception could leave them in disorder, and the handler is called again a moment
-later. A handler is the only place where it can be seen what is executed and an exception be raised
-in one go. SIGURG is ignored by default, and few programs use it for anything else.
+A plugin that blocks the event loop for a second gets an exception, `PluginHung`. A signal handler
+raises it at the point where the plugin is executing. If that is code of the router or of Trio,
+called by the plugin, an exception could leave them in an inconsistent state: the handler returns,
+and is called again a moment later. Only in a signal handler can the stack be inspected and an
+exception raised in one step. SIGURG is ignored by default, and few programs use it.
 
-A plugin that is executed for more than half of ten seconds takes too much of the router's time.
+A plugin that is executing for more than half of ten seconds takes too much of the router's time.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ import router
 from router.errors import PluginHung
 
 LOOK_EVERY_S: Final = 0.05
-# How soon to look again if an exception is due and cannot be raised at the moment.
+# Interval of samples while an exception is due that could not be raised yet.
 LOOK_AGAIN_S: Final = 0.001
 HANG_S: Final = 1.0
 SHARE_OVER_S: Final = 10.0
 LARGEST_SHARE: Final = 0.5
-# How far up the stack a plugin's frame is searched for.
+# Number of frames of the stack that are searched for one of a plugin.
 DEEPEST: Final = 200
 SIGNAL: Final = signal.SIGURG
 _ROUTER: Final = str(Path(router.__file__).parent) + os.sep
 _TRIO: Final = str(Path(trio.__file__).parent) + os.sep
-# Below its loop are tasks, and above it whatever started the router.
+# Trio's event loop: frames that it calls belong to tasks, its callers to no plugin.
 _LOOP: Final = str(Path(trio.__file__).parent / "_core" / "_run.py")
 
 
 @attrs.define
 class _Watched:
-    """How one watched plugin was met of late."""
+    """Recent samples of one watched plugin."""
 
-    # for each look: how long it stands for, in seconds, and whether the plugin was executed then
+    # for each sample: the seconds that it stands for, and whether the plugin was executing
     looks: deque[tuple[float, bool]] = attrs.field(factory=deque)
     uses: int = 0
 
     def add(self, elapsed_s: float, *, is_met: bool) -> float:
-        """Add a look; return the plugin's share of the last ten seconds, or 0 before these."""
+        """Add a sample; return the plugin's share of the last ten seconds, or 0 before these."""
         looks = self.looks
         looks.append((elapsed_s, is_met))
         total = sum(each for each, _ in looks)
@@ -67,11 +67,11 @@ class _Watched:
 
 
 class Watchdog:
-    """Watches the thread that makes it.
+    """Watchdog of the thread that creates it.
 
-    `progress` returns something else each time that the event loop goes on. `flooded` is called, in
-    the watchdog's thread, with the folder of a plugin that takes too much time. `hung` is called in
-    the watched thread, by the task of the plugin that is about to get an exception.
+    `progress` returns a different value whenever the event loop has advanced. `flooded` is called,
+    in the watchdog's thread, with the folder of a plugin that takes too much time. `hung` is called
+    in the watched thread, in the task of the plugin that is about to get an exception.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Watchdog:
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         self._handler_before: object = None
-        # which plugin is executed without any progress, what the progress was, and for how long
+        # the plugin that is executing without progress, the value of `progress`, and for how long
         self._held: tuple[str, float, float] = ("", 0.0, 0.0)
         # the plugin that gets an exception as soon as possible
         self._due = ""
@@ -107,7 +107,7 @@ class Watchdog:
             self._thread.start()
 
     def forget(self, folder: str) -> None:
-        """Watch a plugin no more; the thread ends with the last one."""
+        """Stop watching a plugin; the thread ends with the last one."""
         watched = self._watched[folder]
         watched.uses -= 1
         if watched.uses:
@@ -126,14 +126,15 @@ class Watchdog:
         while not ends.wait(LOOK_AGAIN_S if self._due else LOOK_EVERY_S):
             used_before, used_s = used_s, time.process_time()
             before, now = now, time.monotonic()
-            # a plugin may keep the interpreter's lock, and this thread from looking; but a process
-            # that was stopped for a while has not been busy
+            # A plugin may hold the interpreter's lock, so that this thread could not look. But a
+            # process that was stopped meanwhile was not busy: CPU time tells the two apart.
             elapsed_s = min(now - before, max(LOOK_EVERY_S, used_s - used_before))
             self.look(sys._current_frames().get(self._thread_id), elapsed_s)
 
     def look(self, frame: FrameType | None, elapsed_s: float) -> None:
-        """Look once, so many seconds after the last time; `frame` is the innermost one of what the
-        watched thread executes.
+        """Take a sample, `elapsed_s` after the last one.
+
+        `frame` is the innermost frame of the watched thread.
         """
         folder = self._owner(frame)
         for name, watched in list(self._watched.items()):
@@ -149,14 +150,14 @@ class Watchdog:
         held_s += elapsed_s
         self._held = (folder, progress, held_s)
         if held_s >= HANG_S:
-            # if the plugin goes on even so, it gets another one after the same time
+            # if the plugin goes on nevertheless, it gets another exception after the same time
             self._held = (folder, progress, 0.0)
             self._due = folder
         if self._due and self._may_interrupt:
             signal.pthread_kill(self._thread_id, SIGNAL)
 
     def _interrupt(self, _: int, frame: FrameType | None) -> None:
-        """Raise the exception that is due, if this is a good place for it."""
+        """Raise the exception that is due, unless code of the router or Trio is executing."""
         if frame is None or not self._due or self._owner(frame) != self._due:
             return
         if not frame.f_code.co_filename.startswith((_ROUTER, _TRIO)):
@@ -165,7 +166,7 @@ class Watchdog:
             raise PluginHung
 
     def _owner(self, frame: FrameType | None) -> str:
-        """Return the folder of the plugin that is being executed, or an empty text."""
+        """Return the folder of the plugin that is executing, or an empty string."""
         for _ in range(DEEPEST):
             if frame is None or frame.f_code.co_filename == _LOOP:
                 return ""
@@ -178,8 +179,10 @@ class Watchdog:
 
 
 def code_folder(module_name: str) -> str:
-    """Return where the code of a plugin's module is: the folder of the outermost package that is no
-    mere namespace, or the module's file.
+    """Return the location of the code of a plugin's module.
+
+    It is the folder of the outermost package that is not a namespace package, or else the module's
+    file, or else its name.
     """
     parts = module_name.split(".")
     for count in range(1, len(parts)):

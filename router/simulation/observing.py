@@ -1,7 +1,7 @@
-"""What a plugin would see of a simulated router: its events, samples and totals, without tasks.
+"""Observation of a simulated router as by a plugin: its events, samples and totals, without tasks.
 
-Nothing of it is by the clock of this machine, or by chance but that of the simulation, and the
-links of each router are numbered from 1: the same seed shows the same.
+It uses only the clock and the random numbers of the simulation, and links of each router are
+numbered from 1, so the same seed gives the same result.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from router.plugin_events import Event, LinkInfo, LinkTotals
 from router.plugin_samples import SampleBatch
 from router.simulation.host import Host
 
-# Which are kept until they are taken.
+# Number of samples that are kept until they are taken.
 MOST_SAMPLES: Final = 65_536
 WORD_BITS: Final = 64
 
 
 class _Direct(EventQueue):
-    """Hands each event on in the moment in which it happens."""
+    """Queue that passes each event on at once."""
 
     def __init__(self, types: tuple[type[Event], ...], hear: Callable[[Event], None]) -> None:
         super().__init__(types, 1)
         self._hear = hear
 
     def put(self, event: Event) -> None:
-        """Hand an event on."""
+        """Pass an event on."""
         self._hear(event)
 
 
 class Observation:
-    """What is seen of one life of a router, from now on.
+    """Observation of one run of a simulated router, from now on.
 
-    `wall_clock` is what this router takes for the time, in seconds since 1970. Of what enters the
-    network here, `share` is sampled; `chance` decides on trace-ids. `hear` is told of each event of
-    these types.
+    `wall_clock` is the router's wall clock, in seconds since 1970. `share` is the share of
+    deliveries sampled as they enter the network here; `chance` seeds their choice and the
+    trace-ids. `hear` is called with each event of these types.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Observation:
         self.host = host
         self._exchange = host.exchange
         self._hear = hear
-        # by the number that is another one for each run of the process
+        # by the link's number in this process, which depends on earlier simulations
         self._numbers: dict[int, int] = {0: 0}
         self._next = count(1)
         seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)
@@ -68,21 +68,21 @@ class Observation:
 
     @property
     def is_over(self) -> bool:
-        """Whether this life is."""
+        """Return whether this run of the router has ended."""
         return not self.host.is_alive or self.host.exchange is not self._exchange
 
     @property
     def lost_samples(self) -> int:
-        """How many samples there was no room for."""
+        """Return the number of samples for which there was no room."""
         return self._sampling.lost
 
     @property
     def waiting_samples(self) -> int:
-        """How many samples are over and were not taken yet."""
+        """Return the number of samples that are over and were not taken yet."""
         return self._sampling.waiting
 
     def links(self) -> list[LinkTotals]:
-        """What each link that is attached has carried so far."""
+        """Return the totals of each attached link."""
         return [
             self._totals(link_totals(link))
             for pump in self._exchange.pumps.values()

@@ -19,7 +19,7 @@ MOST_COUNTED = 10_000
 
 @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
 class Settings:
-    """The settings of the plugin, as they stand in the router's configuration."""
+    """Settings of the plugin in the router's configuration."""
 
     limit_per_minute: int = attrs.field(
         default=10,
@@ -38,12 +38,12 @@ class Example(plugin.Plugin):
 
     def __init__(self, settings: Settings) -> None:
         self.limit = settings.limit_per_minute
-        # By container, when it connected within the last minute; the one that connected last is
-        # the last one.
+        # By container, the times of its connections within the last minute; the container that
+        # connected last is at the end.
         self.opened: dict[str, deque[float]] = {}
 
     async def run(self, router: plugin.Router) -> None:
-        """Count each connection that is opened."""
+        """Count the connections of each container, until cancelled."""
         reports = router.counter("reports", "Times that a container began to connect too often.")
         router.manage(
             plugin.ManagedType(
@@ -68,14 +68,14 @@ class Example(plugin.Plugin):
                 router.log.warning("container reconnects", container=container)
 
     def recent(self, container: str, now: float) -> int:
-        """Return how often a container connected within the minute before `now`."""
+        """Return the number of a container's connections within the minute before `now`."""
         times = self.opened.get(container, deque())
         while times and times[0] <= now - MINUTE_S:
             times.popleft()
         return len(times)
 
     def count(self, container: str, now: float) -> None:
-        """Count a connection."""
+        """Count a connection of a container."""
         times = self.opened.pop(container, deque[float](maxlen=MOST_COUNTED + 1))
         times.append(now)
         self.opened[container] = times
@@ -83,7 +83,7 @@ class Example(plugin.Plugin):
             del self.opened[next(iter(self.opened))]
 
     def containers(self) -> Iterator[Mapping[str, plugin.ManagedValue]]:
-        """Yield what management clients see of each container."""
+        """Yield the attributes of each container for management clients."""
         now = time.time()
         for container in list(self.opened):
             count = self.recent(container, now)

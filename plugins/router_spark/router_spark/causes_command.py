@@ -1,4 +1,4 @@
-"""The command for the job `causes`, which compares two periods."""
+"""Command for the job `causes`, which compares two periods."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def causes_command(run: Run, baseline_from: str, baseline_to: str | None) -> Non
         lambda flows, deliveries, events: {
             "causes": causes.causes(flows, deliveries, events, baseline, run.period)
         },
-        # events before the baseline say what lines cost
+        # events before the baseline have the costs of lines
         read=attrs.evolve(run.period, start=None),
     )

@@ -1,4 +1,4 @@
-"""Charts as SVG, to be put into a page."""
+"""Charts as SVG elements of an HTML page."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ STEPS = {
     21_600: "six hours",
     86_400: "a day",
 }
-"""Lengths of steps of time, in seconds, and what they are called."""
+"""Lengths of time steps, in seconds, with their names."""
 MOST_STEPS = 60
 Matrix = Mapping[tuple[str, str], float]
 
 
 def heat_map(cells: Matrix, most: int = 25) -> str:
-    """Draw who sends how much to whom: senders as rows, the most loaded ones on top."""
+    """Draw a traffic matrix: senders as rows, receivers as columns, the busiest `most` first."""
     senders = _busiest(cells, 0, most)
     receivers = _busiest(cells, 1, most)
     values = [[cells.get((a, b), 0.0) for b in receivers] for a in senders]
-    # a matrix of few cells needs no less room for its names
+    # even a matrix of few cells needs room for its names
     size = (3.2 + 0.42 * max(6, len(receivers)), 2.0 + 0.34 * max(4, len(senders)))
     with _style():
         figure = Figure(figsize=size, layout="constrained")
@@ -55,7 +55,7 @@ def heat_map(cells: Matrix, most: int = 25) -> str:
 
 
 def topology(lines: Matrix) -> str:
-    """Draw routers in a ring, and between them what they send each other."""
+    """Draw routers on a circle, and between them the load in both directions together."""
     routers = sorted({name for pair in lines for name in pair})
     both: dict[tuple[str, str], float] = {}
     for (a, b), load in lines.items():
@@ -81,7 +81,7 @@ def topology(lines: Matrix) -> str:
                 [x1, x2], [y1, y2], color=ACCENT, lw=0.8 + 6 * load / heaviest, alpha=0.55, zorder=1
             )
             if len(both) <= 40:
-                # off the middle, where the lines of a ring cross
+                # not in the middle, where the lines cross
                 x, y = x1 + 0.38 * (x2 - x1), y1 + 0.38 * (y2 - y1)
                 axes.text(
                     x,
@@ -127,8 +127,9 @@ def latencies(quantiles: Sequence[tuple[str, float, float, float]]) -> str:
 
 
 def step_of(span_s: int) -> int:
-    """Return the length of a step, in seconds, for a chart of so many: 60 steps at most if it can
-    be.
+    """Return the length of a time step, in seconds, for a chart of `span_s` seconds.
+
+    It is the shortest that gives at most `MOST_STEPS` steps, or a day if none does.
     """
     return next((step for step in STEPS if span_s <= MOST_STEPS * step), max(STEPS))
 
@@ -136,7 +137,7 @@ def step_of(span_s: int) -> int:
 def losses_over_time(
     times: Sequence[datetime], counts: Mapping[str, Sequence[int]], step_s: int
 ) -> str:
-    """Draw how much was not accepted in each step of time, by outcome."""
+    """Draw the number of deliveries that were not accepted in each time step, by outcome."""
     with _style():
         figure = Figure(figsize=(7.5, 3), layout="constrained")
         axes = figure.subplots()
@@ -161,7 +162,7 @@ def losses_over_time(
 
 
 def short(value: float) -> str:
-    """Return a number in few characters, as 12k."""
+    """Return a number as a short text, such as 12k."""
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:.3g}{name}"
@@ -174,7 +175,7 @@ def _style() -> AbstractContextManager[None]:
             "font.family": "sans-serif",
             "font.size": 10,
             "svg.fonttype": "none",
-            # a name may have a dollar sign in it
+            # a name may contain a dollar sign
             "text.parse_math": False,
             "text.color": INK,
             "axes.labelcolor": INK,
@@ -202,5 +203,5 @@ def _svg(figure: Figure) -> str:
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     svg = text.getvalue()
-    # within a page there is neither an XML declaration nor a document type
+    # an element of a page has no XML declaration or document type
     return svg[svg.index("<svg") :]

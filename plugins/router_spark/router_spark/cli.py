@@ -1,4 +1,4 @@
-"""The command line: one command for each job."""
+"""Command line: one command for each job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command for each job that reads datasets and gives tables."""
+"""Commands of the jobs that read datasets and return tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Merge the small files of past days, so that jobs open fewer of them.
 
-A router writes a file a minute. Of a day that is over, each router's files become one. The merged
-file is made in a hidden folder, which takes the place of the folder it was made from; readers see
-the one or the other. If that is interrupted, the next run finishes it.
+By default a router writes a file a minute for each dataset. When a day is over, each router's files
+become one. The merged file is written to a hidden folder, which then replaces the original one by
+two renames; in between, readers see neither. If that is interrupted, the next run completes or
+undoes it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ OLD: Final = ".old-"
 
 @attrs.frozen
 class Compacted:
-    """A merged file, and how many files and rows it was made of."""
+    """Merged file, with the number of files that it replaces and of its rows."""
 
     path: Path
     files: int
@@ -36,10 +37,10 @@ class Compacted:
 
 
 def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Iterator[Compacted]:
-    """Merge the files of each dataset, day and router, for the days before one.
+    """Merge the files of each dataset, day and router, for the days before `before`.
 
-    Yields what was merged, folder by folder. Raises BadInput if a file cannot be read; nothing of
-    its folder has changed then.
+    Yields a result for each merged folder. Raises BadInput if files cannot be merged; their folder
+    is unchanged then.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: is not a folder")
@@ -54,7 +55,7 @@ def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Ite
 
 
 def _finish(day: Path) -> None:
-    """Finish what was interrupted: a folder without its successor comes back."""
+    """Complete an interrupted merge, or undo it if the new folder is not in place."""
     for old in day.glob(f"{OLD}*"):
         folder = day / old.name.removeprefix(OLD)
         if folder.exists():
@@ -100,7 +101,7 @@ def _merge(paths: list[Path], merged: Path, schema: pa.Schema) -> int:
 
 
 def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    """Return a table with the columns of the newest schema; those it lacks are null."""
+    """Return a table with the columns of the newest schema; missing ones are null."""
     columns = [
         table.column(field.name).cast(field.type)
         if field.name in table.schema.names

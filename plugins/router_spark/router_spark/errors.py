@@ -1,4 +1,4 @@
-"""What goes wrong before or while a job runs, told in one line."""
+"""Errors before or during a job, reported in one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 
 class BadInput(click.ClickException):
-    """Arguments or files with which no job can run: exit code 2."""
+    """Arguments or files are invalid: exit code 2."""
 
     exit_code = 2
 

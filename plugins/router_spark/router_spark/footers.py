@@ -1,4 +1,4 @@
-"""The Parquet files of a dataset, judged by their names and footers, before Spark opens them."""
+"""Parquet files of a dataset, selected by their names and footers before Spark opens them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Value = TypeVar("Value", int, datetime)
 
 @attrs.frozen
 class Footer:
-    """What a file says of itself. `earliest` and `latest` are by the dataset's time column."""
+    """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column."""
 
     path: Path
     rows: int
@@ -34,7 +34,7 @@ class Footer:
 
 @attrs.frozen
 class TornFile:
-    """A file that cannot be read, and why."""
+    """File that cannot be read, with the reason."""
 
     path: Path
     reason: str
@@ -65,7 +65,7 @@ def dataset_folder(directory: Path, dataset: Dataset) -> Path:
 
 
 def day_of(folder: Path) -> date:
-    """Return the day of a folder that is named as `dt=2026-11-25`. Raises BadInput."""
+    """Return the day of a folder with a name such as `dt=2026-11-25`. Raises BadInput."""
     try:
         return date.fromisoformat(folder.name.removeprefix("dt="))
     except ValueError:
@@ -74,7 +74,7 @@ def day_of(folder: Path) -> date:
 
 def finished_files(folder: Path) -> list[Path]:
     """Return the finished files of one day and router, in order. Raises OSError."""
-    # pathlib's glob hides errors, iterdir tells them
+    # iterdir raises OSError, which pathlib's glob ignores
     return [
         path
         for path in sorted(folder.iterdir())
@@ -83,7 +83,7 @@ def finished_files(folder: Path) -> list[Path]:
 
 
 def read_footers(paths: Sequence[Path], dataset: Dataset) -> tuple[list[Footer], list[TornFile]]:
-    """Open all files, several at a time; return those that are whole, and those that are not."""
+    """Read the footers of all files, in parallel; return those of whole files, and torn files."""
     with ThreadPoolExecutor(THREADS) as pool:
         read = list(pool.map(lambda path: _read_footer(path, dataset), paths))
     return (
@@ -111,7 +111,7 @@ def _read_footer(path: Path, dataset: Dataset) -> Footer | TornFile:
 
 
 def _limits(metadata: pq.FileMetaData, column: str, kind: type[Value]) -> list[Value]:
-    """Return the least and greatest values of a column in each row group, if they are known."""
+    """Return the minimum and maximum of a column in each row group that has statistics."""
     limits: list[Value] = []
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

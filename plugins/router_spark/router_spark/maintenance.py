@@ -1,4 +1,4 @@
-"""Commands that run for a long time, or look after files: stream, compact and register."""
+"""Commands that stream, or maintain files: stream, compact and register."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from router_spark.streaming import Job, Stream, start
 
 @attrs.frozen
 class StreamedJob:
-    """A job that can be streamed: what it reads, and its tables for the rows of an hour."""
+    """Job that can be streamed: its dataset, and a function from an hour's rows to its tables."""
 
     dataset: Dataset
     job: Job
@@ -45,7 +45,7 @@ JOBS: Final[Mapping[str, StreamedJob]] = {
     "skew": StreamedJob(FLOWS, _skew),
     "totals": StreamedJob(FLOWS, lambda rows: {"totals": traffic.totals(rows)}),
 }
-"""The jobs that can be streamed, by name."""
+"""Jobs that can be streamed, by name."""
 
 
 @click.command("stream")

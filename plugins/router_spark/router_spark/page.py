@@ -1,4 +1,4 @@
-"""The report's page: one file that needs nothing else."""
+"""HTML page of the report, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ th, td { padding: .3rem .8rem .3rem 0; } td { border-bottom: 1px solid #eef1f4; 
 
 @attrs.frozen
 class Section:
-    """A part of the page; `body` is HTML."""
+    """Section of the page; `body` is HTML."""
 
     title: str
     text: str
@@ -49,7 +49,7 @@ def format_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 
 def format_rows(names: Sequence[str], rows: Sequence[Sequence[str | int | float]]) -> str:
-    """Return a table as HTML. Fractions are shares, in per cent."""
+    """Return a table as HTML. Floats are shares, shown in per cent."""
     head = "".join(
         f"<th{_kind(rows[0][index]) if rows else ''}>{escape(name)}</th>"
         for index, name in enumerate(names)

@@ -1,4 +1,4 @@
-"""The time range that a job looks at."""
+"""Time range of a job."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from router_spark.errors import BadInput
 
 @attrs.frozen
 class Period:
-    """From `start`, up to but not including `end`. None is without a limit on that side."""
+    """Time range from `start` up to but not including `end`. None means without a limit."""
 
     start: datetime | None = None
     end: datetime | None = None
 
     def may_hold(self, day: date) -> bool:
-        """Return whether any of a day is within."""
+        """Return whether a day, in UTC, overlaps the period."""
         after = self.start is None or day >= self.start.date()
         return after and (
             self.end is None or datetime(day.year, day.month, day.day, tzinfo=UTC) < self.end
         )
 
     def overlaps(self, earliest: datetime, latest: datetime) -> bool:
-        """Return whether any of the time from `earliest` to `latest`, both included, is within."""
+        """Return whether the period overlaps the time from `earliest` to `latest`, inclusive."""
         return (self.start is None or latest >= self.start) and (
             self.end is None or earliest < self.end
         )
 
     def __str__(self) -> str:
-        """Say it as in an error or a heading."""
+        """Return the period as text for an error or a heading."""
         start = "the beginning" if self.start is None else f"{self.start:%Y-%m-%d %H:%M:%S}"
         end = "now" if self.end is None else f"{self.end:%Y-%m-%d %H:%M:%S} UTC"
         return f"{start} to {end}"
 
 
 def parse_period(start: str | None, end: str | None) -> Period:
-    """Parse the limits, in ISO 8601; one without an offset is UTC. Raises BadInput."""
+    """Parse the limits of a period in ISO 8601; without an offset they are UTC. Raises BadInput."""
     period = Period(parse_time("--from", start), parse_time("--to", end))
     if period.start is not None and period.end is not None and period.start >= period.end:
         raise BadInput(f"--from {start} is not before --to {end}")
@@ -45,7 +45,7 @@ def parse_period(start: str | None, end: str | None) -> Period:
 
 
 def parse_time(option: str, text: str | None) -> datetime | None:
-    """Parse one limit."""
+    """Parse one limit, the value of `option`. Raises BadInput."""
     if text is None:
         return None
     try:

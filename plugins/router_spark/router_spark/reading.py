@@ -1,4 +1,4 @@
-"""Read a dataset as the newest schema, or say in one line why that cannot be done."""
+"""Read a dataset with the newest schema, or fail with an error of one line."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SPARK_TYPES: Final[dict[str, DataType]] = {
 
 
 def spark_schema(dataset: Dataset) -> StructType:
-    """Return a dataset's columns as a schema of Spark."""
+    """Return a dataset's columns as a Spark schema."""
     return StructType(
         [StructField(each.name, SPARK_TYPES[str(each.type)]) for each in dataset.columns]
     )
 
 
 def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> None:
-    """Raise BadInput unless a file has all columns of its version, which is not too new."""
+    """Raise BadInput if a file is too new, or lacks columns of its version, or types differ."""
     version = footer.version
     if version is None:
         raise BadInput(f"{footer.path}: has no column schema_version, or only nulls in it")
@@ -71,7 +71,10 @@ def check_footer(footer: Footer, dataset: Dataset, newest: int = VERSION) -> Non
 def checked_files(
     directory: Path, dataset: Dataset, period: Period, newest: int = VERSION
 ) -> list[Footer]:
-    """Return the files that have rows within a period. Raises BadInput if one is not usable."""
+    """Return the files with rows in a period.
+
+    Raises BadInput if a file is unusable, or there are no rows.
+    """
     footers, torn = read_footers(find_files(directory, dataset, period), dataset)
     if torn:
         raise BadInput(
@@ -94,12 +97,12 @@ def checked_files(
 
 
 def read_files(spark: SparkSession, files: list[Footer], dataset: Dataset) -> DataFrame:
-    """Read files as the newest schema: columns that a file lacks are null."""
+    """Read files with the newest schema: columns that a file lacks are null."""
     return spark.read.schema(spark_schema(dataset)).parquet(*(str(each.path) for each in files))
 
 
 def within_period(frame: DataFrame, dataset: Dataset, period: Period) -> DataFrame:
-    """Keep the rows of a period."""
+    """Return the rows of a period."""
     time = sf.col(dataset.time_column)
     if period.start is not None:
         frame = frame.where(time >= sf.lit(period.start))

@@ -1,8 +1,8 @@
-"""Register files with an Iceberg catalogue, so that engines see them as tables.
+"""Register files with an Iceberg catalogue, so that query engines see them as tables.
 
-Routers write files and know no catalogue. One process registers what has been written, as often as
-is wanted: commits come from one place, and a catalogue that cannot be reached delays no router.
-Files stay where they are; the table points to them.
+Routers write files and do not use the catalogue. One process registers new files, as often as
+desired: commits come from one place, and an unreachable catalogue does not delay routers. Files
+stay in place; the table refers to them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from router_spark.periods import Period
 
 @attrs.frozen
 class Registered:
-    """What was added to a table: files, of `rows` rows together."""
+    """Number of files and of rows that were added to a table."""
 
     table: str
     files: int
@@ -30,7 +30,7 @@ class Registered:
 
 
 def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Open a catalogue: with properties, or by its name in PyIceberg's own configuration."""
+    """Open a catalogue with properties, or by its name in PyIceberg's own configuration."""
     return load_catalog(name, **properties)
 
 
@@ -39,8 +39,8 @@ def register(
 ) -> Registered:
     """Add the files of a period that a table does not have yet, in one commit.
 
-    The table is made if there is none, and gets columns that the schema has got since. Raises
-    BadInput if the dataset has no folder.
+    Creates the table if there is none, and adds columns that are new in the schema. Raises BadInput
+    if the dataset has no folder.
     """
     table = _table(catalog, namespace, dataset)
     known = set(table.inspect.files().column("file_path").to_pylist())

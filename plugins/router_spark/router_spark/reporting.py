@@ -1,4 +1,4 @@
-"""Collect what the report shows, and write its page."""
+"""Collect the data of the report, and write its page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOP = 10
 
 
 def previous_period(period: Period) -> Period | None:
-    """Return the period of the same length before, if this one has both its limits."""
+    """Return the preceding period of the same length, or None if this one lacks a limit."""
     if period.start is None or period.end is None:
         return None
     return Period(period.start - (period.end - period.start), period.start)
@@ -26,7 +26,7 @@ def previous_period(period: Period) -> Period | None:
 def report_page(
     flows: DataFrame, deliveries: DataFrame, before: DataFrame | None, period: Period
 ) -> str:
-    """Return the page for a period; `before` are the flow records of the previous one."""
+    """Return the page for a period; `before` has the flow records of the previous one."""
     flows = flows.cache()
     try:
         sections = [

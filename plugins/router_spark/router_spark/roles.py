@@ -1,11 +1,11 @@
-"""What a peer is to the network, by the role of its connection."""
+"""Roles of connections, grouped by the kind of peer."""
 
 from __future__ import annotations
 
 from typing import Final
 
 CLIENT_ROLES: Final = ("normal", "route-container")
-"""Roles of peers that messages come from and go to in the end."""
+"""Roles of peers at which messages start and end."""
 
 ROUTER_ROLES: Final = ("inter-router", "edge")
 """Roles of other routers of the network. The container-id of such a peer is its router's id."""

@@ -1,4 +1,4 @@
-"""Run a job: read, compute, write, and say on stderr how far it is."""
+"""Run a job: read, compute, write, and report progress on stderr."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from router_spark.session import SessionSettings, spark_session
 from router_spark.writing import check_out, format_table, write_table
 
 Tables = Mapping[str, DataFrame]
-"""What a job has found, by the name of the table."""
+"""Result of a job: tables by name."""
 
 P = ParamSpec("P")
 
 
 @attrs.frozen
 class Run:
-    """What is the same for all jobs: where to read and write, and how to start Spark."""
+    """Options common to all jobs: input, output, and how to start Spark."""
 
     directory: Path
     period: Period
@@ -37,7 +37,7 @@ class Run:
 
 
 def say(text: str) -> None:
-    """Tell on stderr what is being done."""
+    """Print a line on stderr, to report progress."""
     click.echo(text, err=True)
 
 
@@ -51,7 +51,7 @@ def run_job(
 ) -> None:
     """Read the datasets, call `compute` with their DataFrames, and write or print its tables.
 
-    `read` is what is read if that is more than the run's period. Raises BadInput and JobFailed.
+    `read` is the period to read, if it is longer than the run's. Raises BadInput and JobFailed.
     """
     check_out(run.out, overwrite=run.overwrite)
     period = run.period if read is None else read
@@ -69,7 +69,7 @@ def run_job(
 
 
 def deliver(run: Run, name: str, compute: Callable[[], Tables]) -> None:
-    """Write or print the tables that a job computes."""
+    """Compute the tables of a job, and write or print them."""
     began = time.monotonic()
     say(f"running {name}")
     for table, frame in compute().items():
@@ -81,14 +81,14 @@ def deliver(run: Run, name: str, compute: Callable[[], Tables]) -> None:
 
 
 def with_session(run: Run, name: str, compute: Callable[[SparkSession], Tables]) -> None:
-    """Start Spark and run a job that reads on its own."""
+    """Start Spark and run a job that reads its input itself."""
     say(f"starting Spark at {run.session.master}")
     with spark_session(name, run.session) as spark:
         deliver(run, name, lambda: compute(spark))
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of Spark's session, as its first parameter."""
+    """Add the options of a Spark session to a command; its first parameter gets their values."""
 
     @click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
     @click.option("--memory", default="4g", show_default=True, help="Memory of Spark's driver.")
@@ -115,7 +115,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_options(command: Callable[Concatenate[Run, P], None]) -> Callable[..., None]:
-    """Give a command the argument and options of all jobs, as its first parameter."""
+    """Add the argument and options of all jobs to a command; its first parameter gets a `Run`."""
 
     @click.argument("directory", type=click.Path(path_type=Path))
     @click.option("--from", "start", metavar="TIME", help="Begin here (ISO 8601, UTC).")

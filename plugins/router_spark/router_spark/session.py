@@ -1,4 +1,4 @@
-"""Start Spark so that it does the same on every machine."""
+"""Start Spark with the same settings on every machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOPBACK = "127.0.0.1"
 
 @attrs.frozen
 class SessionSettings:
-    """How to start Spark. `quiet` keeps its log off stderr."""
+    """Settings of a Spark session. `quiet` keeps Spark's log off stderr."""
 
     master: str = "local[2]"
     memory: str = "4g"
@@ -39,9 +39,9 @@ class SessionSettings:
 
 
 def check_master(master: str) -> None:
-    """Raise BadInput if a master is unknown, or cannot be connected to in a few seconds.
+    """Raise BadInput if a master is of an unknown kind, or cannot be reached in a few seconds.
 
-    Spark itself tries for a minute, and tells the reason in a stack trace.
+    Spark itself tries for a minute, and reports the reason in a stack trace.
     """
     if master.split("[")[0] == "local" or master == "yarn":
         return
@@ -103,7 +103,7 @@ def _builder(name: str, settings: SessionSettings, jvm_options: str) -> SparkSes
         .config("spark.sql.adaptive.enabled", "true")
         .config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        # a torn file is an error, never a hole in the answer
+        # a torn file is an error: without its rows the result would be wrong
         .config("spark.sql.files.ignoreCorruptFiles", "false")
     )
     if settings.is_local:
@@ -114,7 +114,7 @@ def _builder(name: str, settings: SessionSettings, jvm_options: str) -> SparkSes
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error of Spark says, without its stack trace."""
+    """Return the message of a Spark error, without the stack trace."""
     text = str(error).strip() or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith("An error occurred while calling")]

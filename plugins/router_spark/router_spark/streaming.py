@@ -1,11 +1,11 @@
-"""Run jobs as a stream: when files appear, compute the hours again that they have rows of.
+"""Run jobs as a stream: when files appear, recompute the hours of their rows.
 
-A job of one hour is the same function as in batch. Spark's file source says which files are new,
-and so which hours have got rows; each of these is computed from all files that are there, without
-duplicates, and replaces what was computed before. So an hour's result depends on the files alone:
-not on when or in which order they came, how often the stream was restarted, or how late a row is.
-Watermarks would bound the state of a stream, and drop what is later than they allow; here there is
-no state. (docs/decisions/0106-streams-without-state.md)
+The job for one hour is the same function as in batch. Spark's file source finds new files, and thus
+the hours that have new rows; each of these is recomputed from all files, without duplicates, and
+replaces the previous result. The result of an hour therefore depends on the files alone: not on the
+time or order of their arrival, on restarts of the stream, or on how late a row is. Watermarks would
+bound the state of a stream, and drop rows that are later than they allow; here there is no state.
+(docs/decisions/0106-streams-without-state.md)
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from router_spark.footers import dataset_folder
 from router_spark.reading import spark_schema
 
 IDENTITY: Final = ("router", "router_epoch", "seq")
-"""The columns that tell which row it is."""
+"""Columns that identify a row."""
 
 HOUR: Final = "%Y-%m-%dT%H"
-"""How hours are named, in UTC: `hour=2026-11-25T14` is a folder of a table."""
+"""Format of an hour, in UTC: `hour=2026-11-25T14` is a folder of a table."""
 
 Job = Callable[[DataFrame], Mapping[str, DataFrame]]
-"""Returns tables by their names, of the rows of one hour."""
+"""Function that returns tables by name, from the rows of one hour."""
 
 
 @attrs.frozen
 class Stream:
-    """What is streamed: a dataset of `directory`, where routers write, to tables in `out`.
+    """Stream from a dataset in `directory`, where routers write, to tables in `out`.
 
-    `job` is computed for each hour. At most `files` new files are looked at in one batch.
+    `job` is computed for each hour. A micro-batch has at most `files` new files.
     """
 
     directory: Path
@@ -53,14 +53,13 @@ class Stream:
 
 
 def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) -> StreamingQuery:
-    """Start a stream; without an interval it ends when everything that is there has been read.
+    """Start a stream; without an interval it ends when all files have been read.
 
-    How far it is, it keeps in the folder `_checkpoint`. Raises BadInput if the dataset has no
-    folder.
+    It keeps its progress in the folder `_checkpoint`. Raises BadInput if the dataset has no folder.
     """
     folder = dataset_folder(stream.directory, stream.dataset)
-    # A torn file ends the stream, which names it. The batch that has failed is planned, so that it
-    # has to go on without the file once that has been moved away.
+    # A torn file fails the stream, with an error that names it. The batch that has failed stays
+    # planned: it must be able to run without the file once that has been moved away.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     writer = (
@@ -80,7 +79,7 @@ def start(spark: SparkSession, stream: Stream, interval_s: float | None = None) 
 
 
 def compute_batch(stream: Stream, batch: DataFrame) -> None:
-    """Compute each hour again that new rows belong to."""
+    """Recompute each hour that has new rows."""
     hours = batch.select(sf.date_trunc("hour", stream.dataset.time_column).alias("hour")).distinct()
     epochs = hours.select(sf.unix_timestamp("hour").alias("hour")).orderBy("hour").collect()
     for row in epochs:
@@ -88,14 +87,14 @@ def compute_batch(stream: Stream, batch: DataFrame) -> None:
 
 
 def compute_hour(stream: Stream, spark: SparkSession, hour: datetime) -> None:
-    """Compute an hour from all files that are there, and replace its part of each table."""
+    """Compute an hour from all files, and replace its folder in each table."""
     for name, table in stream.job(hour_rows(stream, spark, hour)).items():
         folder = stream.out / name / f"hour={hour.strftime(HOUR)}"
         table.write.mode("overwrite").parquet(str(folder))
 
 
 def hour_rows(stream: Stream, spark: SparkSession, hour: datetime) -> DataFrame:
-    """Return the rows of an hour, each once."""
+    """Return the rows of an hour, without duplicates."""
     time = sf.col(stream.dataset.time_column)
     day = stream.folder / f"dt={hour:%Y-%m-%d}"
     rows = (

@@ -1,4 +1,4 @@
-"""Find files that cannot be read, and rows that are missing or there twice."""
+"""Find files that cannot be read, and rows that are lost or duplicated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from router_spark.reading import check_footer, read_files
 
 @attrs.frozen
 class Checked:
-    """The files of one dataset: those to be read, and those that cannot be."""
+    """Files of one dataset that have rows, and files that cannot be used."""
 
     dataset: Dataset
     whole: list[Footer]
@@ -25,7 +25,7 @@ class Checked:
 
 
 def check_files(directory: Path, period: Period) -> list[Checked]:
-    """Open the footers of all datasets that are there. Raises BadInput."""
+    """Check the files of all datasets in a directory, by their footers. Raises BadInput."""
     there = [each for each in DATASETS if (directory / each.name).is_dir()]
     if not there:
         names = ", ".join(each.name for each in DATASETS)
@@ -46,7 +46,7 @@ def check_files(directory: Path, period: Period) -> list[Checked]:
 
 
 def move_away(file: TornFile, directory: Path, quarantine: Path) -> Path:
-    """Move a file to the same place below the quarantine folder. Raises BadInput."""
+    """Move a file to the same relative path below the quarantine folder. Raises BadInput."""
     target = quarantine / file.path.relative_to(directory)
     try:
         if target.exists():

@@ -1,4 +1,4 @@
-"""Write what a job has found, or print it."""
+"""Write or print the tables of a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from router_spark.errors import BadInput
 
 
 def check_out(out: Path | None, *, overwrite: bool) -> None:
-    """Raise BadInput if a folder has something in it already, or cannot be one."""
+    """Raise BadInput if `out` is not a folder, or if it is not empty and `overwrite` is false."""
     if out is None or not out.exists():
         return
     if not out.is_dir():
@@ -21,7 +21,7 @@ def check_out(out: Path | None, *, overwrite: bool) -> None:
 
 
 def write_table(frame: DataFrame, out: Path, name: str) -> Path:
-    """Write a table as Parquet files into a folder of its own, in the place of what was there."""
+    """Write a table as Parquet files to its folder in `out`, replacing what is there."""
     folder = out / name
     frame.write.mode("overwrite").parquet(str(folder))
     return folder
@@ -30,7 +30,7 @@ def write_table(frame: DataFrame, out: Path, name: str) -> Path:
 def format_table(frame: DataFrame, rows: int) -> str:
     """Return the first rows as text, in columns."""
     names = frame.columns
-    # Spark hands out times by the clock of this machine, and casts them by that of the session
+    # Spark returns times in the time zone of this machine, and casts them in that of the session
     texts = [
         sf.col(each.name).cast("string") if each.dataType == TimestampType() else sf.col(each.name)
         for each in frame.schema.fields
@@ -51,7 +51,7 @@ def format_table(frame: DataFrame, rows: int) -> str:
 
 
 def format_cell(value: object) -> str:
-    """Return a value as it is printed."""
+    """Return a value as text to print."""
     match value:
         case None:
             return "-"

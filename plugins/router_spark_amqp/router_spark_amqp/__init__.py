@@ -1,4 +1,7 @@
-"""AMQP 1.0 for Apache Spark: `spark.dataSource.register(AmqpDataSource)`, then `format("amqp")`."""
+"""AMQP 1.0 data source for Apache Spark.
+
+Register it with `spark.dataSource.register(AmqpDataSource)`, then use `format("amqp")`.
+"""
 
 from __future__ import annotations
 

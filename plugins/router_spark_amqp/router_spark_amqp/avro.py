@@ -1,4 +1,4 @@
-"""Bodies of Avro: what Avro calls a datum, without the header of a file. Needs fastavro."""
+"""Avro bodies: one binary datum, without the header of an Avro file. Needs fastavro."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class AvroError(ValueError):
 
 
 class Avro:
-    """Reads and writes datums of the schema that the options have. Raises OptionError."""
+    """Codec for the schema in the option `avroSchema`.
+
+    Raises OptionError if fastavro is missing or the schema is invalid.
+    """
 
     def __init__(self, options: Options) -> None:
         try:
@@ -32,7 +35,7 @@ class Avro:
             raise OptionError(f"option avroSchema is no Avro schema: {error}") from None
 
     def read(self, body: bytes) -> object:
-        """The value that a body is. Raises AvroError."""
+        """Decode a body. Raises AvroError."""
         try:
             value: object = self._library.schemaless_reader(io.BytesIO(body), self._schema, None)
         except (ValueError, EOFError, IndexError, TypeError, OverflowError) as error:
@@ -40,7 +43,7 @@ class Avro:
         return value
 
     def write(self, row: dict[str, object]) -> bytes:
-        """A row as a body. Raises AvroError."""
+        """Encode a row as a body. Raises AvroError."""
         octets = io.BytesIO()
         try:
             self._library.schemaless_writer(octets, self._schema, row)

@@ -1,4 +1,4 @@
-"""The batch source: what is at an address now, in one task, accepted when all of it was read."""
+"""Batch source: one task drains an address and accepts the messages once all rows were read."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from router_spark_amqp.rows import RowReader
 
 
 class AmqpBatchReader(DataSourceReader):
-    """Drains one address: the sender is asked for what it has now, and for no more.
+    """Batch reader of one address. It takes the messages that the sender has now, and no more.
 
-    All of it is unsettled until Spark has taken the last row; then it is accepted. A task that
-    fails before that accepts nothing, and the messages come again: to its next attempt, too. What
-    fails later, in the same job, comes too late: these messages are gone. A query that must not
-    lose any is a stream with the trigger availableNow.
+    The messages stay unsettled until Spark has taken the last row; then they are accepted. If the
+    task fails before that, it accepts none of them and they are delivered again, possibly to the
+    next attempt. If the job fails after that, they are lost. A query that must not lose any should
+    be a stream with the trigger `availableNow`.
 
-    Each time that Spark evaluates the frame it reads anew, and gets what has come meanwhile. One
-    read takes `maxRowsPerBatch` rows (100,000 where that is not given) and about `maxBytes` octets
-    at most; the rest stays at the sender.
+    Each evaluation of the DataFrame is a new read, of the messages that are there then. A read
+    takes at most `maxRowsPerBatch` rows (100,000 by default) and about `maxBytes` octets; the rest
+    stays with the sender.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        # no second batch follows, so there is no credit for one; and where the link is lost it is
-        # the next attempt of the task that connects again
+        # No second batch follows, so no credit is granted for one. A lost link fails the task: the
+        # next attempt connects again.
         self._options = attrs.evolve(
             options,
             credit=options.rows_per_read,
@@ -40,11 +40,11 @@ class AmqpBatchReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One: there is one node to take from, which would share its messages out at random."""
+        """Return one partition: several would share the messages of the node at random."""
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Drain, yield all of it, then accept it; in a task. Raises SourceLost."""
+        """Drain the address, yield all rows, then accept them; in a task. Raises SourceLost."""
         reader = RowReader(self._options, self._schema)
         intake = Intake(self._options, drains=True)
         intake.start(0)

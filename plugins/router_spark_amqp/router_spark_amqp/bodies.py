@@ -1,7 +1,10 @@
-"""Bodies of JSON and Avro as the cells of a row, checked against Spark's schema one by one.
+"""Convert JSON and Avro bodies to the cells of a row, checked against Spark's schema.
 
-A body that does not fit must not take others with it, so each is read by itself; a value is never
-bent until it fits, except that whole numbers go where fractions do.
+Bodies are read one by one, so that one which does not match the schema does not affect others. A
+value must have the type of its column, with these exceptions: a float column takes integers; a
+decimal column takes any number, rounded to its scale; strings are parsed for columns of decimals,
+binary (base64), dates and timestamps (ISO 8601); and a string column takes anything but octets, as
+JSON, like Spark's own JSON reader.
 """
 
 from __future__ import annotations
@@ -46,13 +49,14 @@ _BITS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32,
 
 
 class BadBody(ValueError):
-    """A body is not what the schema says."""
+    """A body does not match the schema."""
 
 
 def body_reader(options: Options, fields: Sequence[StructField]) -> Callable[[bytes | None], Cells]:
-    """What reads a body into cells, in the order of the fields; it raises BadBody.
+    """Return a function that reads a body into cells, in the order of the fields.
 
-    Raises OptionError where the format cannot have such a column, or its library is missing.
+    The function raises BadBody. Raises OptionError if the type of a field is not supported, or the
+    library or schema for Avro is missing or invalid.
     """
     cells = [(field.name, cell_reader(field.dataType, field.name)) for field in fields]
 
@@ -91,7 +95,10 @@ def _load_avro(avro: Avro, body: bytes) -> object:
 
 
 def cell_reader(kind: DataType, where: str) -> ReadCell:
-    """What reads a value that is not None into a cell that Arrow takes for this type."""
+    """Return a function that converts a value, other than None, to a cell of this type for Arrow.
+
+    Raises OptionError if the type is not supported; the error names the column `where`.
+    """
     plain = _PLAIN.get(type(kind))
     if plain is not None:
         return plain
@@ -117,7 +124,7 @@ def _string(value: object) -> object:
         return value
     if isinstance(value, bytes):
         raise TypeError("octets where a string belongs")
-    # as Spark's own reader of JSON has it: the text of what is there
+    # JSON text, as Spark's own JSON reader gives
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -153,7 +160,7 @@ def _date(value: object) -> object:
 
 
 def _timestamp(value: object) -> object:
-    """Without a zone it is UTC."""
+    """Read a timestamp; without a time zone it is UTC."""
     moment = _moment(value)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 

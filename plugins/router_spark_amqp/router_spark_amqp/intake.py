@@ -1,7 +1,8 @@
-"""The connection of a streaming source: a thread of its own, in which Trio runs.
+"""Connection of a source, in a thread that runs Trio.
 
-Spark's thread asks for batches and commits them; the thread here receives, and holds what came,
-unsettled, until then. Only the thread here speaks AMQP: a commit hands it what is to be settled.
+Spark's thread asks for batches and commits them. The intake's thread receives messages and holds
+them, unsettled, until their batch is committed. Only the intake's thread uses the AMQP client: a
+commit hands it the deliveries to settle.
 """
 
 from __future__ import annotations
@@ -20,29 +21,30 @@ from router_spark_amqp.options import Options, need_address
 
 LOG = logging.getLogger("router_spark_amqp")
 
-# Between two attempts to connect again: at first, and at most.
+# Pauses between attempts to reconnect: the first, and the longest.
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-# How long a peer that is asked for what it has may be silent.
+# Longest silence of a peer while it is being drained.
 DRAIN_TIMEOUT_S = 60.0
 
 
 class SourceLost(RuntimeError):
-    """The source has no connection, and has stopped trying to get one."""
+    """The source has no connection and has given up reconnecting."""
 
 
 class Intake:
-    """Receives from one address until `stop`. `drains` asks for what is there now, and no more.
+    """Receiver of one address, until `stop`. With `drains` it takes only what is there now.
 
-    At most `options.stream_credit` rows, and about `options.max_bytes` octets, are held at once:
-    where that is reached nothing more is taken, and the sender runs out of credit or of window.
+    At most `options.stream_credit` rows and about `options.max_bytes` octets are held at a time.
+    When a limit is reached no more messages are taken, and the sender runs out of credit or the
+    session's window closes.
     """
 
     def __init__(self, options: Options, *, drains: bool = False) -> None:
         self._options = options
         self._address = need_address(options)
         self._drains = drains
-        # a peer that cannot be drained has nothing left when it has been silent for a while
+        # idleSeconds is for peers that cannot drain: silence means that nothing is left
         self._must_drain = drains and options.idle_s is None
         self._ledger = Ledger()
         self._changed = threading.Condition()
@@ -56,10 +58,10 @@ class Intake:
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="amqp-intake", daemon=True)
 
-    # Spark's thread.
+    # Called in Spark's thread.
 
     def start(self, position: int) -> None:
-        """Connect and attach; rows count from `position` on. Raises SourceLost."""
+        """Connect and attach; the positions of rows begin at `position`. Raises SourceLost."""
         self._ledger.position = position
         self._thread.start()
         with self._changed:
@@ -67,14 +69,17 @@ class Intake:
         self.check()
 
     def check(self) -> None:
-        """Raise SourceLost where no message will come any more."""
+        """Raise SourceLost if the source has failed for good."""
         if self._failure is not None:
             url = self._options.url
             place = f"{self._address} at {url.host}:{url.port}"
             raise SourceLost(f"cannot receive from {place}: {self._failure}") from self._failure
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until a row waits or nothing more will come; whether a row does."""
+        """Wait up to `timeout_s` for a row; return whether there is one that no batch has.
+
+        Returns earlier if no more rows will come.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: self._ledger.waiting or self._is_dry or self._failure, timeout_s
@@ -83,16 +88,19 @@ class Intake:
 
     @property
     def waiting(self) -> int:
-        """How many rows are in no batch yet."""
+        """Return the number of rows that are in no batch yet."""
         return self._ledger.waiting
 
     def cut(self, limit: int | None) -> Batch | None:
-        """Make a batch of what waits."""
+        """Make a batch of at most `limit` waiting rows; return None if there are none."""
         with self._changed:
             return self._ledger.cut(limit)
 
     def drain(self) -> list[Row]:
-        """Wait until all is here that was asked for; it is one batch then. Raises SourceLost."""
+        """Wait until the drain is over or a limit is reached; return the rows, as one batch.
+
+        Raises SourceLost.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: self._is_dry or self._failure is not None or not self._has_room()
@@ -102,33 +110,36 @@ class Intake:
         return [] if batch is None else batch.rows
 
     def between(self, begin: int, end: int) -> list[Row]:
-        """The rows of the uncommitted batches behind `begin`, up to `end`."""
+        """Return the rows of the uncommitted batches between the positions `begin` and `end`."""
         with self._changed:
             return self._ledger.between(begin, end)
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether a batch is not committed yet."""
+        """Return whether there is a batch that is not committed yet."""
         return self._ledger.has_uncommitted
 
     @property
     def is_dry(self) -> bool:
-        """Whether it was to drain, and the sender has said that nothing is left."""
+        """Return whether a drain is over: nothing is left, or the sender was silent too long."""
         return self._is_dry
 
     def commit(self, position: int) -> None:
-        """Settle as accepted what lies up to a position; it is on its way when this returns."""
+        """Accept the messages of the batches up to a position.
+
+        The dispositions are on their way when this returns.
+        """
         with self._changed:
             rows = self._ledger.commit(position)
         if rows and self._thread.is_alive():
             try:
                 trio.from_thread.run(self._accept, rows, trio_token=self._token)
             except trio.RunFinishedError:
-                # the rows come again, from wherever they are sent to next
+                # the messages will be delivered again
                 LOG.warning("%d messages could not be accepted: stopped", len(rows))
 
     def stop(self) -> None:
-        """Give back what is not committed and close, in order; returns when that is done."""
+        """Release or modify what is not committed, close the connection, and wait for that."""
         if self._thread.is_alive() and self._token is not None:
             try:
                 trio.from_thread.run_sync(self._scope.cancel, trio_token=self._token)
@@ -136,12 +147,14 @@ class Intake:
                 pass
             self._thread.join()
 
-    # Trio's thread.
+    # Called in the intake's thread, which runs Trio.
 
     def _run(self) -> None:
         try:
             trio.run(self._live)
         except Exception as error:
+            # Broad on purpose: whatever ended this thread, Spark's thread must learn of it, or it
+            # would wait for ever.
             self._fail(error)
             raise
 
@@ -151,10 +164,10 @@ class Intake:
             self._changed.notify_all()
 
     async def _live(self) -> None:
-        """Receive, on one connection after the other, until stopped or in vain for too long.
+        """Receive, reconnecting when the link is lost, until stopped or out of time.
 
-        A link that is lost at once, before any message, was as good as none: a peer that takes each
-        link, and fails, must not be asked for ever.
+        Except for the first, a link that is lost soon and without a message counts as a failed
+        attempt: a peer that accepts each attach and then fails must not be retried for ever.
         """
         self._token = trio.lowlevel.current_trio_token()
         pause_s = FIRST_PAUSE_S
@@ -180,7 +193,7 @@ class Intake:
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _receive(self) -> None:
-        """Connect, attach and receive. Raises ClientError, in the end or at once."""
+        """Connect, attach, and receive until the link is lost. Raises ClientError."""
         options = self._options
         async with connect(options.url, timeout_s=options.connect_timeout_s) as connection:
             opening = connection.open_receiver(
@@ -209,7 +222,7 @@ class Intake:
                 with self._changed:
                     self._is_dry = True
                     self._changed.notify_all()
-                # what is held still has to be settled, and nothing is to be asked for again
+                # keep the link, to settle what is held, but ask for no more
                 await trio.sleep_forever()
             rows: list[Row] = []
             octets = self._ledger.octets
@@ -226,7 +239,7 @@ class Intake:
                 self._changed.notify_all()
 
     async def _has_message(self, receiver: Receiver) -> bool:
-        """Wait for a message; False where only what is there now was wanted, and it is here."""
+        """Wait for a message; return False if a drain is over."""
         if not self._drains:
             return await receiver.wait_for_message()
         idle_s = self._options.idle_s
@@ -251,7 +264,7 @@ class Intake:
         self._room.set()
         if lost:
             LOG.warning("the link of %d messages was lost before they were accepted", lost)
-        # what sends runs before who called does
+        # let the task that sends run before Spark's thread goes on
         for _ in range(2):
             await trio.lowlevel.checkpoint()
 
@@ -260,7 +273,7 @@ class Intake:
             self._ledger.lose_link()
 
     def _give_back(self) -> None:
-        """Nobody has seen what waits; what is in a batch may have been processed."""
+        """Release waiting rows; modify those of batches, which may have been processed."""
         with self._changed:
             waiting, batched = self._ledger.give_up()
         try:
@@ -269,5 +282,5 @@ class Intake:
             for row in batched:
                 row.delivery.modify(delivery_failed=True)
         except ClientError:
-            # with the link gone the peer gives them to others without being told
+            # the link is lost: the peer delivers them again without a disposition
             pass

@@ -1,7 +1,7 @@
-"""Which messages are here, which of them are in a batch, and which batches Spark has not committed.
+"""Bookkeeping of received messages: waiting, in a batch, or committed by Spark.
 
-Nothing here knows of threads or of AMQP beyond the one delivery of each row, which is settled by
-whoever takes the row out.
+It is independent of threads, and of AMQP except for the delivery of each row, which the caller
+settles after taking the row out.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import attrs
 
 
 class Settled(Protocol):
-    """The delivery of a row, as `router.client.Received` is one."""
+    """Delivery of a row, which can be settled; `router.client.Received` is one."""
 
     def accept(self) -> None:
-        """It was processed."""
+        """Settle as accepted: the message was processed."""
 
     def release(self) -> None:
-        """It was not processed."""
+        """Settle as released: the message was not processed."""
 
     def modify(self, *, delivery_failed: bool = False, undeliverable_here: bool = False) -> None:
-        """It may have been processed."""
+        """Settle as modified: the message may have been processed."""
 
 
 @attrs.frozen(eq=False)
 class Row:
-    """A message that came; `is_settled` says that its sender settled it and will not repeat it."""
+    """Received message. If `is_settled`, it was sent settled and will not be sent again."""
 
     delivery: Settled
     payload: bytes
@@ -38,7 +38,7 @@ class Row:
 
 @attrs.frozen(eq=False)
 class Batch:
-    """The rows behind the position `begin`, up to `end`: one micro-batch has them."""
+    """Rows of one micro-batch, from position `begin` up to but not including `end`."""
 
     begin: int
     end: int
@@ -46,9 +46,9 @@ class Batch:
 
 
 class Ledger:
-    """Rows on their way: waiting, then in a batch, then gone.
+    """Rows that are held: first waiting, then in a batch until it is committed.
 
-    `count` and `octets` are of all of them, so that they can be bounded.
+    `count` and `octets` are totals of both, by which the caller limits what is held.
     """
 
     def __init__(self) -> None:
@@ -60,23 +60,23 @@ class Ledger:
 
     @property
     def waiting(self) -> int:
-        """How many rows are in no batch yet."""
+        """Return the number of rows that are in no batch yet."""
         return len(self._waiting)
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether a batch has been cut that Spark has not committed."""
+        """Return whether there is a batch that Spark has not committed."""
         return bool(self._batches)
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Rows have come."""
+        """Add received rows."""
         for row in rows:
             self._waiting.append(row)
             self.count += 1
             self.octets += len(row.payload)
 
     def cut(self, limit: int | None) -> Batch | None:
-        """Make a batch of what waits, of no more rows than `limit`; None where nothing waits."""
+        """Make a batch of at most `limit` waiting rows; return None if there are none."""
         count = len(self._waiting) if limit is None else min(limit, len(self._waiting))
         if not count:
             return None
@@ -87,7 +87,7 @@ class Ledger:
         return batch
 
     def between(self, begin: int, end: int) -> list[Row]:
-        """The rows of the uncommitted batches behind `begin`, up to `end`."""
+        """Return the rows of the uncommitted batches between the positions `begin` and `end`."""
         return [
             row
             for batch in self._batches
@@ -96,7 +96,7 @@ class Ledger:
         ]
 
     def commit(self, position: int) -> list[Row]:
-        """Take out the batches up to a position: Spark wants them no more."""
+        """Remove the batches up to a position, which Spark has committed; return their rows."""
         taken: list[Row] = []
         while self._batches and self._batches[0].end <= position:
             taken += self._batches.popleft().rows
@@ -104,10 +104,10 @@ class Ledger:
         return taken
 
     def lose_link(self) -> int:
-        """The link is lost, and so is the right to settle; returns how many rows were dropped.
+        """Drop waiting rows that a lost link has made impossible to settle; return their number.
 
-        What waits comes again, so it goes, except for what was settled by its sender. Batches keep
-        their rows: Spark may be reading them.
+        They will be delivered again, unlike rows that were sent settled, which stay. Batches keep
+        their rows, which Spark may be reading.
         """
         dropped = [row for row in self._waiting if not row.is_settled]
         self._waiting = deque(row for row in self._waiting if row.is_settled)
@@ -115,7 +115,7 @@ class Ledger:
         return len(dropped)
 
     def give_up(self) -> tuple[list[Row], list[Row]]:
-        """Take everything out: what no batch had, and what one had that was not committed."""
+        """Remove all rows; return the waiting ones, and those of uncommitted batches."""
         waiting = list(self._waiting)
         batched = [row for batch in self._batches for row in batch.rows]
         self._waiting.clear()

@@ -1,4 +1,4 @@
-"""Rows to messages: the columns of format `raw` as sections, or a whole row as a body of JSON."""
+"""Encode rows as messages: columns of format `raw` as sections, or a row as a JSON or Avro body."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Cells = dict[str, object]
 JSON_TYPE = Symbol("application/json")
 AVRO_TYPE = Symbol("application/avro")
 
-# What a source says of a message and nobody can send: ignored, so that rows can be sent on.
+# Columns of a source that a sender cannot set. They are ignored, so that a sink takes rows as read.
 _TOLD_ONLY = frozenset(
     {
         "delivery_annotations",
@@ -44,7 +44,7 @@ _TOLD_ONLY = frozenset(
     }
 )
 _NUMBERS = (ShortType(), IntegerType(), LongType())
-# What is allowed beside the type that a source gives.
+# Types that a sink takes besides that of the source.
 _ALSO: dict[str, tuple[DataType, ...]] = {
     "body": (StringType(),),
     "user_id": (StringType(),),
@@ -55,7 +55,7 @@ _ALSO: dict[str, tuple[DataType, ...]] = {
 
 
 class MessageWriter:
-    """Encodes the rows of a sink. Raises OptionError where a column is none of a message's."""
+    """Encoder of a sink's rows. Raises OptionError if columns or options do not fit the format."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
@@ -77,7 +77,7 @@ class MessageWriter:
         self._header = Header(durable=True) if options.durable else None
 
     def write(self, batch: pa.RecordBatch, ids: Iterator[str]) -> list[bytes]:
-        """The messages of a batch; an id is taken for each row, and used where it has none."""
+        """Encode a batch. One id is taken for each row, and used if the row has no `message_id`."""
         if self._is_raw:
             return self._write_raw(batch, ids)
         return [
@@ -127,7 +127,7 @@ class MessageWriter:
 
 
 def check_columns(schema: StructType) -> None:
-    """Raise OptionError where a column is none of a message's, or has a type that does not fit."""
+    """Raise OptionError if a column is not one of format `raw`, or has a type that does not fit."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
@@ -143,7 +143,7 @@ def check_columns(schema: StructType) -> None:
 
 
 def _alike(kind: DataType, expected: DataType) -> bool:
-    """Whether the types are the same, whatever may be null."""
+    """Return whether two types are equal; whether the values of maps may be null is ignored."""
     if isinstance(kind, MapType) and isinstance(expected, MapType):
         return kind.keyType == expected.keyType and kind.valueType == expected.valueType
     return kind == expected
@@ -151,7 +151,7 @@ def _alike(kind: DataType, expected: DataType) -> bool:
 
 def _cells(column: pa.Array) -> list[object]:
     if pa.types.is_timestamp(column.type):
-        # microseconds, as Spark has them
+        # Spark has microseconds, AMQP milliseconds
         column = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
     cells: list[object] = column.to_pylist()
     return cells
@@ -191,7 +191,7 @@ def _header(cells: Cells, *, is_durable: bool) -> Header:
 
 
 def _texts(value: object) -> dict[str, object] | None:
-    """A map as Arrow gives it: pairs."""
+    """Return a map, which Arrow gives as pairs, as a dictionary."""
     return None if value is None else dict(value)  # type: ignore[call-overload]
 
 
@@ -201,7 +201,10 @@ def _annotations(value: object) -> dict[object, object] | None:
 
 
 def _body(cells: Cells) -> Data | AmqpValue:
-    """Text as an amqp-value of a string, octets as data, or as text where `body_type` says so."""
+    """Return an amqp-value section for a string or null, and a data section for octets.
+
+    Octets whose `body_type` is `string` are sent as a string.
+    """
     body = cells.get("body")
     if body is None:
         return AmqpValue(None)

@@ -1,4 +1,4 @@
-"""The options of `format("amqp")`, a row of a table each, checked before anything connects."""
+"""Options of `format("amqp")`: a table of their readers, and checks before connecting."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from router_spark_amqp.readers import (
     whole,
 )
 
-# What Spark itself puts among the options of a source or a sink.
+# Options that Spark itself adds to those of a source or sink.
 _SPARKS = frozenset({"checkpointlocation", "path", "queryname"})
 
 
 class Body(StrEnum):
-    """How a message's body becomes columns, or is made of them."""
+    """Format of a message's body, which maps it to columns."""
 
     RAW = "raw"
     JSON = "json"
@@ -34,14 +34,14 @@ class Body(StrEnum):
 
 
 class Mode(StrEnum):
-    """What becomes of a body that does not fit the schema."""
+    """Treatment of a body that does not match the schema."""
 
     PERMISSIVE = "permissive"
     FAILFAST = "failfast"
 
 
 class Delivery(StrEnum):
-    """Who has a message until Spark has committed it: its sender, or files of ours."""
+    """Place of messages until Spark commits them: unsettled at their sender, or in spool files."""
 
     HOLD = "hold"
     SPOOL = "spool"
@@ -49,7 +49,7 @@ class Delivery(StrEnum):
 
 @attrs.frozen
 class Options:
-    """What a query was given; without `address`, a sink sends each row where its `to` says."""
+    """Options of a query. Without `address`, a sink sends each row to the address in `to`."""
 
     url: Url
     address: str | None = None
@@ -71,24 +71,24 @@ class Options:
 
     @property
     def rows_per_batch(self) -> int:
-        """The most rows of one micro-batch."""
+        """Return the maximum number of rows of a micro-batch."""
         return 10_000 if self.max_rows_per_batch is None else self.max_rows_per_batch
 
     @property
     def rows_per_read(self) -> int:
-        """The most rows that one batch read takes."""
+        """Return the maximum number of rows of a batch read."""
         return 100_000 if self.max_rows_per_batch is None else self.max_rows_per_batch
 
     @property
     def stream_credit(self) -> int:
-        """How many messages may be on their way or unsettled.
+        """Return the maximum number of messages in transit or unsettled.
 
-        Spark commits a batch once it has planned the next one, so there is room for two.
+        Spark commits a batch when it plans the next one, so the default has room for two.
         """
         return 2 * self.rows_per_batch if self.credit is None else self.credit
 
 
-# By what it is called: the attribute of Options, and how its text is read.
+# By the name of an option: the attribute of Options, and the reader of its text.
 OPTIONS: Mapping[str, tuple[str, Read]] = MappingProxyType(
     {
         "address": ("address", read_text),
@@ -109,13 +109,13 @@ OPTIONS: Mapping[str, tuple[str, Read]] = MappingProxyType(
         "durable": ("durable", read_flag),
     }
 )
-# What makes the URL.
+# Options that make up the URL.
 _PLACE = ("url", "user", "password")
 _KNOWN = frozenset(name.lower() for name in (*OPTIONS, *_PLACE)) | _SPARKS
 
 
 def parse_options(given: Mapping[str, str]) -> Options:
-    """Read the options of a query, whose names have no case. Raises OptionError."""
+    """Parse the options of a query; their names are case-insensitive. Raises OptionError."""
     texts = {name.lower(): text for name, text in given.items()}
     for name in texts:
         if name not in _KNOWN:
@@ -128,14 +128,14 @@ def parse_options(given: Mapping[str, str]) -> Options:
         if name.lower() in texts
     }
     values.setdefault("address", url.address or None)
-    # each reader returns what its attribute is
+    # each reader returns the type of its attribute
     options = attrs.evolve(Options(url), **values)  # type: ignore[arg-type]
     _check_together(options)
     return options
 
 
 def need_address(options: Options) -> str:
-    """The address to receive from. Raises OptionError."""
+    """Return the address to receive from. Raises OptionError if there is none."""
     if options.address is None:
         raise OptionError(
             "option address is missing: allowed is the name of a node, such as orders, here or"
@@ -145,7 +145,7 @@ def need_address(options: Options) -> str:
 
 
 def _check_together(options: Options) -> None:
-    """Raise where options that are right by themselves do not go together."""
+    """Raise OptionError if options that are valid by themselves cannot be combined."""
     if options.format is Body.AVRO and options.avro_schema is None:
         raise OptionError("option avroSchema is missing: format avro needs a schema, as JSON")
     if options.delivery is Delivery.SPOOL and options.spool_directory is None:

@@ -1,4 +1,4 @@
-"""Readers of option texts: each returns a value, or raises OptionError with what is allowed."""
+"""Readers of option texts: each returns a value, or raises OptionError with the allowed values."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from pathlib import Path
 from typing import TypeVar
 
 Read = Callable[[str, str], object]
-"""Of an option's name and text, its value."""
+"""Function that returns an option's value from its name and text."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class OptionError(ValueError):
-    """An option is wrong: which, why, and what is allowed."""
+    """An option is invalid; the message says which, why, and what is allowed."""
 
 
 def read_text(name: str, text: str) -> str:
-    """Any text but an empty one."""
+    """Read a text that is not empty."""
     if not text:
         raise OptionError(f"option {name} is empty: leave it out, or give it a value")
     return text
 
 
 def read_path(name: str, text: str) -> Path:
-    """An absolute path: where a relative one leads depends on the process that asks."""
+    """Read an absolute path; a relative one would depend on the process that opens it."""
     path = Path(read_text(name, text))
     if not path.is_absolute():
         raise OptionError(f"option {name} is {text!r}: allowed is an absolute path")
@@ -33,14 +33,14 @@ def read_path(name: str, text: str) -> Path:
 
 
 def read_flag(name: str, text: str) -> bool:
-    """True or false."""
+    """Read `true` or `false`, in any case."""
     if text.lower() not in ("true", "false"):
         raise OptionError(f"option {name} is {text!r}: allowed are true and false")
     return text.lower() == "true"
 
 
 def read_seconds(name: str, text: str) -> float:
-    """Seconds, a day at most."""
+    """Read a number of seconds, above 0 and at most a day."""
     try:
         value = float(text)
     except ValueError:
@@ -51,7 +51,7 @@ def read_seconds(name: str, text: str) -> float:
 
 
 def whole(lowest: int, highest: int) -> Callable[[str, str], int]:
-    """A reader of whole numbers in a range, both ends included."""
+    """Return a reader of whole numbers from `lowest` to `highest`, both included."""
 
     def read(name: str, text: str) -> int:
         digits = text.strip()
@@ -65,7 +65,7 @@ def whole(lowest: int, highest: int) -> Callable[[str, str], int]:
 
 
 def one_of(kind: type[_Word]) -> Callable[[str, str], _Word]:
-    """A reader of one of a few words."""
+    """Return a reader of the values of an enumeration, in any case."""
 
     def read(name: str, text: str) -> _Word:
         try:

@@ -1,7 +1,7 @@
-"""Messages to Arrow: what the source holds goes to the tasks as octets, and becomes columns there.
+"""Decode messages to Arrow columns, in the tasks.
 
-Decoding is the dear part, so it is done by as many tasks as there are partitions, never by the one
-process that holds the connection.
+A stream hands its messages to the tasks as octets. Decoding is the expensive part, so each
+partition is decoded in its own task, and not in the process that holds the connection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from router_spark_amqp.readers import OptionError
 from router_spark_amqp.schema import COLUMNS, HEADER, MAPS, PROPERTIES
 from router_spark_amqp.texts import as_text
 
-# In formats whose columns are those of the body, these are filled from the message.
+# Columns that formats `json` and `avro` may have besides those of the body.
 ENVELOPE = "_amqp"
 CORRUPT = "_corrupt_record"
 
@@ -40,9 +40,9 @@ WIRE = pa.schema(
         pa.field("is_settled", pa.bool_()),
     ]
 )
-"""Messages on their way to the tasks."""
+"""Schema of encoded messages on their way to the tasks."""
 
-# How far from the epoch a Spark timestamp, in microseconds, can be.
+# Maximum distance of a Spark timestamp, which is in microseconds, from the epoch.
 _FARTHEST_MS = 2**63 // 1000
 
 _NO_HEADER = Header()
@@ -51,7 +51,7 @@ _NO_PROPERTIES = Properties()
 
 @attrs.frozen
 class Arrived:
-    """A message as the row of `WIRE` has it, decoded; where it cannot be, `error` says why."""
+    """Row of `WIRE`, with the decoded message. If it cannot be decoded, `error` says why."""
 
     payload: bytes
     message_format: int
@@ -61,14 +61,14 @@ class Arrived:
 
 
 def wire_batch(messages: Iterable[tuple[bytes, int, bool]]) -> pa.RecordBatch:
-    """Messages as a batch of `WIRE`."""
+    """Return messages (payload, message format, is settled) as a batch of `WIRE`."""
     columns = list(zip(*messages, strict=True)) or [(), (), ()]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, WIRE, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=WIRE)
 
 
 class RowReader:
-    """Makes batches with a query's columns of batches of `WIRE`."""
+    """Decoder of batches of `WIRE` to a query's columns. Raises OptionError if these do not fit."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._is_strict = options.mode is Mode.FAILFAST
@@ -87,7 +87,7 @@ class RowReader:
         self._read_body = body_reader(options, self._body_fields)
 
     def read(self, wire: pa.RecordBatch) -> pa.RecordBatch:
-        """Decode a batch. Raises BadBody in mode failfast where a body does not fit."""
+        """Decode a batch. Raises BadBody in mode failfast if a body does not match the schema."""
         arrived = [
             _arrived(*row) for row in zip(*(column.to_pylist() for column in wire), strict=True)
         ]
@@ -141,7 +141,7 @@ class RowReader:
 
 
 def check_raw(schema: StructType) -> None:
-    """Raise OptionError where a schema has other columns than a message in format raw."""
+    """Raise OptionError if a column is not one of format `raw`, or has another type."""
     for field in schema.fields:
         expected = COLUMNS.get(field.name)
         if expected is None:
@@ -156,7 +156,7 @@ def check_raw(schema: StructType) -> None:
 
 
 def check_envelope(field: StructField) -> None:
-    """Raise OptionError where the column of the message's own fields is no such thing."""
+    """Raise OptionError unless the column `_amqp` is a struct of columns of format `raw`."""
     if not isinstance(field.dataType, StructType):
         raise OptionError(
             f"column {ENVELOPE} is {field.dataType.simpleString()}:"
@@ -214,8 +214,9 @@ def _map(name: str) -> Callable[[Arrived], object]:
 
 
 def _body(arrived: Arrived) -> bytes | None:
-    """The body's octets: of texts their UTF-8, of other values JSON; all of them where the message
-    cannot be read.
+    """Return the body as octets, or the whole payload if the message cannot be decoded.
+
+    Data and binary values are unchanged, strings are UTF-8, other values are as `as_text` has them.
     """
     body = arrived.message.body
     if arrived.error is not None:

@@ -1,4 +1,4 @@
-"""The columns of a message in format `raw`: Spark's types and, cell by cell, how they are read."""
+"""Columns of a message in format `raw`, with their Spark types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HEADER: dict[str, DataType] = {
     "delivery_count": LongType(),
 }
 
-# The sections that are maps; values that are no texts are written as JSON.
+# The sections that are maps; `as_text` converts their keys and values.
 MAPS: dict[str, DataType] = {
     "application_properties": _TEXTS,
     "message_annotations": _TEXTS,
@@ -51,7 +51,7 @@ MAPS: dict[str, DataType] = {
     "footer": _TEXTS,
 }
 
-# The body, what kind it was, and what only the delivery knows.
+# The body and its kind, fields of the transfer, and the error if decoding has failed.
 BODY: dict[str, DataType] = {
     "body": BinaryType(),
     "body_type": StringType(),

@@ -1,4 +1,4 @@
-"""Sending the rows of a task: bounded in flight, and over only when every outcome is in."""
+"""Send a task's messages, with a limit on those in flight, and wait for every outcome."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from router_spark_amqp.attaching import in_time
 from router_spark_amqp.options import Options
 
 Octets = list[bytes]
-"""Messages, encoded."""
+"""Encoded messages."""
 
 
 class WriteFailed(RuntimeError):
-    """Not every row was accepted; Spark tries the task again, which sends all of them again."""
+    """Not all rows of a task were accepted. Spark retries the task, which sends them all again."""
 
 
 def send_all(options: Options, chunks: Iterator[Octets]) -> int:
-    """Send everything and wait until all of it is accepted; how many messages that were.
+    """Send all messages, wait until they are accepted, and return their number.
 
-    Raises WriteFailed where one was not.
+    Raises WriteFailed if one is not accepted, or has no outcome in time, or the connection fails.
     """
     try:
         return trio.run(_send_all, options, chunks)
@@ -40,7 +40,7 @@ async def _send_all(options: Options, chunks: Iterator[Octets]) -> int:
         outcomes = _Outcomes()
         sender.outcome_told = outcomes.told
         count = 0
-        # Spark's iterator blocks, and heartbeats have to go on meanwhile.
+        # Spark's iterator blocks; in a thread, it does not stop the heartbeats.
         while (chunk := await trio.to_thread.run_sync(next, chunks, None)) is not None:
             for octets in chunk:
                 if not sender.has_room():
@@ -65,7 +65,7 @@ async def _wait_for_room(sender: Sender, timeout_s: float) -> None:
 
 
 async def _wait_for_outcomes(sender: Sender, timeout_s: float) -> None:
-    """Wait as long as outcomes come."""
+    """Wait for all outcomes. Raises WriteFailed if none comes within `timeout_s`."""
     while unsettled := sender.unsettled:
         with trio.move_on_after(timeout_s):
             await sender.wait_until_settled()
@@ -75,20 +75,20 @@ async def _wait_for_outcomes(sender: Sender, timeout_s: float) -> None:
 
 
 class _Outcomes:
-    """Counts what was not accepted, and keeps the first of it to be told."""
+    """Numbers of the outcomes other than accepted, and the first error among them."""
 
     def __init__(self) -> None:
         self._others: Counter[str] = Counter()
         self._first = ""
 
     def told(self, sending: Sending) -> None:
-        """A message has its outcome."""
+        """Count the outcome of a message."""
         if not isinstance(sending.outcome, Accepted):
             self._others[_name(sending.outcome)] += 1
             self._first = self._first or _reason(sending.outcome)
 
     def check(self) -> None:
-        """Raise WriteFailed where an outcome was another than accepted."""
+        """Raise WriteFailed if a message was not accepted."""
         if self._others:
             counts = ", ".join(f"{count} {name}" for name, count in self._others.items())
             raise WriteFailed(f"not accepted: {counts}{self._first}")

@@ -1,4 +1,4 @@
-"""The sinks: each task sends its rows, and is done when all of them are accepted."""
+"""Sinks: each task sends its rows, and ends when all of them are accepted."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from router_spark_amqp.messages import MessageWriter
 from router_spark_amqp.options import Options
 from router_spark_amqp.sending import Octets, send_all
 
-# What is encoded before any of it is sent.
+# Number of rows that are encoded at a time.
 ROWS_AT_ONCE = 1000
 
 
 @attrs.frozen
 class Sent(WriterCommitMessage):
-    """How many messages a task has sent, all of them accepted."""
+    """Number of messages that a task has sent, all of them accepted."""
 
     count: int
 
 
 class AmqpWriter(DataSourceArrowWriter):
-    """Sends a frame's rows, at least once.
+    """Writer of a DataFrame's rows, at least once.
 
-    A row that is not accepted fails its task, and Spark runs the task again, which sends all of its
-    rows again. A row without a `message_id` gets `job/partition/row`, the same in each attempt as
-    far as the partition has the same rows in the same order.
+    A row that is not accepted fails its task. Spark retries the task, which sends all of its rows
+    again. A row without a `message_id` gets `job/partition/row`, which is the same in each attempt
+    if the partition has the same rows in the same order.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        # made once, before the writer is copied to the tasks
+        # chosen in the driver, before the writer is pickled for the tasks: one id for all of them
         self._job = secrets.token_hex(8)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
@@ -51,10 +51,11 @@ class AmqpWriter(DataSourceArrowWriter):
 
 
 class AmqpStreamWriter(DataSourceStreamArrowWriter):
-    """Sends the rows of each micro-batch, at least once.
+    """Writer of the rows of each micro-batch, at least once.
 
-    As `AmqpWriter`, and with `queryId/batchId/partition/row` as the id of a row without one: the
-    same again after a restart, if the plan gives each partition the same rows in the same order.
+    It works like `AmqpWriter`, but a row without a `message_id` gets
+    `queryId/batchId/partition/row`, which is the same after a restart if the plan gives each
+    partition the same rows in the same order.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:

@@ -1,4 +1,4 @@
-"""The data source `amqp`: its name, its columns, and who reads and writes."""
+"""Data source `amqp`: its name, schema, readers and writers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from router_spark_amqp.stream import AmqpStreamReader
 
 
 class AmqpDataSource(DataSource):
-    """Reads from and writes to an address of an AMQP 1.0 router or broker.
+    """Source and sink for an address of an AMQP 1.0 router or broker.
 
     Register it with `spark.dataSource.register(AmqpDataSource)`. See `Options` for its options.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is given."""
+        """Return the name for `format(...)`."""
         return "amqp"
 
     def schema(self) -> StructType:
-        """The columns of a message, where the query names none."""
+        """Return the columns of format `raw`, for a query that names none.
+
+        Raises OptionError for other formats, which need a schema.
+        """
         options = parse_options(self.options)
         if options.format is not Body.RAW:
             raise OptionError(
@@ -43,25 +46,28 @@ class AmqpDataSource(DataSource):
         return RAW
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """What reads a stream."""
+        """Return the reader of a stream. Raises OptionError."""
         options = self._checked(schema)
         if options.delivery is Delivery.SPOOL:
             return AmqpSpoolReader(options, schema)
         return AmqpStreamReader(options, schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads a batch."""
+        """Return the reader of a batch. Raises OptionError."""
         return AmqpBatchReader(self._checked(schema), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """What writes a batch; what was sent before cannot be overwritten."""
+        """Return the writer of a batch.
+
+        Raises OptionError, also for mode overwrite: sent messages cannot be overwritten.
+        """
         options = self._writing(schema)
         if overwrite:
             raise OptionError("mode overwrite cannot be had: allowed is append")
         return AmqpWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """What writes a stream."""
+        """Return the writer of a stream. Raises OptionError."""
         return AmqpStreamWriter(self._writing(schema), schema)
 
     def _writing(self, schema: StructType) -> Options:
@@ -70,7 +76,7 @@ class AmqpDataSource(DataSource):
         return options
 
     def _checked(self, schema: StructType) -> Options:
-        """The options, after what is wrong with them or with the columns was said."""
+        """Return the options of a read. Raises OptionError if they or the columns are invalid."""
         options = parse_options(self.options)
         need_address(options)
         RowReader(options, schema)

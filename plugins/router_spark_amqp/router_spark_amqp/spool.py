@@ -1,7 +1,7 @@
-"""Messages in files until Spark has committed them: `delivery = "spool"`.
+"""Spool of messages in files until Spark commits them: `delivery = "spool"`.
 
-A batch is written to a file that is synced before its messages are accepted. From then on the file
-stands for the sender: a batch that is replayed is read from it again, row for row.
+A batch is written to a file, which is synced before its messages are accepted. From then on the
+file replaces the sender's copy: a batch that is replayed is read from the file, row for row.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SUFFIX = ".arrow"
 
 
 class SpoolLost(RuntimeError):
-    """Spark wants rows that are not in the folder any more."""
+    """Rows that Spark asks for are no longer in the folder."""
 
 
 @attrs.frozen
 class Segment:
-    """A file with the rows behind the position `begin`, up to `end`; its name says which."""
+    """File of the rows from position `begin` up to but not including `end`, as its name says."""
 
     path: Path
     begin: int
@@ -43,13 +43,13 @@ class Segment:
 
     @classmethod
     def named(cls, path: Path) -> Self:
-        """The segment that a file's name tells of."""
+        """Return the segment of a file, from its name."""
         begin, _, end = path.stem.partition("-")
         return cls(path, int(begin), int(end))
 
 
 class Spooled(InputPartition):
-    """Some rows of a segment, which is read in the task."""
+    """Partition of a segment, read in the task: its rows `begin` up to but not including `end`."""
 
     def __init__(self, path: Path, begin: int, end: int) -> None:
         super().__init__((str(path), begin, end))
@@ -59,7 +59,7 @@ class Spooled(InputPartition):
 
 
 class Spool:
-    """A folder of segments, for one query at a time. Raises OptionError where another has it."""
+    """Folder of segments, locked by one query. Raises OptionError if another has locked it."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,11 +79,11 @@ class Spool:
 
     @property
     def end(self) -> int:
-        """Up to where there are rows, or were; 0 where nothing is here."""
+        """Return the position at which the last segment ends, or 0 if there is none."""
         return self._segments[-1].end if self._segments else 0
 
     def write(self, begin: int, rows: Sequence[Row]) -> Segment:
-        """Write rows to a segment; it is on the disk when this returns. Raises OSError."""
+        """Write rows to a segment, which is synced when this returns. Raises OSError."""
         end = begin + len(rows)
         path = self._folder / f"{begin:020d}-{end:020d}{SUFFIX}"
         unfinished = path.with_name(f".{path.name}")
@@ -101,9 +101,9 @@ class Spool:
         return segment
 
     def next_end(self, position: int, limit: int | None) -> int | None:
-        """Where a batch of whole segments behind a position would end; None where there is none.
+        """Return the end of a batch of whole segments from a position on, or None without segments.
 
-        It has no more rows than `limit`, except where the first segment has more.
+        The batch has at most `limit` rows, unless its first segment has more.
         """
         end = None
         for segment in self._segments:
@@ -115,19 +115,19 @@ class Spool:
         return end
 
     def between(self, begin: int, end: int) -> list[Segment]:
-        """The segments of a range. Raises SpoolLost where some of them are not here."""
+        """Return the segments of a range. Raises SpoolLost if the last of them is missing."""
         found = [each for each in self._segments if begin <= each.begin and each.end <= end]
         if not found or found[-1].end != end:
             raise SpoolLost(f"rows {begin} to {end} are not in {self._folder}: was it emptied?")
         return found
 
     def forget(self, position: int) -> None:
-        """Remove what lies up to a position."""
+        """Delete the segments up to a position."""
         while self._segments and self._segments[0].end <= position:
             self._segments.pop(0).path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let another query have the folder."""
+        """Unlock the folder."""
         os.close(self._lock)
 
 
@@ -145,11 +145,11 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 class AmqpSpoolReader(AmqpStreamReader):
-    """Micro-batches that can be replayed, from files in `spoolDirectory`.
+    """Streaming reader whose micro-batches can be replayed, from files in `spoolDirectory`.
 
-    A message is accepted when the file with it is synced, before Spark knows of it; the file goes
-    when its batch is committed. A batch that is replayed has the same rows again. A message comes
-    twice where this process dies, or the link is lost, between the sync and the accept.
+    A message is accepted once its file is synced, before Spark plans the batch with it. The file is
+    deleted when the batch is committed. A batch that is replayed has the same rows again. A message
+    is duplicated if this process dies, or the link is lost, between the sync and the accept.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -157,10 +157,12 @@ class AmqpSpoolReader(AmqpStreamReader):
         self._spool: Spool | None = None
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
-        """Where a batch of what is in files, or has come since, would end.
+        """Return the end of a batch: of segments after `start`, or else of a new segment.
 
-        Raises SourceLost, OSError where a file cannot be written, and OptionError where another
-        query has the folder.
+        Returns `start` if there are no rows.
+
+        Raises SourceLost, OSError if a file cannot be written, and OptionError if another query has
+        locked the folder.
         """
         spool = self._opened()
         position = start["position"]
@@ -181,7 +183,7 @@ class AmqpSpoolReader(AmqpStreamReader):
                 return start
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # type: ignore[override]
-        """Shares of the segments between two offsets. Raises SpoolLost."""
+        """Return partitions of the segments between two offsets. Raises SpoolLost."""
         if start["position"] == end["position"]:
             return []
         return [
@@ -191,7 +193,7 @@ class AmqpSpoolReader(AmqpStreamReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read and decode rows of a segment; in a task."""
+        """Read and decode a partition; in a task."""
         assert isinstance(partition, Spooled)
         reader = RowReader(self._options, self._schema)
         with pa.memory_map(str(partition.path)) as file, pa.ipc.open_file(file) as segment:
@@ -199,11 +201,11 @@ class AmqpSpoolReader(AmqpStreamReader):
             yield from read_batch(rows, reader)
 
     def commit(self, end: Offset) -> None:  # type: ignore[override]
-        """Remove the files of what Spark wants no more."""
+        """Delete the segments that Spark has committed."""
         self._opened().forget(end["position"])
 
     def stop(self) -> None:
-        """Close the connection, and let go of the folder."""
+        """Close the connection and unlock the folder."""
         super().stop()
         if self._spool is not None:
             self._spool.close()

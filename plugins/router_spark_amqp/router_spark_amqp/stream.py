@@ -1,4 +1,4 @@
-"""The streaming source: batches of what an `Intake` holds, settled when Spark commits them."""
+"""Streaming source: micro-batches of an `Intake`'s rows, accepted when Spark commits them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from router_spark_amqp.options import Options
 from router_spark_amqp.packing import Packed, packed, read_packed
 from router_spark_amqp.rows import RowReader
 
-# How long Spark is kept waiting for a message; it asks again in a matter of milliseconds.
+# Longest wait for a message in `latestOffset`, which Spark calls again within milliseconds.
 POLL_S = 0.2
 
 
 class Offset(TypedDict):
-    """How many rows were in batches up to here, by which process (`run`) that was counted, and how
-    often a batch without rows was asked for so that the one before is committed (`beat`).
+    """Position in a stream: the number of rows in batches so far.
+
+    `run` identifies the process that counted them. `beat` counts the batches without rows that were
+    planned so that Spark commits the one before.
     """
 
     run: str
@@ -35,16 +37,16 @@ class Offset(TypedDict):
 
 
 class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Micro-batches from one address, at least once.
+    """Streaming reader of one address, at least once.
 
-    A message is accepted after the batch that it is in has been committed, and Spark commits a
-    batch when it plans the next one. So that the last batch is committed while no message comes, a
-    batch without rows follows it. A message whose batch is not committed comes again, in a later
-    batch, from wherever its sender sends it to next.
+    A message is accepted once its batch is committed, and Spark commits a batch when it plans the
+    next one. A batch without rows follows the last one, so that this is committed even if no more
+    messages arrive. A message whose batch is not committed is delivered again, in a later batch.
 
-    What was planned and not committed when the process died is replayed *empty*: its rows were in
-    the memory of that process. So a batch id does not stand for the same rows twice, and a sink
-    that takes it for a key of idempotency has duplicates all the same. Remove them by message id.
+    A batch that was planned but not committed when the process died is replayed *empty*: its rows
+    were in the memory of that process. A batch id therefore does not always stand for the same
+    rows, and a sink that uses it as an idempotency key still writes duplicates. Remove these by
+    message id.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -52,25 +54,28 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._run = secrets.token_hex(8)
         self._drains = False
-        # in the driver's process alone: this very object is also copied to the tasks
+        # only in the driver: copies of this object are sent to the tasks
         self._intake: Intake | None = None
 
     def initialOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802
-        """Where a new query begins."""
+        """Return the offset at which a new query begins."""
         return Offset(run=self._run, position=0, beat=0)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """The most rows of a micro-batch."""
+        """Return the maximum number of rows of a micro-batch."""
         return ReadMaxRows(self._options.rows_per_batch)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Drain the sender instead of asking for more and more."""
+        """Drain the sender from now on, so that the query ends."""
         self._drains = True
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # type: ignore[override]  # noqa: N802
-        """Where a batch of what has come since `start` would end.
+        """Return the end of a batch of the rows received since `start`.
 
-        Raises SourceLost where the source cannot be connected to.
+        Without such rows it is the end of an empty batch if the last one is to be committed, and
+        otherwise `start`.
+
+        Raises SourceLost if the source has no connection and has given up reconnecting.
         """
         intake = self._started(start)
         while True:
@@ -86,7 +91,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # type: ignore[override]
-        """The rows between two offsets; none where they were another process's."""
+        """Return partitions of the rows between two offsets; none if another process had them."""
         if end["run"] != self._run:
             lost = end["position"] - start["position"]
             if lost:
@@ -101,12 +106,12 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from read_packed(partition, RowReader(self._options, self._schema))
 
     def commit(self, end: Offset) -> None:  # type: ignore[override]
-        """Settle as accepted what lies up to an offset of this process."""
+        """Accept the messages up to an offset, if it is one of this process."""
         if end["run"] == self._run and self._intake is not None:
             self._intake.commit(end["position"])
 
     def stop(self) -> None:
-        """Give back what is not committed, and close the connection."""
+        """Release or modify uncommitted messages, and close the connection."""
         if self._intake is not None:
             self._intake.stop()
 

@@ -1,4 +1,4 @@
-"""AMQP values as text, for columns that hold one of many types; octets are in hexadecimal."""
+"""Convert AMQP values of any type to text; octets are in hexadecimal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_text(value: object) -> str | None:
-    """A value as a cell of text: strings as they are, others as JSON writes them, without quotes
-    around what is a name or a time.
+    """Return a value as the text of a cell, None if it is null.
+
+    Strings are unchanged; symbols, timestamps, UUIDs, decimals and octets are not quoted; other
+    values are JSON.
     """
     if value is None or type(value) is str:
         return value
@@ -23,7 +25,7 @@ def as_text(value: object) -> str | None:
 
 
 def as_json(value: object) -> object:
-    """A value as one that the module json can write."""
+    """Convert a value to one that the module json can write. Raises TypeError."""
     if isinstance(value, Timestamp):
         return _time(value)
     if value is None or isinstance(value, bool | int | float | str):
@@ -47,6 +49,6 @@ def _time(value: int) -> str:
     try:
         moment = _EPOCH + timedelta(milliseconds=value)
     except OverflowError:
-        # farther than a calendar goes
+        # outside the range of datetime
         return str(int(value))
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

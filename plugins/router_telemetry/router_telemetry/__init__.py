@@ -1,1 +1,1 @@
-"""Export what a router sees as Parquet files."""
+"""Export a router's flow records, sampled deliveries and events as Parquet files."""

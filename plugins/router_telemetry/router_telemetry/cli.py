@@ -1,4 +1,4 @@
-"""The command line: write the records of a network that is only simulated."""
+"""Command line: write the records of a simulated network."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ def simulate(
 def write_records(
     topology: Topology, directory: Path, share: float, interval_s: float, ahead: list[str]
 ) -> Result:
-    """Simulate, and write below a directory; raises OSError and click.UsageError."""
+    """Simulate a network and write its records below a directory.
+
+    Raises OSError and click.UsageError.
+    """
     simulation = Simulation(topology)
     records = SimulatedRecords(
         simulation.network,

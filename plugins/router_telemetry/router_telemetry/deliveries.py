@@ -1,4 +1,4 @@
-"""Sampled deliveries that wait in memory to be written, as they came from the router."""
+"""Sampled deliveries that wait in memory to be written, in the form that the router gives them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from router_telemetry.rows import DAY_US
 from router_telemetry.schema import DELIVERIES, TIMESTAMP, VERSION, Dataset
 
 NS_A_US: Final = 1000
-# By the numbers of the plugin contract; any other one is an outcome that AMQP does not define.
+# By the codes of the plugin contract; any other code is an outcome that AMQP does not define.
 OUTCOMES: Final = {
     0x24: "accepted",
     0x25: "rejected",
@@ -30,7 +30,7 @@ NAMES: Final = [column.name for column in DELIVERIES.columns]
 
 @attrs.frozen
 class _Part:
-    """Samples that were taken together. `seq` is the number of the first; the others follow it."""
+    """Samples that were taken together, with consecutive sequence numbers from `seq` on."""
 
     router: str
     epoch: int
@@ -74,7 +74,7 @@ class _Part:
         return pa.table([columns[column.name] for column in DELIVERIES.columns], NAMES)
 
     def _unsigned(self, name: str) -> pa.Array:
-        """Return a column as it came, without copying it."""
+        """Return a column of unsigned numbers, without copying it."""
         buffer = pa.py_buffer(self.samples.columns[name])
         return pa.Array.from_buffers(pa.uint64(), len(self), [None, buffer])
 
@@ -84,7 +84,7 @@ class _Part:
         return pa.Array.from_buffers(pa.int64(), len(self), [None, buffer])
 
     def _duration(self, name: str) -> pa.Array:
-        """Return a column of durations, null where it is ABSENT: the only one above 2**63."""
+        """Return a column of durations, null for ABSENT, the only value above 2**63."""
         column = self._numbers(name)
         return pc.if_else(pc.less(column, 0), None, column)
 
@@ -95,7 +95,7 @@ class _Part:
         words = array("Q", bytes(16 * len(self)))
         words[0::2] = self.samples.columns["trace_high"]
         words[1::2] = self.samples.columns["trace_low"]
-        # big-endian, so that the octets are those that routers tell each other
+        # big-endian, as routers send them to each other
         words.byteswap()
         return pa.Array.from_buffers(pa.binary(16), len(self), [None, pa.py_buffer(words)])
 
@@ -106,7 +106,7 @@ class _Part:
         return _encoded(pc.fill_null(found, len(OUTCOMES)), names)
 
     def _link_columns(self, direction: str) -> dict[str, pa.Array]:
-        """Return the columns that describe the link of a direction; null where there is none."""
+        """Return the columns that describe the link of a direction; null if there is none."""
         links = list(self.samples.links.values())
         numbers = pa.array([link.number for link in links], pa.int64())
         place = pc.index_in(self._numbers(f"{direction}_link"), value_set=numbers)
@@ -123,7 +123,7 @@ class _Part:
 
 @attrs.frozen
 class DeliveryBatch:
-    """Sampled deliveries of one day (since 1970), ready to be written."""
+    """Sampled deliveries of one day, ready to be written. `day` is in days since 1970."""
 
     day: int
     parts: list[_Part] = attrs.field(repr=False)
@@ -143,9 +143,9 @@ class DeliveryBatch:
 
 
 class DeliveryRows:
-    """The sampled deliveries that were not handed over for writing yet.
+    """Sampled deliveries that have not been taken for writing yet.
 
-    Sequence numbers are those of all samples, also of those that were lost.
+    Every sample gets a sequence number, including those that are lost.
     """
 
     def __init__(self, router: str, epoch: int, most: int) -> None:
@@ -158,7 +158,7 @@ class DeliveryRows:
         self._lost_before = 0
         self._by_day: dict[int, list[_Part]] = {}
         self._count = 0
-        # rows that were taken and are not written yet
+        # rows that were taken but are not written yet
         self.taken = 0
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class DeliveryRows:
     def add(self, samples: SampleBatch, lost: int) -> None:
         """Add samples, or count them as lost if too many rows are in memory.
 
-        `lost` is how many the router has lost so far, for want of room until they were taken.
+        `lost` is the number that the router has lost so far because they were not taken in time.
         """
         self.lost += lost - self._lost_before
         self._seq += lost - self._lost_before
@@ -196,7 +196,7 @@ class DeliveryRows:
 
 
 def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
-    """Return samples by the day of their arrival, of which there is one as a rule."""
+    """Divide samples by the day of their arrival; usually there is only one."""
     arrived = samples.columns["arrived_ns"]
     day_ns = DAY_US * NS_A_US
     earliest = (min(arrived) + samples.wall_offset_ns) // day_ns
@@ -216,7 +216,7 @@ def _by_day(samples: SampleBatch) -> list[tuple[int, SampleBatch]]:
 
 
 def _encoded(indices: pa.Array, texts: pa.Array) -> pa.Array:
-    """Return texts by their indices; null where the index or the text is."""
+    """Return a dictionary-encoded array of texts, null where the index or the text is null."""
     return pa.DictionaryArray.from_arrays(indices, texts)
 
 

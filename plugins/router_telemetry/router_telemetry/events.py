@@ -1,4 +1,4 @@
-"""A row for each event."""
+"""Rows of the dataset `events`, one for each event."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TYPES: Final = (
     plugin.NeighbourLost,
     plugin.RoutersChanged,
 )
-"""The events that are exported."""
+"""Types of the events that are exported."""
 
 EVENTS_LOST: Final = "events-lost"
 
 
 def kind_of(event: type[plugin.Event]) -> str:
-    """Return what a type of events is called in the column `kind`, as `link-stolen`."""
+    """Return the name of a type of events in the column `kind`, such as `link-stolen`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", event.__name__).lower()
 
 

@@ -1,4 +1,4 @@
-"""The plugin: reads the router's counters and events, and has them written by a thread."""
+"""Plugin that reads a router's counters, samples and events, and writes them in a thread."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from router_telemetry.flows import FlowMeter
 from router_telemetry.rows import US, Rows
 from router_telemetry.schema import EVENTS, FLOWS
 
-# How long to wait after a file could not be written: at first, and at most.
+# Pauses after a file could not be written: the first, and the longest.
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
-# What is in memory is written when the plugin stops, if that takes no longer.
+# Time limit for writing what is in memory when the plugin stops.
 LAST_WRITE_S: Final = 1.5
-# How often samples are taken from the router, which keeps 65,536.
+# Interval at which samples are taken from the router, which keeps up to 65,536.
 SAMPLES_S: Final = 0.2
 
 
 @attrs.frozen(kw_only=True, field_transformer=plugin.checked)
 class Settings:
-    """The settings of the exporter."""
+    """Settings of the exporter."""
 
     directory: Path = attrs.field(
         default=Path("telemetry"),
@@ -68,7 +68,7 @@ class Settings:
 
 
 class Telemetry(plugin.Plugin):
-    """Writes flow records and events as Parquet files."""
+    """Writes flow records, sampled deliveries and events as Parquet files."""
 
     api_version = (1, 0)
     settings_class: ClassVar[type[attrs.AttrsInstance]] = Settings
@@ -82,7 +82,7 @@ class Telemetry(plugin.Plugin):
 
 
 class _Write:
-    """One file that is being written in a thread."""
+    """Write of one file, in a thread."""
 
     def __init__(self, files: Files, batch: Writable) -> None:
         self._files = files
@@ -91,7 +91,7 @@ class _Write:
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        """Write, and note how that ended."""
+        """Write the file, and keep the error if there is one."""
         try:
             self._files.write(self._batch)
         except OSError as error:
@@ -101,7 +101,7 @@ class _Write:
 
 
 class _Export:
-    """One run of the exporter."""
+    """Run of the exporter, from its start until it stops."""
 
     def __init__(self, settings: Settings, router: plugin.Router) -> None:
         epoch = round(time.time() * US)
@@ -116,9 +116,9 @@ class _Export:
         self._meter = FlowMeter(self._flows, time.time(), time.monotonic())
         self._queued = router.subscribe(*TYPES)
         self._lost_events = 0
-        # what could not be written yet, the oldest first
+        # batches that are not written yet, the oldest first
         self._batches: list[Writable] = []
-        # the write that a thread is doing
+        # the write that a thread has begun, until its result is known
         self._current: _Write | None = None
         self._written = router.counter("rows", "Rows that were written.", ("dataset",))
         self._lost = router.counter("lost_rows", "Rows that were lost.", ("dataset",))
@@ -127,7 +127,7 @@ class _Export:
         self._counted_lost: dict[str, int] = {}
 
     async def run(self) -> None:
-        """Measure, and have what was measured written."""
+        """Collect rows and write them, until cancelled."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._take_events)
@@ -199,7 +199,7 @@ class _Export:
             self._batches.extend(rows.take())
 
     async def _write_batches(self) -> bool:
-        """Write what was taken; return whether all of it was."""
+        """Write the batches that were taken; return False as soon as one cannot be written."""
         while self._batches:
             batch = self._batches[0]
             try:
@@ -221,10 +221,10 @@ class _Export:
         return True
 
     async def _write_one(self, batch: Writable) -> None:
-        """Write a batch; raises OSError.
+        """Write a batch. Raises OSError.
 
-        A disk that hangs must not keep the plugin from ending, so the thread is not waited for if
-        this is cancelled. Whoever writes next waits for it first: no batch is written twice.
+        A disk that hangs must not keep the plugin from stopping, so the thread is abandoned if this
+        is cancelled. The next call waits for that thread instead of writing the batch again.
         """
         write = self._current
         if write is None:
@@ -237,7 +237,7 @@ class _Export:
             raise write.error
 
     async def _finish(self) -> None:
-        """Write what is in memory."""
+        """Write the rows that are in memory."""
         await self._end_interval()
         self._add_samples()
         self._take_rows()

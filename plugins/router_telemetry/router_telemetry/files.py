@@ -1,4 +1,4 @@
-"""Write batches of rows as Parquet files that never change once they have their names."""
+"""Write batches of rows as Parquet files, which never change once they have their final names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW_GROUP = 131_072
 
 
 class Writable(Protocol):
-    """Rows of one dataset and one day (since 1970), ready to be written."""
+    """Rows of one dataset and one day, ready to be written."""
 
     @property
     def dataset(self) -> Dataset:
@@ -25,7 +25,7 @@ class Writable(Protocol):
 
     @property
     def day(self) -> int:
-        """Return the day."""
+        """Return the day, in days since 1970."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -35,7 +35,7 @@ class Writable(Protocol):
 
 
 class Files:
-    """The files of one router and one run of it, below a directory.
+    """Files of one run of a router, below a directory.
 
     `write` may run in a thread, one call at a time.
     """
@@ -47,7 +47,10 @@ class Files:
         self._number = 0
 
     def write(self, batch: Writable) -> Path:
-        """Write a batch, and return its file. Raises OSError, and leaves nothing behind then."""
+        """Write a batch, and return the path of its file.
+
+        Raises OSError. There is no file then, unless only the sync of its folder has failed.
+        """
         self._number += 1
         day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)
         name = batch.dataset.name
@@ -57,7 +60,7 @@ class Files:
         partial = path.with_name(f".{path.name}.part")
         try:
             with partial.open("wb") as file:
-                # Arrow's own schema is left out: it would say which columns were encoded in memory
+                # Arrow's schema is left out: it would depend on the encoding of columns in memory
                 pq.write_table(
                     batch.table(),
                     file,

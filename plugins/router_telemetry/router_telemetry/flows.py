@@ -1,4 +1,4 @@
-"""What each link has carried within an interval, from the router's own counters."""
+"""Flow records: the deliveries of each link within an interval, from the router's counters."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ COUNTED: Final = ("deliveries", "presettled", "accepted", "rejected", "released"
 
 
 class FlowMeter:
-    """Makes a row of each link that has carried anything since the last one.
+    """Source of flow records: a row for each link whose counters have changed since its last row.
 
-    Times are in seconds: `wall` since 1970, and `now` on a clock that never goes back.
+    A link that is detached with unsettled deliveries has a last row in any case. Times are in
+    seconds: `wall` since 1970, and `now` on a monotonic clock.
     """
 
     def __init__(self, rows: Rows, wall: float, now: float) -> None:
         self._rows = rows
         self._began = wall, now
-        # by the link's number: what it had carried when the interval began
+        # by the link's number: its counters at the start of the interval
         self._before: dict[int, tuple[int, ...]] = {}
         # links that were detached while totals were being read
         self._detached: set[int] = set()
 
     def detached(self, totals: LinkTotals, now: float) -> None:
-        """Add the last row of a link."""
+        """Add the last row of a link that was detached."""
         self._add(totals, now, is_final=True)
         self._before.pop(totals.link.number, None)
         self._detached.add(totals.link.number)
 
     def begin_reading(self) -> None:
-        """Remember from now on which links are detached."""
+        """Record the links that are detached from now on."""
         self._detached.clear()
 
     def end_interval(self, links: list[LinkTotals], wall: float, now: float) -> None:
-        """Add a row for each link, whose totals were read since `begin_reading`."""
+        """Add rows for links whose totals were read since `begin_reading`; begin an interval."""
         for totals in links:
-            # the totals of a link that was detached meanwhile are old
+            # the totals of a link that was detached meanwhile are outdated
             if totals.link.number not in self._detached:
                 self._add(totals, now, is_final=False)
         self._began = wall, now

@@ -1,4 +1,4 @@
-"""The reference of the datasets as Markdown, written from the schema."""
+"""Reference of the datasets in Markdown, generated from the schema."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DAY_US: Final = 24 * 3600 * US
 
 @attrs.frozen
 class Batch:
-    """Rows of one dataset and one day (since 1970), ready to be written."""
+    """Rows of one dataset and one day, ready to be written. `day` is in days since 1970."""
 
     dataset: Dataset
     day: int
@@ -33,10 +33,10 @@ class Batch:
 
 
 class Rows:
-    """The rows of one dataset that were not handed over for writing yet.
+    """Rows of one dataset that have not been taken for writing yet.
 
-    Every row gets a sequence number, also one for which there is no room, so that a gap in what was
-    written says how many rows were lost.
+    Every row gets a sequence number, even if there is no room for it, so that a gap in the files
+    tells how many rows were lost.
     """
 
     def __init__(self, dataset: Dataset, router: str, epoch: int, most: int) -> None:
@@ -47,7 +47,7 @@ class Rows:
         self._most = most
         self._seq = 0
         self._columns: dict[str, list[Any]] = self._empty()
-        # rows that were taken and are not written yet
+        # rows that were taken but are not written yet
         self.taken = 0
 
     def _empty(self) -> dict[str, list[Any]]:
@@ -71,7 +71,7 @@ class Rows:
             column.append(values.get(name))
 
     def take(self) -> list[Batch]:
-        """Return all rows that wait, by day, in their order."""
+        """Return all rows that wait, by day, in order."""
         columns, self._columns = self._columns, self._empty()
         days = [time // DAY_US for time in columns[self.dataset.time_column]]
         self.taken += len(days)

@@ -1,7 +1,7 @@
-"""The columns of each dataset, and the version of the schema.
+"""Columns of each dataset, and the version of the schema.
 
-The exporter writes by this module, and jobs read by it. A column may be added in a new version; it
-is null in older files. No column is ever removed, or gets another meaning.
+The exporter writes according to this module, and jobs read according to it. A new version may add
+columns, which are null in older files. No column is removed, or changes its meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 
 @attrs.frozen
 class Column:
-    """One column. `since` is the version of the schema in which it was added."""
+    """Column of a dataset. `since` is the version of the schema in which it was added."""
 
     name: str
     type: pa.DataType
@@ -29,7 +29,7 @@ class Column:
 
 @attrs.frozen
 class Dataset:
-    """One kind of records, in a folder of its own. `time_column` decides on the day of a file."""
+    """Kind of records, in its own folder. The day of a file is that of its `time_column`."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class Dataset:
 
     @property
     def texts(self) -> list[str]:
-        """Return the names of the columns of texts, which repeat a lot."""
+        """Return the names of the text columns, in which values repeat often."""
         return [column.name for column in self.columns if column.type == pa.string()]
 
     def arrow_schema(self) -> pa.Schema:
@@ -46,7 +46,7 @@ class Dataset:
         return pa.schema([pa.field(column.name, column.type) for column in self.columns])
 
 
-# Which row it is: the same columns begin each dataset.
+# The columns that identify a row, and begin each dataset.
 _IDENTITY: Final = (
     Column("schema_version", pa.int16(), "Version of this schema."),
     Column("router", pa.string(), "Id of the router that wrote the row."),

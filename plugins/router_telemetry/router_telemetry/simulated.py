@@ -1,8 +1,8 @@
 """Records of a simulated network, as its routers would write them, in virtual time.
 
-The routers are told nothing of it: what a plugin would have seen of them is read at each interval
-of the simulation's clock. A router that stands still writes nothing meanwhile, and of one that is
-killed the flows of its last interval are missing.
+The routers run no plugin: what a plugin would have observed is read from outside, at each interval
+of the simulation's clock. A paused router ends no interval until it resumes. For a killed router,
+the flow records of its last interval are missing.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from router_telemetry.rows import US, Rows
 from router_telemetry.schema import EVENTS, FLOWS
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""What time it is, by a clock that is right, when a simulated network comes to be."""
+"""Time at which a simulated network starts, by a correct clock."""
 
-# A simulation waits for the disk, so that there is always room.
+# A simulation waits for the disk, so this limit is never reached.
 MOST_ROWS: Final = 10_000_000
-# From so many rows on, one router's are written, long before there is no room for samples.
+# Number of waiting rows from which on a router's rows are written, long before samples are lost.
 WRITTEN_ROWS: Final = 30_000
 
 Store: TypeAlias = Callable[[Writable], object]
-"""What takes the rows of one router, and of one run of it."""
+"""Function that takes the rows of one run of a router."""
 
 
 class WallClock:
-    """The wall clock of one router, in seconds since 1970; `ahead_s` is how wrong it is."""
+    """Wall clock of a router, in seconds since 1970, which is `ahead_s` ahead of a correct one."""
 
     def __init__(self, clock: Callable[[], float], ahead_s: float) -> None:
         self.ahead_s = ahead_s
         self._clock = clock
 
     def __call__(self) -> float:
-        """Return what time it is."""
+        """Return the time."""
         return BEGINNING.timestamp() + self._clock() - START_S + self.ahead_s
 
 
 class _Life:
-    """The records of one life of a router."""
+    """Records of one run of a router."""
 
     def __init__(self, host: Host, observation: Observation, wall: WallClock, store: Store) -> None:
         self.observation = observation
@@ -63,28 +63,28 @@ class _Life:
         self._meter = FlowMeter(self._flows, wall(), self._now())
 
     def heard(self, event: plugin.Event) -> None:
-        """Add an event, and the last flows of a link that is detached."""
+        """Add an event, and the last flow record of a link that is detached."""
         if isinstance(event, plugin.LinkDetached):
             self._meter.detached(event.totals, self._now())
         self._events.add(**row_of(event))
 
     def end_interval(self) -> None:
-        """Read what the router has carried since the interval began."""
+        """Add the flow records of the interval that ends now."""
         self._meter.begin_reading()
         self._meter.end_interval(self.observation.links(), self._wall(), self._now())
 
     def take_samples(self) -> None:
-        """Add what was sampled."""
+        """Add the samples that are over and were not taken yet."""
         self._deliveries.add(self.observation.take_samples(), self.observation.lost_samples)
 
     def write_some(self) -> None:
-        """Hand over all rows, if there are many."""
+        """Hand all rows to the store, if there are at least `WRITTEN_ROWS`."""
         waiting = len(self._flows) + len(self._events) + len(self._deliveries)
         if waiting + self.observation.waiting_samples >= WRITTEN_ROWS:
             self.write()
 
     def write(self) -> None:
-        """Hand over all rows."""
+        """Hand all rows to the store."""
         self.take_samples()
         kinds: tuple[Rows | DeliveryRows, ...] = (self._flows, self._deliveries, self._events)
         for rows in kinds:
@@ -94,10 +94,11 @@ class _Life:
 
 
 class SimulatedRecords:
-    """The records of all routers of a network that is not started yet.
+    """Records of all routers of a network, made before the network starts.
 
-    `store_of` is asked for a store by each router's name and epoch. Of what enters the network,
-    `share` is sampled. `ahead_s` says by router how far its wall clock is ahead of the right time.
+    `store_of` returns a store for a router's name and epoch. `share` is the share of deliveries
+    sampled as they enter the network. `ahead_s` has, by router, the seconds by which its wall clock
+    is ahead of the correct time.
     """
 
     def __init__(
@@ -123,14 +124,14 @@ class SimulatedRecords:
         network.agenda.after(interval_s, self._tick)
 
     def set_clock(self, router: str, ahead_s: float) -> None:
-        """Set a router's wall clock; what was sampled so far has the times of before."""
+        """Set a router's wall clock; samples so far keep the times of the old setting."""
         life = self._lives.get(router)
         if life is not None and not life.observation.is_over:
             life.take_samples()
         self._walls[router].ahead_s = ahead_s
 
     def finish(self) -> None:
-        """Write all that is there; the network goes no further."""
+        """End the last interval and write all rows, once the network has been run to its end."""
         self._end_intervals()
         for life in self._lives.values():
             life.write()
@@ -162,5 +163,5 @@ class SimulatedRecords:
 
 
 def files_below(directory: Path) -> Callable[[str, int], Store]:
-    """Return what gives each router files below a directory, as the plugin writes them."""
+    """Return a function from router and epoch to a store of files, as the plugin writes them."""
     return lambda router, epoch: Files(directory, router, epoch).write

@@ -1,1 +1,1 @@
-"""How often the job `causes` names what was planted in simulated networks."""
+"""Accuracy of the job `causes` on faults planted in simulated networks."""

@@ -1,10 +1,9 @@
-"""Plant incidents in simulated networks, have the job `causes` explain all of them at once, and
-count how often it is right.
+"""Measure the accuracy of the job `causes` on incidents planted in simulated networks.
 
     .venv-test/bin/python -P tests/bench/causes/__main__.py --count 1000 --seed 1
 
-What was simulated is kept in --folder, so that a run that was interrupted goes on there. Exits with
-1 if anything was named that was not planted.
+The job explains all incidents in one run. Simulated records are kept in --folder, so that an
+interrupted run can continue. The exit code is 1 if a cause is named that was not planted.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Answer = tuple[int, str, str | None]
 
 
 def named(folder: Path, wanted: list[simulating.Chunk], memory: str) -> list[Answer]:
-    """Run the job over all incidents."""
+    """Run the job on all incidents; return case, kind and subject of each row."""
     with spark_session("causes", SessionSettings(memory=memory, shuffle_partitions=8)) as spark:
         flows, deliveries, events = (
             spark.read.parquet(*(str(chunk.records(name)) for chunk in wanted))

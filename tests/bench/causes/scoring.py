@@ -1,4 +1,4 @@
-"""Compare what was named with what was planted, and lay the result out."""
+"""Compare the causes that were named with those planted, and format the result."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ NOTHING: Final = "nothing"
 
 @attrs.define
 class Score:
-    """Of one kind: how often it was planted, named rightly, and not named; and the wrong names
-    that were given in its stead, or besides.
+    """Counts for one kind of cause: planted, of these right and unknown, and wrong names.
+
+    `unknown` are those that were not named, `wrong` the names given instead or in addition.
     """
 
     planted: int = 0
@@ -30,14 +31,14 @@ class Score:
 
 @attrs.frozen
 class Scores:
-    """The scores by kind, and each wrong answer in words."""
+    """Scores by kind, and a description of each wrong answer."""
 
     by_kind: dict[str, Score]
     mistakes: list[str]
 
     @property
     def total(self) -> Score:
-        """The sum of all kinds."""
+        """Return the sum of all kinds."""
         names = [field.name for field in attrs.fields(Score)]
         sums = {name: sum(getattr(each, name) for each in self.by_kind.values()) for name in names}
         return Score(**sums)
@@ -46,7 +47,7 @@ class Scores:
 def score(
     planted: Mapping[int, list[Planted]], named: Iterable[tuple[int, str, str | None]]
 ) -> Scores:
-    """Compare; a name is right only if both its kind and its subject are what was planted.
+    """Compare the causes; a name is right only if its kind and its subject are those planted.
 
     A wrong name counts against the kind that was planted first.
     """
@@ -90,7 +91,7 @@ def table(scores: Scores, first: int, count: int) -> Iterator[str]:
 
 
 def write_docs(path: Path, lines: Iterable[str]) -> None:
-    """Replace what is between the markers of a page."""
+    """Replace the lines between the markers of a page."""
     text = path.read_text()
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)

@@ -1,4 +1,4 @@
-"""Simulate many incidents into a folder; what is there already is not simulated again."""
+"""Simulate incidents and write their records to a folder, unless they are there already."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from router_telemetry.schema import DATASETS
 
 from support.pipeline.planting import Planted, plant
 
-# How many incidents are in one file of each dataset.
+# Number of incidents in one file of each dataset.
 AT_ONCE: Final = 25
 
 
 @attrs.frozen
 class Chunk:
-    """Incidents that are simulated one after the other."""
+    """Incidents whose rows are in one file of each dataset."""
 
     folder: Path
     seeds: tuple[int, ...]
 
     @property
     def planted(self) -> Path:
-        """The file that says what was planted, and is written last."""
+        """Return the path of the file with the planted causes, which is written last."""
         return self.folder / f"planted-{self.seeds[0]}-{len(self.seeds)}.json"
 
     def records(self, dataset: str) -> Path:
-        """The file with the rows of a dataset."""
+        """Return the path of the file with the rows of a dataset."""
         return self.folder / dataset / f"{self.seeds[0]}-{len(self.seeds)}.parquet"
 
 
 def chunks(folder: Path, first: int, count: int) -> list[Chunk]:
-    """Return incidents in chunks."""
+    """Return `count` incidents, with seeds from `first` on, in chunks."""
     seeds = range(first, first + count)
     return [
         Chunk(folder, tuple(seeds[begin : begin + AT_ONCE])) for begin in range(0, count, AT_ONCE)
@@ -47,7 +47,7 @@ def chunks(folder: Path, first: int, count: int) -> list[Chunk]:
 
 
 def simulate(chunk: Chunk) -> int:
-    """Simulate a chunk, unless it is there; return the number of incidents."""
+    """Simulate a chunk, unless it is there already; return the number of its incidents."""
     if chunk.planted.exists():
         return len(chunk.seeds)
     rows: dict[str, list[pa.Table]] = {dataset.name: [] for dataset in DATASETS}
@@ -67,7 +67,7 @@ def simulate(chunk: Chunk) -> int:
 
 
 def simulate_all(wanted: Sequence[Chunk], processes: int) -> None:
-    """Simulate all chunks, and say on stderr how far it is."""
+    """Simulate all chunks, and report progress on stderr."""
     began, done = time.monotonic(), 0
     total = sum(len(chunk.seeds) for chunk in wanted)
     for count in _done(wanted, processes):
@@ -85,7 +85,7 @@ def _done(wanted: Sequence[Chunk], processes: int) -> Iterator[int]:
 
 
 def planted_in(wanted: Sequence[Chunk]) -> dict[int, list[Planted]]:
-    """Return what was planted in each incident."""
+    """Return the planted causes of each incident."""
     found = {}
     for chunk in wanted:
         for seed, planted in json.loads(chunk.planted.read_text()).items():

@@ -1,1 +1,1 @@
-"""Telemetry of made-up networks, with the answers that jobs must find in it."""
+"""Telemetry of synthetic networks, with the results that jobs must find in it."""

@@ -1,4 +1,4 @@
-"""Incidents with a cause that is known, because it was planted."""
+"""Incidents with known causes, which were planted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.pipeline.scenes import Scene, Stream, Tables
 
 @attrs.frozen
 class Planted:
-    """One cause: its kind, and the router, line, container, link or address that is to blame."""
+    """Cause of a kind; `subject` is the router, line, container, link or address at fault."""
 
     kind: str
     subject: str
@@ -26,7 +26,7 @@ class Planted:
 
 @attrs.frozen
 class Incident:
-    """What was planted in a scene, and what its routers have recorded."""
+    """Causes planted in a scene, and the records of its routers."""
 
     seed: int
     planted: tuple[Planted, ...]
@@ -35,7 +35,7 @@ class Incident:
 
 @attrs.define
 class Free:
-    """What nothing has been done to yet, so that two causes stay apart."""
+    """Streams and lines without a fault yet, so that two causes do not overlap."""
 
     scene: Scene
     streams: list[Stream]
@@ -49,13 +49,13 @@ class Free:
         return found
 
     def line(self) -> tuple[Joint, str]:
-        """Take a line that is used; return what it is called, too."""
+        """Take a line that is used; return its joint and its name."""
         found = self.scene.chance.choice(self.lines)
         self.lines.remove(found)
         return self.scene.network.joints[found], "-".join(sorted(found))
 
     def router(self) -> str:
-        """Take a router that messages pass, and its lines."""
+        """Take a router that messages pass, with its lines; return its name."""
         names = sorted({name for line in self.lines for name in line})
         found = self.scene.chance.choice(names)
         self.lines = [line for line in self.lines if found not in line]
@@ -81,7 +81,7 @@ def _slow_router(free: Free) -> str:
 
 
 def _slow_line(free: Free) -> str:
-    # what is lost under way is sent again by TCP, so that a bad line is one that takes its time
+    # TCP retransmits what is lost, so a bad line is one with a long delay
     joint, name = free.line()
     distance, chance = joint.distance, free.scene.chance
     if chance.random() < 0.5:
@@ -190,11 +190,11 @@ KINDS: Final[dict[str, Callable[[Free], str]]] = {
     "hot-address": _hot_address,
     "clock-skew": _clock_skew,
 }
-"""What can be planted. Each function does it, and returns what is to blame."""
+"""Kinds of causes. Each function plants one, and returns its subject."""
 
 
 def kinds_of(seed: int) -> tuple[str, ...]:
-    """Return what to plant: the kinds in turn, and in every fourth incident a second one."""
+    """Return the kinds to plant: each kind in turn, with a second one in every fourth incident."""
     names = list(KINDS)
     first = names[seed % len(names)]
     second = names[(seed * 7 + seed // len(names)) % len(names)]
@@ -203,7 +203,7 @@ def kinds_of(seed: int) -> tuple[str, ...]:
 
 
 def _prepare(scene: Scene, kinds: tuple[str, ...]) -> None:
-    """Make clients such as some kinds need them, also in healthy times."""
+    """Configure clients as some kinds need them, from before the fault."""
     for stream in scene.streams:
         if "expiring" in kinds:
             stream.talker.be_anonymous()
@@ -214,8 +214,9 @@ def _prepare(scene: Scene, kinds: tuple[str, ...]) -> None:
 
 
 def _as_recorded(planted: Planted, scene: Scene, tables: Tables) -> Planted:
-    """Return what a cause came to: a stuck receiver lets messages expire, or does not, as far as
-    any have come to where they could.
+    """Return a cause as the records show it.
+
+    A receiver is `expiring` if messages for its address have expired, and otherwise stuck or slow.
     """
     if planted.kind not in ("expiring", "stuck-receiver"):
         return planted
@@ -232,7 +233,7 @@ def _as_recorded(planted: Planted, scene: Scene, tables: Tables) -> Planted:
 
 
 def plant(seed: int, kinds: tuple[str, ...] | None = None) -> Incident:
-    """Simulate an incident."""
+    """Simulate an incident, of given kinds or of those for its seed."""
     wanted = kinds_of(seed) if kinds is None else kinds
     with without_log():
         is_ring = True if "wrong-cost" in wanted else None

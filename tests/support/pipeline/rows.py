@@ -13,7 +13,7 @@ from support.pipeline.worlds import START
 
 
 def at(seconds: float) -> datetime:
-    """Return a time so many seconds after START."""
+    """Return the time that is `seconds` after START."""
     return START + timedelta(seconds=seconds)
 
 
@@ -36,5 +36,5 @@ def tuples(found: DataFrame, *columns: str) -> list[tuple[object, ...]]:
 
 
 def _aware(value: object) -> object:
-    # Spark hands out times without a zone, by the clock of this machine
+    # Spark returns times without a zone, in the local time of this machine
     return value.astimezone(UTC) if isinstance(value, datetime) else value

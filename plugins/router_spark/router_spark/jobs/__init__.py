@@ -1,1 +1,1 @@
-"""The jobs: each a function of DataFrames, which reads and writes nothing."""
+"""Jobs, as functions of DataFrames that read and write no files."""

@@ -1,4 +1,4 @@
-"""When links reach a limit, if their load goes on growing as it has."""
+"""Forecast of the time at which links reach a limit, if their load keeps growing as before."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ Z: Final = 1.959964
 """Quantile of the normal distribution for a band of 95 %."""
 
 FARTHEST_HOURS: Final = 10 * 365 * 24
-"""A forecast that is farther off than ten years says nothing."""
+"""Limit of a forecast: ten years. A time farther in the future is null."""
 
 
 def capacity(flows: DataFrame, limit_per_s: float, least_hours: int = 24) -> DataFrame:
-    """Return the trend of each link, and when it reaches a limit.
+    """Return the trend of each link, and the time at which it reaches a limit.
 
     A straight line is fitted to the deliveries per second of whole hours. Returns the link's keys,
     `hours`, `mean_per_s`, `now_per_s` (the line at the end of the data), `per_s_per_day` (its
-    slope), `reaches_limit`, and `earliest` and `latest`, where the band of 95 % around the line
-    reaches it. The time is null where load does not grow or there are fewer than `least_hours`;
-    the band, where that it grows is not certain enough.
+    slope), `reaches_limit`, and `earliest` and `latest`, the times at which the 95 % band around
+    the line reaches the limit. `reaches_limit` is null if the load does not grow, `earliest` and
+    `latest` also if growth is not certain enough. Links with fewer than `least_hours` whole hours,
+    or fewer than 3, have no row.
     """
     fitted = _fitted(_hourly(flows))
     return _forecast(fitted.where(sf.col("hours") >= max(3, least_hours)), limit_per_s)
 
 
 def _hourly(flows: DataFrame) -> DataFrame:
-    """Return deliveries per second of each link and whole hour, also hours without any."""
+    """Return deliveries per second of each link in each whole hour, including hours without any."""
     ended = sf.timestamp_micros(sf.unix_micros("interval_start") + sf.col("interval_us"))
     last = flows.agg(sf.date_trunc("hour", sf.max(ended)).alias("last"))
     hours = flows.groupBy(*LINK, sf.date_trunc("hour", "interval_start").alias("hour")).agg(
         sf.sum("deliveries").alias("deliveries"), sf.min("interval_start").alias("began")
     )
     one_hour = sf.expr("INTERVAL 1 HOUR")
-    # the hour in which a link came is not a whole one, nor is that in which the data ends
+    # the hour in which a link first appears is not whole, nor is the one in which the data ends
     began = sf.min("began")
     first = sf.when(sf.date_trunc("hour", began) == began, began).otherwise(
         sf.date_trunc("hour", began) + one_hour
@@ -75,11 +76,11 @@ def _fitted(hourly: DataFrame) -> DataFrame:
 
 
 def _forecast(fitted: DataFrame, limit_per_s: float) -> DataFrame:
-    """Solve for when the line, and each side of its band, are at the limit.
+    """Compute the times at which the line, and each side of its band, reach the limit.
 
-    With u counted from the middle of the data, and d the limit less the mean, the band is at the
-    limit where (slope * u - d)^2 = spread^2 * (1 / hours + u^2 / sxx): two solutions, if the slope
-    differs from 0 with enough certainty.
+    With u in hours from the mean time of the data, and d the limit minus the mean load, the band
+    reaches the limit where (slope * u - d)^2 = spread^2 * (1 / hours + u^2 / sxx). There are two
+    solutions if the slope differs significantly from 0.
     """
     slope, sxx, hours = sf.col("slope"), sf.col("sxx"), sf.col("hours")
     rest = sf.greatest(sf.lit(0.0), sf.col("syy") - slope * slope * sxx)
@@ -103,7 +104,7 @@ def _forecast(fitted: DataFrame, limit_per_s: float) -> DataFrame:
 
 
 def _student(freedom: Column) -> Column:
-    """Return Student's t for a band of 95 %, by its expansion: within 1 % from 3 degrees on."""
+    """Return Student's t for a 95 % band, by its expansion: within 1 % from 3 degrees on."""
     first = (Z**3 + Z) / 4
     second = (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96
     third = (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384
@@ -111,7 +112,7 @@ def _student(freedom: Column) -> Column:
 
 
 def _time(holds: Column, u: Column) -> Column:
-    """Return the time that is u hours from the middle of the data."""
+    """Return the time u hours from the mean time of the data, or null unless `holds`."""
     from_end = sf.col("mean_x") + u
     near = holds & (from_end < FARTHEST_HOURS)
     seconds = sf.unix_seconds("last") + sf.round(from_end * HOUR_S)

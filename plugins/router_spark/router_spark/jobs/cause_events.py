@@ -1,6 +1,4 @@
-"""Causes that events tell of: wars for a link, loops of redirects, lines that come and go, and
-lines whose cost has changed.
-"""
+"""Causes found in events: steal wars, redirect loops, flapping lines and risen costs of lines."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from router_spark.jobs.cause_elements import Limits, Times, line_name
 
 
 def steal_wars(events: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return `name` (of the link), `container`, and how often it was stolen, before and after."""
+    """Return `name` (of the link), `container`, and the number of steals, before and after."""
     counted = _counted(
         events.where("kind = 'link-stolen'"), times, [*keys, "link_name", "container"]
     )
@@ -24,8 +22,8 @@ def redirect_loops(
 ) -> DataFrame:
     """Return `name` (an address, or of a connection its container) and the number of redirects.
 
-    Who comes back to a router that has sent it away goes in circles, whatever the targets are
-    called.
+    A client that comes back to a router that has redirected it is in a loop, whatever the names of
+    the targets.
     """
     at = [*keys, "container", "address", "router", "target"]
     again = _counted(events.where("kind = 'redirected'"), times, at).where("n1 >= 2 AND n0 = 0")
@@ -37,7 +35,7 @@ def redirect_loops(
 def flapping_lines(
     events: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return `name` and how often a line was lost, as often as the end says that has seen more."""
+    """Return `name` of each line and how often it was lost, as seen by the end that saw more."""
     lost = events.where("kind = 'neighbour-lost'").withColumn(
         "name", line_name("router", "other_router")
     )
@@ -47,8 +45,9 @@ def flapping_lines(
 
 
 def dearer_lines(events: DataFrame, times: Times, keys: Sequence[str]) -> DataFrame:
-    """Return `name`, `cost0` and `cost1` of each line that costs more within the period than when
-    it was last found before.
+    """Return `name`, `cost0` and `cost1` of each line whose cost has risen.
+
+    `cost1` is the last cost found within the period, and `cost0` the last one found before it.
     """
     is_within = times.phase("time") == 1
     start = times.period.start

@@ -1,7 +1,7 @@
-"""What is to blame for a drop in acceptance or a rise in latency, compared with a baseline.
+"""Causes of a drop in acceptance or a rise in latency, compared with a baseline.
 
-A wrong name costs more than none: who is named has evidence against it that fits nobody else, and
-otherwise the answer is `unknown`.
+A wrong name is worse than none: a cause is named only if the evidence fits no other, and otherwise
+the answer is `unknown`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from router_spark.roles import CLIENT_ROLES
 UNKNOWN: Final = "unknown"
 NONE: Final = "none"
 EXPIRED: Final = "trioute:expired"
-# The group where there is only one.
+# Column of the group if there is only one.
 _ALL: Final = "everything"
 _FOUND: Final = ("kind", "subject", "confidence", "evidence")
 
@@ -33,15 +33,17 @@ def causes(
     groups: Sequence[str] = (),
     limits: Limits | None = None,
 ) -> DataFrame:
-    """Return kind, subject, confidence and evidence of each cause; both periods need their limits.
+    """Return kind, subject, confidence and evidence of each cause; both periods need both limits.
 
-    All DataFrames may have columns that say to which of several networks a row belongs, `groups`:
-    the answers are for each of them, and begin with these columns. A group without a cause has one
-    row, of the kind `unknown` if acceptance has dropped or latency risen, and otherwise `none`.
+    `groups` are columns of all DataFrames that say to which of several networks a row belongs. The
+    causes are found for each group, and the result begins with these columns. A group without a
+    cause has one row, of the kind `unknown` if acceptance has dropped or latency has risen, and
+    otherwise `none`.
 
-    The confidence, 0 to 1, is a rank among the causes of one kind, and no probability. The evidence
-    maps words to numbers; times are in milliseconds, rates in deliveries a second. A cause of the
-    kind `clock-skew` explains times that seem to be wrong; no latency.
+    The confidence, 0 to 1, ranks causes of one kind; it is not a probability. The evidence maps
+    names to numbers; times are in milliseconds, rates in deliveries per second. A cause of the kind
+    `clock-skew` explains wrong times but no latency, so its group may have the row `unknown` or
+    `none` as well.
     """
     known = Limits() if limits is None else limits
     times, keys = Times(baseline, period), list(groups) or [_ALL]
@@ -61,7 +63,7 @@ def causes(
     stuck = takers.where("is_stuck").join(
         expiring.select(*keys, sf.col("subject").alias("container")), [*keys, "container"], "anti"
     )
-    # who has more to do is not slow by itself, and who does nothing is worse than slow
+    # a receiver with more to do is not slow by itself, and a stuck one is worse than slow
     excused = (
         takers.where("is_busier OR is_stuck")
         .select(*keys, sf.col("container").alias("name"))
@@ -121,7 +123,7 @@ def causes(
     named = found[0]
     for more in found[1:]:
         named = named.unionByName(more)
-    # a receiver with several links is one
+    # a receiver with several links is one cause
     named = named.groupBy(*keys, "kind", "subject").agg(
         sf.max("confidence").alias("confidence"),
         sf.max_by("evidence", "confidence").alias("evidence"),
@@ -139,7 +141,7 @@ def _answer(
     confidence: Column,
     **evidence: Column,
 ) -> DataFrame:
-    """Return rows as they are answered, with the named numbers as evidence."""
+    """Return rows of the result, with the named numbers as evidence."""
     numbers: list[Column] = []
     for name, value in evidence.items():
         numbers += [sf.lit(name), value.cast("double")]
@@ -181,11 +183,11 @@ def _slow_routers(at: DataFrame, keys: Sequence[str]) -> DataFrame:
 def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return lines and receivers that are slow by themselves, each with its kind.
 
-    A line is, if at each of its ends another one has not risen, so that the routers there are not
-    slow. At an end without another one, the floor of what is sent there has to have risen, and no
-    receiver may have: what is sent by a router that is late for everything may each time be late,
-    but what it is sent at any time is not. A receiver is slow if its floor has risen; otherwise it
-    may have got messages in bursts.
+    The routers at their ends must be neither slow nor doubtful. A line is slow if each router at
+    its ends has another line that is still, which clears the router. A router without such a line
+    is cleared if the floor of messages sent to it over the slow line has risen, and no receiver of
+    it has: all messages that a stalling router sends may be late, but not all that it is sent. A
+    receiver is slow if its floor has risen; otherwise it may have got messages in bursts.
     """
     nothing, no = sf.lit(0), sf.lit(False)
     receivers = (
@@ -218,7 +220,7 @@ def _slow_elements(parts: DataFrame, at: DataFrame, keys: Sequence[str]) -> Data
 def _addresses(
     deliveries: DataFrame, times: Times, keys: Sequence[str], limits: Limits
 ) -> DataFrame:
-    """Return what became of the messages for each address, before and after."""
+    """Return rates, outcomes and latencies of each address, before and after."""
     is_first = sf.col("hop") == 1
     is_expired = (sf.col("decided_by") == "router") & (sf.col("reason") == EXPIRED)
     weight = 1 / sf.col("share")
@@ -267,7 +269,7 @@ def _addresses(
 
 
 def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits) -> DataFrame:
-    """Return what each receiver has settled a second, before and after, and what it has left."""
+    """Return the settled deliveries per second of each receiver, and those left unsettled."""
     settled = sum(
         (sf.col(name) for name in ("rejected", "released", "modified")), sf.col("accepted")
     )
@@ -279,7 +281,7 @@ def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits)
         for number, within in enumerate((times.baseline, times.period))
     ]
     is_usual = sf.col("rate0") * _seconds(times.baseline) >= limits.least_messages
-    # of intervals in which nothing has changed there is no row, so that the last one counts
+    # intervals without a change have no row, so the last row tells what is unsettled
     is_long_ago = sf.lit(times.period.end) - sf.make_dt_interval(
         secs=sf.lit(_seconds(times.period) * limits.kept_share)
     )
@@ -304,7 +306,10 @@ def _takers(flows: DataFrame, times: Times, keys: Sequence[str], limits: Limits)
 
 
 def _expiring(takers: DataFrame, addresses: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Blame the one receiver that keeps messages of an address while others of it expire."""
+    """Return receivers that hold messages of an address while others for it expire.
+
+    Addresses with more than one such receiver are left out.
+    """
     guilty = takers.where("holds AND rate1 < 0.5 * rate0").drop("rate0", "rate1")
     found = guilty.join(addresses.where("is_expiring AND NOT is_hot"), [*keys, "address"])
     alone = found.groupBy(*keys, "address").agg(
@@ -330,7 +335,7 @@ def _wrong_costs(
     keys: Sequence[str],
     limits: Limits,
 ) -> DataFrame:
-    """Blame lines that have become dearer and that messages, for that, avoid."""
+    """Return lines whose cost has risen, and which messages have avoided since."""
     dearer = cause_events.dearer_lines(events, times, keys)
     left = parts.where(
         (sf.col("element") == "line")
@@ -354,7 +359,7 @@ def _wrong_costs(
 
 
 def _with_unknown(named: DataFrame, addresses: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Add a row for each group whose drop or rise nothing explains, or that has none."""
+    """Add a row for each group without a cause: `unknown` with a drop or rise, otherwise `none`."""
     symptoms = addresses.groupBy(*keys).agg(
         sf.count_if("has_dropped").alias("dropped"), sf.count_if("has_risen").alias("risen")
     )

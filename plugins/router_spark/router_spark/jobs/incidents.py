@@ -1,4 +1,4 @@
-"""Bursts of events that are trouble: wars for a link, redirect storms, flapping, route changes."""
+"""Incidents, as bursts of events: steal wars, redirect storms, flapping and route changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NAMES: Final = 20
 
 @attrs.frozen
 class Limits:
-    """How many events make an incident; after `gap_s` without one, the next is another incident."""
+    """Least number of events of an incident, which ends after `gap_s` without an event."""
 
     steals: int = 3
     redirects: int = 20
@@ -24,9 +24,9 @@ class Limits:
 
 @attrs.frozen
 class Kind:
-    """One kind of incident: which events it consists of, and what they have in common.
+    """Kind of incident: the kind of its events, and the columns by which they belong together.
 
-    `subject` None is for what concerns the network as a whole, and not one router.
+    `subject` is None for incidents of the network as a whole, rather than of one router.
     """
 
     incident: str
@@ -65,7 +65,7 @@ def incidents(events: DataFrame, limits: Limits | None = None) -> DataFrame:
 
     The subject is the link, container or neighbour that the events have in common at one router.
     `names` are the containers that have stolen a link, the targets of redirects, the error
-    conditions of what was closed, or the routers that could be reached or no longer: at most 20.
+    conditions of closed connections, or the routers that were found or lost: at most 20.
     """
     known = kinds(Limits() if limits is None else limits)
     gap_s = (Limits() if limits is None else limits).gap_s
@@ -87,7 +87,7 @@ def incidents(events: DataFrame, limits: Limits | None = None) -> DataFrame:
 
 
 def _marked(events: DataFrame, known: tuple[Kind, ...]) -> DataFrame:
-    """Keep events of incidents, with the columns that they are grouped by."""
+    """Return the events of incidents, with the columns that they are grouped by."""
     no_text, no_names = sf.lit(None).cast("string"), sf.lit(None).cast("array<string>")
     incident, subject, place, names = no_text, no_text, no_text, no_names
     least = sf.lit(0)

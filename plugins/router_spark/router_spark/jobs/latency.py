@@ -1,4 +1,4 @@
-"""How long routers and outcomes take, as sketches that can be merged."""
+"""Latencies until messages are forwarded and settled, as sketches that can be merged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, functions as sf
 MEASURED: Final = ("forward_ns", "settle_ns")
 RANKS: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 SIZE: Final = 800
-"""The `k` of the KLL sketches: quantiles are within 0.4 % of their rank, in 15 KB a sketch."""
+"""Parameter `k` of the KLL sketches: ranks of quantiles are within 0.4 %, at 15 KB a sketch."""
 
 KEYS: Final = ("router", "next_container", "address")
 
@@ -18,7 +18,7 @@ def by_hour(deliveries: DataFrame, size: int = SIZE) -> DataFrame:
     """Return latencies for each router, next container, address and hour.
 
     Returns the keys, `hour`, and for `forward_ns` and for `settle_ns` the number of values, a KLL
-    sketch of them, and p50, p95 and p99. A sketch of nothing is null.
+    sketch of them, and p50, p95 and p99. Without values, sketch and quantiles are null.
     """
     rows = deliveries.select(
         "router",
@@ -37,7 +37,7 @@ def by_hour(deliveries: DataFrame, size: int = SIZE) -> DataFrame:
 
 
 def by_day(hours: DataFrame, size: int = SIZE) -> DataFrame:
-    """Merge the sketches of hours to those of days, without reading deliveries again."""
+    """Merge the sketches of hours into sketches of days, without reading deliveries again."""
     aggregated = []
     for name in MEASURED:
         aggregated += [

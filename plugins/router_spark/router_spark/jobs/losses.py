@@ -1,4 +1,4 @@
-"""Which deliveries were not accepted, why, and which router or receiver decided that."""
+"""Deliveries that were not accepted: the reason, and the router or receiver that decided."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from router_spark.roles import CLIENT_ROLES
 
 
 def losses(deliveries: DataFrame) -> DataFrame:
-    """Return outcome, decided_by, reason, router and link that decided first, and how many.
+    """Return the number of losses by outcome, `decided_by`, reason, router and link.
 
-    An outcome is passed on from router to router. The one that decided is the router that says so
-    itself, or the last one, which was told by the receiver; where nobody decided, as with
-    `aborted` and `unknown`, the last router that had the delivery. What was sent settled is a
-    loss where it did not leave. `deliveries` is what the `sampled` ones stand for, and `share`
-    their part of all deliveries that came into the network.
+    Routers pass outcomes on to each other. `router` is the one that has decided itself, or the last
+    one, which got the outcome from the receiver. If nobody has decided, as with `aborted` and
+    `unknown`, it is the last router that had the delivery. A delivery that was sent settled is a
+    loss if it did not leave. `deliveries` is the number that the `sampled` ones stand for, and
+    `share` their share of all deliveries that entered the network.
     """
     sent = (
         deliveries.where("hop = 1")

@@ -1,4 +1,4 @@
-"""How far routers' wall clocks are apart, from the fastest messages between each two of them."""
+"""Offsets between routers' wall clocks, from the fastest messages between each pair of routers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OFFSETS = "router string, reference string, offset_us double, bound_us double"
 
 @attrs.frozen
 class Edge:
-    """The least time from a router's sending to another's receiving, each by its own clock."""
+    """Least time from sending by a router to receipt by the next, each by its own wall clock."""
 
     sender: str
     receiver: str
@@ -25,9 +25,9 @@ class Edge:
 
 @attrs.frozen
 class Offset:
-    """How far a clock is ahead of the reference's: the true value is within `bound_us`.
+    """Offset of a router's clock ahead of the reference's; its error is at most `bound_us`.
 
-    The two numbers are None where no messages connect the router with the reference.
+    Both numbers are None if no messages connect the router with the reference.
     """
 
     router: str
@@ -37,10 +37,10 @@ class Offset:
 
 
 def edges(deliveries: DataFrame) -> DataFrame:
-    """Return sender, receiver, `least_us` and the number of messages between each two routers.
+    """Return sender, receiver, `least_us` and the number of messages for each pair of routers.
 
-    The row where a message left and the one where it came in next are brought together by
-    grouping, which needs no sort as a join would.
+    The rows of a message at the two routers are paired by grouping, which, unlike a join, needs no
+    sort.
     """
     is_sent = sf.col("out_role").isin(*ROUTER_ROLES) & sf.col("forward_ns").isNotNull()
     arrived_us = sf.unix_micros("arrived")
@@ -77,10 +77,10 @@ def edges(deliveries: DataFrame) -> DataFrame:
 def offsets(deliveries: DataFrame, reference: str | None = None) -> DataFrame:
     """Return the clock offset of each router, in microseconds, and its bound.
 
-    The error is half of how much longer the fastest way is in one direction than in the other,
-    which no measurement can tell; the bound is half of the fastest round trip, as if one
-    direction took no time at all. Without a `reference`, it is the first router by name among
-    those that are connected with the most others.
+    The error is half the difference between the least transit times of the two directions, which
+    cannot be measured; the bound is half the least round trip, as if one direction took no time at
+    all. Without a `reference`, it is the first router by name of the largest connected group.
+    Raises BadInput if the reference is not a router of these deliveries.
     """
     found = [Edge(*row) for row in edges(deliveries).drop("messages").collect()]
     named = sorted(row[0] for row in deliveries.select("router").distinct().collect())
@@ -110,7 +110,7 @@ def solve(found: Sequence[Edge], routers: Sequence[str], reference: str | None) 
 
 
 def _pairs(found: Sequence[Edge]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return, for two routers with messages both ways, the second's offset and half the trip."""
+    """Return, for pairs with messages both ways, the second's offset and half the round trip."""
     least = {(edge.sender, edge.receiver): edge.least_us for edge in found}
     return {
         (a, b): ((there - least[b, a]) / 2, (there + least[b, a]) / 2)
@@ -122,7 +122,7 @@ def _pairs(found: Sequence[Edge]) -> dict[tuple[str, str], tuple[float, float]]:
 def _connected(
     names: Sequence[str], pairs: Sequence[tuple[str, str]], reference: str | None
 ) -> set[str]:
-    """Return the routers that are connected with the reference, or the largest such group."""
+    """Return the routers connected with the reference, or the largest group without a reference."""
     neighbours: dict[str, set[str]] = {name: set() for name in names}
     for a, b in pairs:
         neighbours[a].add(b)

@@ -1,4 +1,4 @@
-"""What the report shows beside the other jobs' answers."""
+"""Tables for the report that no other job has."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ RANKS = ("p50", "p95", "p99")
 
 
 def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
-    """Return what clients sent in each step of time, and how much was not accepted: exact.
+    """Return the deliveries that clients sent in each time step, and those not accepted: exact.
 
-    `time_s` is when a step began, in seconds since 1970.
+    `time_s` is the start of a step, in seconds since 1970.
     """
     seconds = sf.unix_seconds("interval_start")
     sent = flows.where(sf.col("role").isin(*CLIENT_ROLES) & (sf.col("direction") == "in"))
@@ -25,7 +25,7 @@ def outcomes_over_time(flows: DataFrame, step_s: int) -> DataFrame:
 
 
 def load_of_lines(flows: DataFrame) -> DataFrame:
-    """Return sender, receiver and deliveries for each two routers that are joined."""
+    """Return sender, receiver and deliveries for each direction between connected routers."""
     sent = flows.where(sf.col("role").isin(*ROUTER_ROLES) & (sf.col("direction") == "out"))
     return (
         sent.groupBy(sf.col("router").alias("sender"), sf.col("container").alias("receiver"))
@@ -35,7 +35,7 @@ def load_of_lines(flows: DataFrame) -> DataFrame:
 
 
 def settle_times(deliveries: DataFrame) -> DataFrame:
-    """Return p50, p95 and p99, in ns, of what each router's clients wait for their outcome."""
+    """Return p50, p95 and p99, in ns, of the time until clients of each router get an outcome."""
     quantiles = sf.percentile_approx("settle_ns", [0.5, 0.95, 0.99], 1000)
     return (
         deliveries.where("hop = 1 AND settle_ns IS NOT NULL")
@@ -47,7 +47,7 @@ def settle_times(deliveries: DataFrame) -> DataFrame:
 
 
 def changes(now: DataFrame, before: DataFrame, top: int = 10) -> DataFrame:
-    """Return the addresses to which clients send much more, or much less, than before."""
+    """Return the addresses with the largest changes of the number of deliveries from clients."""
     return (
         _by_address(now, "now")
         .join(_by_address(before, "before"), "address", "full")

@@ -1,7 +1,7 @@
-"""Which way each sampled message took, and where it was lost.
+"""Paths of sampled messages, and the places where messages were lost.
 
-Everything is aggregated as numbers, which Spark does in hash tables without sorting: a router is
-its position in the sorted list of all names.
+Everything is aggregated as numbers, for which Spark uses hash tables and needs no sort: a router is
+represented by its position in the sorted list of all names.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ HOP_SHIFT = 32
 def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
     """Return one row for each trace.
 
-    - `arrived` (by the clock of its first router), `hops`, and `routers` in order. Of a message
-      for several receivers, the list has one router for each hop; beyond `most_hops` it ends.
-    - `copies`: how often it was handed to a client.
+    - `arrived` (by the clock of its first router), `hops`, and `routers` in order. For a message
+      to several receivers, the list has one router for each hop; it ends after `most_hops`.
+    - `copies`: number of deliveries of it to clients.
     - `state`: `complete`, `lost` (the last router passed it on, the next one has no row of it) or
       `gap` (a router before the last has no row of it).
     - `lost_at` and `lost_to`: for a lost one, the router that it left last, and the next one.
-    - `has_loop`: a router is on its way more than once.
+    - `has_loop`: a router is in its path more than once.
     - `settle_ns`: from its arrival at the first router until the outcome was known there; null
       for one that was sent settled.
     """
@@ -34,9 +34,9 @@ def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
 
 
 def entered_within(found: DataFrame, start: datetime | None, end: datetime | None) -> DataFrame:
-    """Keep the traces that entered the network within a period; those without first hop count too.
+    """Return the traces that entered the network in a period, and those without a first hop.
 
-    So that the rows of a message at its last routers are not cut off, read more than the period.
+    Read more than the period, so that the rows of a message at its last routers are not cut off.
     """
     if start is not None:
         found = found.where(sf.col("arrived").isNull() | (sf.col("arrived") >= sf.lit(start)))
@@ -46,19 +46,19 @@ def entered_within(found: DataFrame, start: datetime | None, end: datetime | Non
 
 
 def next_router() -> Column:
-    """Return the router that a delivery was sent to; null where it left the network or stayed."""
+    """Return the router that a delivery was sent to; null if it left the network or stayed."""
     return sf.when(sf.col("out_role").isin(*ROUTER_ROLES), sf.col("out_container"))
 
 
 def _names(deliveries: DataFrame) -> DataFrame:
-    """Return one row with one array: all routers' names, sorted."""
+    """Return one row with the sorted names of all routers, as an array."""
     pairs = deliveries.select("router", next_router().alias("next")).distinct()
     names = pairs.select(sf.explode(sf.array("router", "next")).alias("name"))
     return names.agg(sf.array_sort(sf.collect_set("name")).alias("names"))
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return the rows with `code` and `next_code` in the place of names."""
+    """Return the rows with `code` and `next_code`, the numbers of the router and the next one."""
     codes = names.select(sf.posexplode("names").alias("code", "name"))
     here = codes.select(sf.col("code"), sf.col("name").alias("router"))
     there = codes.select(sf.col("code").alias("next_code"), sf.col("name").alias("next"))
@@ -88,8 +88,8 @@ def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
         sf.max(sf.when(hop == number, sf.col("code"))).alias(f"code_{number}")
         for number in range(1, most_hops + 1)
     ]
-    # The rows of a trace are in the files of different routers, so that aggregating before they are
-    # brought together saves nothing, and makes many wide rows of the narrow ones.
+    # The rows of a trace are in the files of different routers, so partial aggregation before the
+    # shuffle saves nothing, and turns narrow rows into wide ones.
     return (
         rows.repartition("trace_id")
         .groupBy("trace_id")
@@ -106,7 +106,7 @@ def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
 
 
 def _described(traces: DataFrame, names: DataFrame, most_hops: int) -> DataFrame:
-    """Turn numbers into names, and say what has become of each trace."""
+    """Replace numbers by names, and add the state of each trace."""
     codes = sf.array_compact(sf.array(*(f"code_{hop}" for hop in range(1, most_hops + 1))))
     known = sf.least(sf.col("hops"), sf.lit(most_hops))
     is_lost = _hop_of("last_passed_on") == sf.col("hops")

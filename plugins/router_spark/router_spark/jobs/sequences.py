@@ -1,4 +1,4 @@
-"""Which rows are missing or there twice, by their sequence numbers."""
+"""Lost and duplicated rows, found by their sequence numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame, functions as sf
 
 
 def sequences(rows: DataFrame) -> DataFrame:
-    """Count lost rows and duplicates for each router and run of it.
+    """Count lost rows and duplicates for each run of each router.
 
-    Returns router, router_epoch, rows, first_seq, last_seq, lost and duplicates. What is missing
-    before `first_seq` is not counted as lost: older files may have been deleted.
+    Returns router, router_epoch, rows, first_seq, last_seq, lost and duplicates. Rows before
+    `first_seq` are not counted as lost: older files may have been deleted.
     """
     distinct = sf.count_distinct("seq")
     return (

@@ -1,4 +1,4 @@
-"""How unevenly the load is spread over addresses, containers and links."""
+"""Distribution of the load over addresses, containers and links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LINK = ("router", "direction", "role", "container", "link_name")
 
 
 def hot_addresses(flows: DataFrame, top: int = 10) -> DataFrame:
-    """Return the addresses to which most was sent: see `_ranked`."""
+    """Return the addresses to which (`in`) or from which (`out`) most was sent: see `_ranked`."""
     sent = flows.where(sf.col("role").isin(*CLIENT_ROLES) & sf.col("address").isNotNull())
     return _ranked(sent, "address", top)
 
@@ -21,10 +21,10 @@ def hot_containers(flows: DataFrame, top: int = 10) -> DataFrame:
 
 
 def link_balance(flows: DataFrame) -> DataFrame:
-    """Return how evenly the links of each router, direction and role are loaded.
+    """Return the balance of load between the links of each router, direction and role.
 
-    Returns the number of `links`, their `deliveries`, the mean and the most of one link, how many
-    times the mean that is (1 where all carry the same), and which link it is.
+    Returns the number of `links`, their `deliveries`, `mean` and `most` of one link, the name of
+    the `busiest` link, and `most_to_mean`, which is 1 if all carry the same.
     """
     links = flows.groupBy(*LINK).agg(sf.sum("deliveries").alias("deliveries"))
     return (
@@ -45,9 +45,9 @@ def link_balance(flows: DataFrame) -> DataFrame:
 
 
 def _ranked(rows: DataFrame, name: str, top: int) -> DataFrame:
-    """Return the first few of each direction: rank, deliveries, their share, and `top_share`.
+    """Return the first `top` of each direction: rank, deliveries, their share, and `top_share`.
 
-    `top_share` is the part of all deliveries that those up to this rank have together.
+    `top_share` is the share of all deliveries that the ranks up to this one have together.
     """
     everything = Window.partitionBy("direction")
     by_load = everything.orderBy(sf.desc("deliveries"), name)

@@ -1,7 +1,7 @@
-"""Who sends how much to whom: estimated from samples, fitted to what the links have counted.
+"""Traffic matrix: estimated from samples, and fitted to the counters of links.
 
-Sampled deliveries say how what one container sends by an address is divided among receivers; flow
-records say exactly how much came in and how much left, but not what of the one became the other.
+Sampled deliveries show how the messages of a container to an address are divided among receivers.
+Flow records have exact numbers of incoming and outgoing deliveries, but not which became which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ COUNTED = ("deliveries", "presettled", "accepted", "rejected", "released", "modi
 
 
 def totals(flows: DataFrame) -> DataFrame:
-    """Return what each client has sent (`in`) and received (`out`) by each address: exact.
+    """Return the exact totals that each client has sent (`in`) and received (`out`), by address.
 
     Returns direction, container, role, address (null for anonymous senders) and the counters of
     flow records.
@@ -27,11 +27,12 @@ def totals(flows: DataFrame) -> DataFrame:
 
 
 def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFrame:
-    """Return what each container has sent by each address to each destination.
+    """Return the deliveries and octets from each container, by address, to each destination.
 
-    `sampled` deliveries stand for an `estimate`; `deliveries` is that estimate fitted, in so many
-    rounds, to what flow records say of each side. Each has its standard error beside it. `octets`
-    counts first frames only, as the samples do. A container that was never sampled has no row.
+    `estimate` is the number that the `sampled` deliveries stand for. `deliveries` is the estimate
+    fitted, in `rounds` rounds, to the flow records of each side. Each of the two has its standard
+    error in a separate column. `octets` counts first frames only, as the samples do. A container
+    that was never sampled has no row.
     """
     fitted = _fit_to_sent(_cells(deliveries), _sent(deliveries, flows))
     fitted = _fit_to_both(fitted, _received(flows), rounds)
@@ -50,12 +51,12 @@ def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFram
 
 
 def weight() -> Column:
-    """Return how many deliveries a sampled row stands for."""
+    """Return the number of deliveries that a sampled row stands for."""
     return 1 / sf.col("share")
 
 
 def sampling_variance() -> Column:
-    """Return what a row adds to the variance of an estimated sum: each is sampled on its own."""
+    """Return the variance that a row adds to an estimated sum; rows are sampled independently."""
     return (1 - sf.col("share")) / (sf.col("share") * sf.col("share"))
 
 
@@ -64,7 +65,7 @@ def _of_clients(rows: DataFrame, role: str) -> DataFrame:
 
 
 def _cells(deliveries: DataFrame) -> DataFrame:
-    """Return the estimates: a row's last hop is the one that hands it to a client."""
+    """Return the estimates, from rows at the last hop: those that are sent to a client."""
     return (
         _of_clients(deliveries, "out_role")
         .groupBy("origin_container", "address", sf.col("out_container").alias("destination"))
@@ -78,10 +79,10 @@ def _cells(deliveries: DataFrame) -> DataFrame:
 
 
 def _sent(deliveries: DataFrame, flows: DataFrame) -> DataFrame:
-    """Return, for each container and address, what the sample and the links say it has sent.
+    """Return the deliveries that each container has sent by each address: estimated and exact.
 
-    A container that also has an anonymous link is compared as a whole, with a null address: which
-    addresses it has used that link for, the flow records do not tell.
+    A container that also has an anonymous sender is compared as a whole, with a null `margin`: flow
+    records do not tell the addresses that it has used this link for.
     """
     incoming = _of_clients(flows, "role").where("direction = 'in'")
     anonymous = (
@@ -93,7 +94,7 @@ def _sent(deliveries: DataFrame, flows: DataFrame) -> DataFrame:
     exact = incoming.groupBy(sf.col("container").alias("origin_container"), "address").agg(
         sf.sum("deliveries").alias("exact")
     )
-    # what went to several receivers has a row for each of them, but was sent once
+    # a message to several receivers has a row for each of them, but was sent once
     sampled = (
         _of_clients(deliveries, "in_role")
         .where("hop = 1")
@@ -119,10 +120,10 @@ def _sent(deliveries: DataFrame, flows: DataFrame) -> DataFrame:
 
 
 def _fit_to_sent(cells: DataFrame, sent: DataFrame) -> DataFrame:
-    """Add `to_sent`, the estimate scaled to what the container has sent exactly, and its error.
+    """Add `to_sent`, the estimate scaled to the exact number that the container sent, and `error`.
 
-    The sample is then needed only for how that is divided, so that a container with one receiver
-    has no error at all. The error is that of a ratio, linearised.
+    The sample then only determines how this number is divided, so a container with one receiver has
+    no error at all. The error is that of a ratio, linearised.
     """
     known = sf.col("exact").isNotNull() & (sf.col("sent_estimate") > 0)
     factor = sf.when(known, sf.col("exact") / sf.col("sent_estimate")).otherwise(1.0)
@@ -148,10 +149,10 @@ def _received(flows: DataFrame) -> DataFrame:
 
 
 def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFrame:
-    """Add `deliveries`: `to_sent`, moved in turn to what each side has counted, receivers last.
+    """Add `deliveries`: `to_sent`, adjusted in turn to the totals of each side, receivers last.
 
-    What is missing is divided by variance, so that what is certain stays as it is: the solution of
-    least squares for both sides, if errors were independent.
+    The difference is divided in proportion to variance, so that certain cells do not change. This
+    is the least-squares solution for both sides, if errors were independent.
     """
     receivers = Window.partitionBy("destination", "address")
     senders = Window.partitionBy("origin_container", "margin")
@@ -159,7 +160,7 @@ def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFram
     fitted = (
         cells.join(received, ["destination", "address"], "left")
         .withColumn("deliveries", sf.col("to_sent"))
-        # what is lost on the way is missing in the cells, so the goal is not all that was sent
+        # deliveries lost on the way are not in the cells, so the goal is not all that was sent
         .withColumn("goal", sf.sum("to_sent").over(senders))
         .withColumn("sent_part", _part(spread, senders))
         .withColumn("received_part", _part(spread, receivers))
@@ -168,13 +169,13 @@ def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFram
         if number > 0:
             fitted = _moved(fitted, "goal", "sent_part", senders)
         fitted = _moved(fitted, "received", "received_part", receivers)
-    # a sum that is known takes its part of the uncertainty away
+    # a known total removes its part of the uncertainty
     left = sf.when(sf.col("received").isNull(), 1.0).otherwise(1 - sf.col("received_part"))
     return fitted.withColumn("error", sf.col("error") * sf.sqrt(left))
 
 
 def _part(spread: Column, window: WindowSpec) -> Column:
-    """Return a cell's part of the variance of its side, 0 where nothing is uncertain."""
+    """Return a cell's part of the variance of its side, 0 if nothing is uncertain."""
     return sf.coalesce(sf.try_divide(spread, sf.sum(spread).over(window)), sf.lit(0.0))
 
 
