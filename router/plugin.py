@@ -65,6 +65,7 @@ from router.plugin_events import (
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
+    NeighbourMeasured,
     Redirected,
     RoutersChanged,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "NeighbourCostChanged",
     "NeighbourFound",
     "NeighbourLost",
+    "NeighbourMeasured",
     "NoSettings",
     "Plugin",
     "PluginHung",

@@ -182,6 +182,18 @@ class NeighbourCostChanged(Event):
 
 
 @attrs.frozen
+class NeighbourMeasured(Event):
+    """The shortest round trip of the last HELLOs with a neighbour, in seconds.
+
+    It takes the time of both routers' turns with it. It comes every 8 `helloIntervalSeconds`.
+    """
+
+    router: str
+    cost: int
+    round_trip_s: float
+
+
+@attrs.frozen
 class NeighbourLost(Event):
     """The last connection to a neighbour was lost."""
 

@@ -165,6 +165,8 @@ def of_network(time: float, event: news.News) -> told.Event | None:
             return told.NeighbourFound(time, event.router, event.cost)
         case news.NeighbourCostChanged():
             return told.NeighbourCostChanged(time, event.router, event.cost, event.before)
+        case news.NeighbourMeasured():
+            return told.NeighbourMeasured(time, event.router, event.cost, event.round_trip_s)
         case news.NeighbourLost():
             return told.NeighbourLost(time, event.router)
         case news.RoutersChanged():

@@ -9,6 +9,7 @@ import attrs
 
 from router.control.network import messages as m
 from router.control.network.adjacency import Adjacency
+from router.control.network.protocol import Protocol
 
 OF_PROTOCOL: Final = (
     m.Hello,
@@ -48,6 +49,7 @@ class NetworkReading:
     link_retries: int = 0
     routers_left_out: int = 0
     addresses_left_out: int = 0
+    round_trips_s: Mapping[tuple[str], float] = attrs.Factory(dict)
 
 
 def read_network(network: Adjacency | None) -> NetworkReading:
@@ -71,4 +73,11 @@ def read_network(network: Adjacency | None) -> NetworkReading:
         link_retries=network.forwarder.network.outward.retries,
         routers_left_out=0 if protocol is None else protocol.states.left_out,
         addresses_left_out=0 if protocol is None else protocol.mobile.left_out,
+        round_trips_s={} if protocol is None else _round_trips_s(protocol),
     )
+
+
+def _round_trips_s(protocol: Protocol) -> dict[tuple[str], float]:
+    """Return the shortest of the last round trips to each neighbour, where one is known."""
+    trips = ((name, link.trips.least_s) for name, link in protocol.links.carriers.items())
+    return {(name,): trip_s for name, trip_s in trips if trip_s is not None}

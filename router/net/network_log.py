@@ -13,6 +13,7 @@ from router.core.network.news import (
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
+    NeighbourMeasured,
     News,
     RoutersChanged,
     TableChanged,
@@ -42,6 +43,12 @@ def log_news(news: News) -> None:
                 connection=news.connection,
                 cost=news.cost,
                 before=news.before,
+            )
+        case NeighbourMeasured():
+            hello_log.debug(
+                "round trip to a neighbour",
+                router=news.router,
+                milliseconds=round(news.round_trip_s * 1000, 3),
             )
         case NeighbourLost():
             hello_log.warning("neighbour lost", router=news.router)

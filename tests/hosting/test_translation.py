@@ -21,6 +21,7 @@ from router.plugin_events import (
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
+    NeighbourMeasured,
     Redirected,
     RoutersChanged,
 )
@@ -94,6 +95,8 @@ def test_what_happens_in_the_network() -> None:
     assert of_network(1.0, news.NeighbourFound("b", 3, 7)) == NeighbourFound(1.0, "b", 7)
     dearer = news.NeighbourCostChanged("b", 3, 9, 7)
     assert of_network(1.0, dearer) == NeighbourCostChanged(1.0, "b", 9, 7)
+    measured = news.NeighbourMeasured("b", 9, 0.25)
+    assert of_network(1.0, measured) == NeighbourMeasured(1.0, "b", 9, 0.25)
     assert of_network(1.0, news.NeighbourLost("b")) == NeighbourLost(1.0, "b")
     changed = news.RoutersChanged(("b",), ("c",), 4)
     assert of_network(1.0, changed) == RoutersChanged(1.0, ("b",), ("c",), 4)
@@ -102,7 +105,8 @@ def test_what_happens_in_the_network() -> None:
 
 def test_each_event_that_plugins_can_subscribe_to_comes_from_somewhere() -> None:
     made = frozenset().union(*(types for types, _ in OF_CONNECTIONS.values()))
-    made |= {NeighbourFound, NeighbourCostChanged, NeighbourLost, RoutersChanged}
+    made |= {NeighbourFound, NeighbourCostChanged, NeighbourMeasured}
+    made |= {NeighbourLost, RoutersChanged}
     assert made == set(Event.__subclasses__())
 
 

@@ -10,6 +10,7 @@ from router.core.network.news import (
     NeighbourCostChanged,
     NeighbourFound,
     NeighbourLost,
+    NeighbourMeasured,
     News,
     RoutersChanged,
     TableChanged,
@@ -29,6 +30,10 @@ ROUTERS = "maxRoutersPerNeighbour is 20; those beyond it are ignored"
     ("news", "lines"),
     [
         (NeighbourFound("B", 7, 3), [("info", "neighbour found", {"router": "B", "cost": 3})]),
+        (
+            NeighbourMeasured("B", 3, 0.0123456),
+            [("debug", "round trip to a neighbour", {"router": "B", "milliseconds": 12.346})],
+        ),
         (
             NeighbourCostChanged("B", 7, 9, 3),
             [("info", "cost of a neighbour changed", {"router": "B", "cost": 9, "before": 3})],

@@ -23,6 +23,7 @@ TYPES: Final = (
     plugin.Redirected,
     plugin.NeighbourFound,
     plugin.NeighbourCostChanged,
+    plugin.NeighbourMeasured,
     plugin.NeighbourLost,
     plugin.RoutersChanged,
 )
@@ -67,6 +68,9 @@ def row_of(event: plugin.Event) -> dict[str, Any]:
             values["target"] = f"{event.host}{port}{address}"
         case plugin.NeighbourFound() | plugin.NeighbourCostChanged() | plugin.NeighbourLost():
             values["other_router"] = event.router
+        case plugin.NeighbourMeasured():
+            values["other_router"] = event.router
+            values["round_trip_us"] = round(event.round_trip_s * US)
         case plugin.RoutersChanged():
             values |= {"routers_found": list(event.found), "routers_lost": list(event.lost)}
     if "unsettled" in given:

@@ -198,6 +198,12 @@ EVENTS: Final = Dataset(
         Column("other_connection", pa.int64(), "The connection that a link was stolen from."),
         Column("other_router", pa.string(), "The neighbour that was found or lost."),
         Column("cost", pa.int64(), "Cost of the connection to a neighbour."),
+        Column(
+            "round_trip_us",
+            pa.int64(),
+            "Round trip to a neighbour in microseconds, the shortest of the last; with the kind "
+            "`neighbour-measured`, which comes every few seconds.",
+        ),
         Column("routers_found", pa.list_(pa.string()), "Routers that can be reached now."),
         Column("routers_lost", pa.list_(pa.string()), "Routers that cannot be reached any more."),
         Column("target", pa.string(), "Where a peer was redirected to, as host:port/address."),

@@ -39,6 +39,7 @@ from router.core.network.control_links import ControlLink
 from router.core.network.membership import EDGE, ROLES, Membership, Peer, agree
 from router.core.network.news import (
     ConflictSeen,
+    NeighbourMeasured,
     News,
     TableChanged,
     TooMuchTold,
@@ -142,13 +143,12 @@ class Adjacency:
             self.protocol.set_limits(limits)
 
     def change_costs(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Have connections cost what their listeners and connectors say now; None is for one that
-        is removed. The connections stay.
-        """
+        """Have connections cost what their endpoints say now; None is for one that is removed."""
         self._costs.change(costs)
         if self.protocol is not None:
             for peering in self.peerings.values():
-                self.protocol.links.set_cost(peering.number, self._costs.of(peering.connection))
+                cost = self._costs.of(peering.connection)
+                self.protocol.links.set_cost(peering.number, cost, self.now)
             self._note()
 
     def _note(self) -> None:
@@ -289,9 +289,7 @@ class Adjacency:
         peering.control.attach_received(self.forwarder, link)
 
     def send(self, connection: Any, octets: bytes) -> None:
-        """Send a message on the control link of a connection, after those before it, as soon as
-        there is room.
-        """
+        """Queue a message on the control link of a connection."""
         peering = self._by_connection.get(connection)
         if peering is not None:
             most = control_links.MOST_WITH_EDGE
@@ -445,6 +443,8 @@ class Adjacency:
         if self.protocol is not None and now >= self.protocol.next_due:
             self.protocol.look(now)
             self._note()
+            for link, trip_s in self.protocol.links.measured():
+                self._tell(NeighbourMeasured(link.router, link.cost, trip_s))
         for peering in self._outboxes.stuck(now):
             why = f"no control message was taken for {STUCK_S:g} s"
             self._fail(peering, NetworkCondition.SILENT, why)

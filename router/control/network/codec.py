@@ -236,7 +236,12 @@ def _older(message: m.Withdrawal) -> None:
 _PART: Final = _uint(0, 2**20)
 _ORIGIN: Final = (_ID, _NUMBER)
 
-register(m.Hello, _ID, _NUMBER, _NUMBER, _uint(0, MAX_COST), optional=1)
+register(
+    m.Hello,
+    *(_ID, _NUMBER, _NUMBER),
+    *(_uint(0, MAX_COST), _COUNT, _COUNT, _COUNT),
+    optional=4,
+)
 register(m.Summary, _DIGESTS)
 register(m.Rows, _BOOLEAN, _several(_ROW))
 register(m.LinkStateUpdate, _several(_AGED))

@@ -20,6 +20,7 @@ from router.control.network.messages import (
     Rows,
     Wish,
 )
+from router.control.network.round_trips import RoundTrips
 from router.control.network.timing import Timing
 
 T = TypeVar("T")
@@ -60,6 +61,7 @@ class Link:
         self.wishes: dict[str, Wish] = {}
         # what it has asked for that is not here yet: since which number, by router
         self.owed: dict[str, int] = {}
+        self.trips = RoundTrips()
 
     @property
     def cost(self) -> int:
@@ -99,7 +101,7 @@ class Links:
     def add(self, link: Link) -> None:
         """A connection is open: say hello."""
         self.by_number[link.number] = link
-        self.greet(link)
+        self.greet(link, link.heard_at)
 
     def remove(self, number: int) -> Link | None:
         """A connection is over."""
@@ -110,10 +112,10 @@ class Links:
         self.by_number.pop(link.number, None)
         self.failed.append(LinkFailed(link.number, condition, why))
 
-    def greet(self, link: Link) -> None:
+    def greet(self, link: Link, now: float) -> None:
         """Say hello."""
         heard = link.instance if link.is_heard else 0
-        hello = Hello(self.me, self.instance, heard, link.own_cost)
+        hello = Hello(self.me, self.instance, heard, link.own_cost, *link.trips.stamps(now))
         self._first.append(Send(link.number, hello))
 
     def hello_received(self, link: Link, hello: Hello) -> None:
@@ -122,21 +124,22 @@ class Links:
             why = f"{link.router} says hello as another router or as another instance of itself"
             self.fail(link, OTHER_ID, why)
             return
+        link.trips.heard((hello.stamp, hello.echo, hello.held), link.heard_at)
         if not link.is_heard:
             link.is_heard = True
-            self.greet(link)
+            self.greet(link, link.heard_at)
         link.is_up = hello.heard == self.instance
         if hello.cost and hello.cost != link.peer_cost:
             link.peer_cost = hello.cost
             self.has_new_costs = True
 
-    def set_cost(self, number: int, cost: int) -> None:
+    def set_cost(self, number: int, cost: int, now: float) -> None:
         """Change what this router says a connection costs, and tell the other one."""
         link = self.by_number.get(number)
         if link is not None and cost != link.own_cost:
             link.own_cost = cost
             self.has_new_costs = True
-            self.greet(link)
+            self.greet(link, now)
 
     def drop_silent(self, now: float) -> None:
         """Have the connections closed on which nothing has come for too long."""
@@ -181,6 +184,11 @@ class Links:
                 link.carries = True
                 begun.append(link)
         return begun, has_new_costs or before != self.carriers
+
+    def measured(self) -> list[tuple[Link, float]]:
+        """Return the round trips to neighbours that are to be reported, in seconds."""
+        found = ((link, link.trips.take_report()) for link in self.carriers.values())
+        return [(link, trip_s) for link, trip_s in found if trip_s is not None]
 
     def costs(self) -> dict[str, int]:
         """What this router says of its links."""

@@ -26,7 +26,8 @@ TERMS = frozenset(t | s for t in range(5) for s in (0, SHOWS_BIT))
 class Hello:
     """I am here; `heard` is the instance of the one I have heard on this connection, or 0.
 
-    `cost` is what its sender says the connection costs, or 0 if that is what its open said.
+    `cost` is what its sender says the connection costs, or 0 if that is what its open said. With
+    the `stamp`, `echo` and `held` of both ends each measures the round trip (`round_trips`).
     """
 
     opcode: ClassVar[str] = "HELLO"
@@ -34,6 +35,9 @@ class Hello:
     instance: int
     heard: int
     cost: int = 0
+    stamp: int = 0
+    echo: int = 0
+    held: int = 0
 
 
 @attrs.frozen

@@ -256,7 +256,7 @@ class Protocol:
         if now >= self._hello_due:
             self._hello_due = now + self.timing.hello_interval_s
             for link in self.links.by_number.values():
-                self.links.greet(link)
+                self.links.greet(link, now)
             self.rivals.look(now)
             for router in self.states.expire(now):
                 self.mobile.forget(router)

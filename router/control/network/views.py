@@ -50,6 +50,7 @@ class NeighbourView:
     cost: int
     state: str
     heard_s: float
+    round_trip_s: float | None
     is_synced: bool
 
 
@@ -118,5 +119,6 @@ def _neighbour(link: Link, now: float) -> NeighbourView:
         cost=link.cost,
         state=state,
         heard_s=heard_s,
+        round_trip_s=link.trips.least_s,
         is_synced=link.is_synced,
     )

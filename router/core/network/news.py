@@ -25,6 +25,15 @@ class NeighbourCostChanged:
 
 
 @attrs.frozen
+class NeighbourMeasured:
+    """The round trip to a neighbour by the connection that carries: the shortest of the last."""
+
+    router: str
+    cost: int
+    round_trip_s: float
+
+
+@attrs.frozen
 class NeighbourLost:
     """No connection leads to what was a neighbour."""
 
@@ -77,6 +86,7 @@ class TooMuchTold:
 News = (
     NeighbourFound
     | NeighbourCostChanged
+    | NeighbourMeasured
     | NeighbourLost
     | RoutersChanged
     | TableChanged

@@ -111,6 +111,12 @@ def _changed_at(network: Adjacency, now: float) -> int | None:
     return None if last is None else round(time.time() - (now - last))
 
 
+def _round_trip_us(node: Any) -> int | None:
+    if node.neighbour is None or node.neighbour.round_trip_s is None:
+        return None
+    return int(node.neighbour.round_trip_s * 1_000_000)
+
+
 def _attribute(name: str, kind: str, meaning: str, read: Any) -> Attribute:
     return Attribute(name, kind, meaning, read)
 
@@ -221,6 +227,13 @@ NODE: Final = EntityType(
             "integer",
             "Of a neighbour, how long ago anything was heard of it on the connection that carries.",
             lambda n: None if n.neighbour is None else int(n.neighbour.heard_s * 1000),
+        ),
+        _attribute(
+            "roundTripMicroseconds",
+            "integer",
+            "Of a neighbour, how long it takes on the connection that carries until a control "
+            "message has come there and an answer has come back: the shortest of the last eight.",
+            _round_trip_us,
         ),
     ),
 )

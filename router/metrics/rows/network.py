@@ -43,6 +43,13 @@ NETWORK: Final = (
         one(lambda r: r.network.is_synced),
     ),
     Metric(
+        "trioute_network_round_trip_seconds",
+        "gauge",
+        "The shortest of the last eight round trips of control messages to a neighbour.",
+        ("router",),
+        lambda r: r.network.round_trips_s.items(),
+    ),
+    Metric(
         "trioute_network_control_messages_total",
         "counter",
         "Messages between neighbours about the network, by direction and by what they say.",

@@ -23,6 +23,7 @@ from router.control.network.digests import BUCKETS, entry_digest
 from router.errors import AmqpError, Scope
 
 NUMBERS = st.integers(0, 2**63 - 1)
+UINTS = st.integers(0, 2**32 - 1)
 ULONGS = st.integers(0, 2**64 - 1)
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60)
 COSTS = st.integers(1, 2**31 - 1)
@@ -62,7 +63,7 @@ STATES = st.builds(
 )  # fmt: skip
 AGED = st.builds(m.Aged, STATES, st.integers(0, 2**32 - 1))
 MESSAGES = st.one_of(
-    st.builds(m.Hello, IDS, NUMBERS, NUMBERS, st.integers(0, MAX_COST)),
+    st.builds(m.Hello, IDS, NUMBERS, NUMBERS, st.integers(0, MAX_COST), *[UINTS] * 3),
     st.lists(ULONGS, min_size=BUCKETS, max_size=BUCKETS).map(lambda each: m.Summary(tuple(each))),
     st.builds(
         m.Rows, st.booleans(), several(st.builds(m.Row, IDS, NUMBERS, NUMBERS, NUMBERS, ULONGS))
@@ -96,9 +97,9 @@ def test_what_is_damaged_is_refused_or_says_something_else(message: Any, data: A
 # those of docs/reference/inter-router-protocol.md
 WRITTEN_DOWN = {
     """
-    00 53 77 c0 1f 05 a3 05 48 45 4c 4c 4f a1 01 41 80 00 00 00 00 00 00 03 e8 80 00 00 00 00 00 00
-    07 d0 52 05
-    """: m.Hello("A", 1000, 2000, 5),
+    00 53 77 c0 2e 08 a3 05 48 45 4c 4c 4f a1 01 41 80 00 00 00 00 00 00 03 e8 80 00 00 00 00 00 00
+    07 d0 52 05 70 00 6a cf c0 70 00 2d c6 c0 70 00 03 d0 90
+    """: m.Hello("A", 1000, 2000, 5, 7_000_000, 3_000_000, 250_000),
     """
     00 53 77 c0 36 08 a3 03 4d 41 55 a1 01 41 80 00 00 00 00 00 00 03 e8 53 04 53 05 80 be 2e 61 36
     cc 58 e2 14 e0 11 02 a1 08 4d 30 6f 72 64 65 72 73 05 4d 30 6f 6c 64 a0 02 01 ff
@@ -170,5 +171,5 @@ def test_it_says_what_is_wrong(octets: bytes, why: str) -> None:
 
 
 def test_what_later_versions_add_is_passed_over() -> None:
-    octets = said(HELLO, "A", ULong(1), ULong(0), UInt(3), "and more")
-    assert decode_control(octets) == m.Hello("A", 1, 0, 3)
+    octets = said(HELLO, "A", ULong(1), ULong(0), *map(UInt, (3, 4, 5, 6)), "and more")
+    assert decode_control(octets) == m.Hello("A", 1, 0, 3, 4, 5, 6)

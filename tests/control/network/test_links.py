@@ -99,9 +99,9 @@ def test_a_cost_that_changes_is_told_and_counts_from_both_ends() -> None:
     link = add(several, 1, 2)
     several.elect()
     several.take(lambda _: (), lambda _: ())
-    several.set_cost(1, 7)
+    several.set_cost(1, 7, 0.0)
     told = [send.message for send in several.take(lambda _: (), lambda _: ())]
-    assert told == [Hello("A", 1, 2, 7)]
+    assert told == [Hello("A", 1, 2, 7, 1)]
     assert several.elect() == ([], True)
     assert several.costs() == {"B": 7}
     several.hello_received(link, Hello("B", 2, 1, 9))
@@ -109,8 +109,8 @@ def test_a_cost_that_changes_is_told_and_counts_from_both_ends() -> None:
     assert several.costs() == {"B": 9}
     # a router that does not tell its cost keeps that of its open
     several.hello_received(link, Hello("B", 2, 1))
-    several.set_cost(1, 7)
-    several.set_cost(5, 7)
+    several.set_cost(1, 7, 0.0)
+    several.set_cost(5, 7, 0.0)
     assert several.elect() == ([], False)
     assert several.costs() == {"B": 9}
 
@@ -119,6 +119,6 @@ def test_a_connection_that_gets_cheaper_carries_from_then_on() -> None:
     several = links()
     first, second = add(several, 1, 5), add(several, 2, 6)
     assert several.elect() == ([first], True)
-    several.set_cost(2, 1)
+    several.set_cost(2, 1, 0.0)
     assert several.elect() == ([second], True)
     assert several.costs() == {"B": 1}

@@ -134,10 +134,10 @@ def test_a_cost_that_changes_counts_for_all_while_the_connection_stays() -> None
     for near, far in costs.values():
         # one end alone: the other one hears of it
         router = network.routers["a"]
-        router.protocol.links.set_cost(wire.number, near)
+        router.protocol.links.set_cost(wire.number, near, network.now)
         router.act()
         other = network.routers["b"]
-        other.protocol.links.set_cost(wire.number, 1)
+        other.protocol.links.set_cost(wire.number, 1, network.now)
         other.act()
         wire.cost = near
         network.settle(5)

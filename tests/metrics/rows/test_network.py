@@ -22,6 +22,7 @@ def test_each_has_its_number() -> None:
         changed_s=8.0,
         conflicts=9,
         refused=10,
+        round_trips_s={("b",): 0.25},
     )
     reading = attrs.evolve(reading_of(idle_exchange()), network=of)
     names = {
@@ -37,6 +38,8 @@ def test_each_has_its_number() -> None:
     }
     for name, value in names.items():
         assert samples(reading, name) == {(): value}
+    trips = samples(reading, "trioute_network_round_trip_seconds")
+    assert trips == {("b",): 0.25}
     messages = samples(reading, "trioute_network_control_messages_total")
     assert messages == {("in", "HELLO"): 5}
     octets = samples(reading, "trioute_network_control_bytes_total")

@@ -33,6 +33,7 @@ VALUES: dict[str, Any] = {
     "router": "b",
     "cost": 7,
     "before": 3,
+    "round_trip_s": 0.25,
     "found": ("c",),
     "known": 2,
 }

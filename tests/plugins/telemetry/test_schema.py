@@ -46,7 +46,15 @@ def test_what_version_1_consists_of() -> None:
     assert [name for name, _ in every["events"][4:]] == [
         *("time", "kind", "connection", "container", "role", "link_number", "link_name"),
         *("direction", "address", "by_peer", "condition", "description", "other_connection"),
-        *("other_router", "cost", "routers_found", "routers_lost", "target", "count"),
+        *(
+            "other_router",
+            "cost",
+            "round_trip_us",
+            "routers_found",
+            "routers_lost",
+            "target",
+            "count",
+        ),
     ]
 
 

@@ -1,0 +1,67 @@
+"""Measure the round trip to a neighbour by its HELLOs, as NTP does: each duration on one clock.
+
+Each HELLO has the time of its sender's clock, the time that the other router said last, and for how
+long its sender has had that. What a router gets back of its own time, less the last, is the round
+trip; no two clocks are compared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+US: Final = 1_000_000
+CYCLE_US: Final = 2**32
+"""Times are microseconds modulo this: they fit in a uint."""
+LONGEST_S: Final = 60.0
+"""What takes longer is no round trip."""
+KEPT: Final = 8
+"""Of so many HELLOs the shortest round trip counts."""
+
+
+class RoundTrips:
+    """The round trips on one connection. Times are in seconds of any clock that goes forward."""
+
+    def __init__(self) -> None:
+        self._theirs = 0
+        self._heard_at = 0.0
+        self._kept: deque[float] = deque(maxlen=KEPT)
+        # round trips since the last that was reported
+        self._unreported = 0
+
+    @property
+    def least_s(self) -> float | None:
+        """Return the shortest of the last round trips; None before there is one."""
+        return min(self._kept, default=None)
+
+    def stamps(self, now: float) -> tuple[int, int, int]:
+        """Return what a HELLO says now: this time, the other's last time, and how long ago it came.
+
+        The two last are 0 if none has come.
+        """
+        if not self._theirs:
+            return _stamp(now), 0, 0
+        held = min(round((now - self._heard_at) * US), CYCLE_US - 1)
+        return _stamp(now), self._theirs, held
+
+    def heard(self, stamps: tuple[int, int, int], now: float) -> None:
+        """Take what a HELLO of the other router says."""
+        self._theirs, echo, held = stamps
+        self._heard_at = now
+        if echo:
+            trip_s = ((_stamp(now) - echo - held) % CYCLE_US) / US
+            if trip_s <= LONGEST_S:
+                self._kept.append(trip_s)
+                self._unreported += 1
+
+    def take_report(self) -> float | None:
+        """Return the shortest of the last round trips if all of them are new, otherwise None."""
+        if self._unreported < KEPT:
+            return None
+        self._unreported = 0
+        return self.least_s
+
+
+def _stamp(now: float) -> int:
+    """Return a time as HELLO has it, which is never 0."""
+    return round(now * US) % CYCLE_US or 1
