@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,8 +13,10 @@ import attrs
 import click
 import trio
 
+from router.cli.advice import Bounds
+from router.cli.apply_advice import advice_from, apply_advice
 from router.cli.asking import Place, ask, place_options
-from router.cli.ending import NotAll
+from router.cli.ending import NotAll, until_ended
 from router.cli.render import as_json
 from router.client import ManagementClient, RequestRefused
 from router.config.qdrouterd.form import form_of
@@ -76,6 +79,26 @@ def _read_revision(
     metavar="[REVISION]",
     help="Run what was run before, or what had this number, instead of a FILE.",
 )
+@click.option(
+    "--advice",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Change costs between routers of the network, as `trioute-spark advise` has advised.",
+)
+@click.option(
+    "--step",
+    type=click.FloatRange(1),
+    default=2.0,
+    show_default=True,
+    help="With --advice: the factor by which a cost changes at most.",
+)
+@click.option(
+    "--least-samples",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="With --advice: samples that a change rests on at least.",
+)
 @click.option("--history", is_flag=True, help="Show what was run, with the numbers.")
 @click.option("--show", is_flag=True, help="Print what the router runs, without passwords.")
 @click.option("--export", is_flag=True, help="Print what the router runs, with passwords.")
@@ -85,6 +108,9 @@ def apply(
     place: Place,
     file: str | None,
     rollback: int | str | None,
+    advice: str | None,
+    step: float,
+    least_samples: int,
     history: bool,
     show: bool,
     export: bool,
@@ -97,31 +123,53 @@ def apply(
     configuration: what is not in it is removed. Files that it names (users, passwords) are the
     router's, and relative to the folder of its own configuration file.
 
+    With --advice, only the costs of connectors change, at whichever router of the network has them.
+
     Exits with 0 when it was done or there was nothing to do, 1 when the router refused or it was
     not wanted, and 3 when there was no connection or no answer.
     """
-    ways = (file is not None, rollback is not None, history, show, export)
+    ways = (file is not None, rollback is not None, advice is not None, history, show, export)
     if sum(ways) != 1:
-        raise click.UsageError("give one of FILE, --rollback, --history, --show and --export")
+        options = "--rollback, --advice, --history, --show and --export"
+        raise click.UsageError(f"give one of FILE, {options}")
+    if advice is not None:
+        name, is_sure = _name_of(advice), how["yes"] or how["dry_run"]
+        _check_asking(is_sure=is_sure, as_json=as_json)
+        found = advice_from(_read_text(advice), name)
+        wanted = _say_yes if how["yes"] else _is_wanted
+        work = partial(apply_advice, place, found, Bounds(step, least_samples), wanted=wanted)
+        sys.exit(until_ended(partial(work, dry_run=how["dry_run"], as_json=as_json)))
     if history:
         ask(place, lambda management: _history(management, as_json))
     elif show or export:
         ask(place, lambda management: _configuration(management, export, as_json))
     else:
         text = None if file is None else _read(file)
-        order = Order(text, STDIN if file == "-" else file or "", rollback, as_json=as_json)
+        order = Order(text, _name_of(file), rollback, as_json=as_json)
         order = attrs.evolve(order, dry_run=how["dry_run"], yes=how["yes"])
-        if not (order.yes or order.dry_run) and (as_json or not sys.stdin.isatty()):
-            raise click.UsageError("nobody can be asked here: give --yes or --dry-run")
+        _check_asking(is_sure=order.yes or order.dry_run, as_json=as_json)
         ask(place, lambda management: _become(management, order))
 
 
-def _read(file: str) -> str:
+def _name_of(file: str | None) -> str:
+    return STDIN if file == "-" else file or ""
+
+
+def _check_asking(*, is_sure: bool, as_json: bool) -> None:
+    if not is_sure and (as_json or not sys.stdin.isatty()):
+        raise click.UsageError("nobody can be asked here: give --yes or --dry-run")
+
+
+def _read_text(file: str) -> str:
     data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise click.UsageError(f"{file} is not UTF-8 text, as TOML has to be") from None
+        raise click.UsageError(f"{file} is not UTF-8 text, as it has to be") from None
+
+
+def _read(file: str) -> str:
+    text = _read_text(file)
     if form_of(text) != "toml":
         raise click.UsageError(
             f"{file} is a configuration of Dispatch's: apply what `trioute convert` makes of it"
@@ -168,6 +216,10 @@ async def _is_wanted(count: int) -> bool:
     return await trio.to_thread.run_sync(
         lambda: click.confirm(what, err=True), abandon_on_cancel=True
     )
+
+
+async def _say_yes(_: int) -> bool:
+    return True
 
 
 def _tell(order: Order, answer: Mapping[str, Any], sentence: str) -> None:

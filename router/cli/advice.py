@@ -1,0 +1,130 @@
+"""Advice on the costs of connections between routers: the file, and the bounds of what is applied.
+
+The file is what `trioute-spark advise` writes. It is not trusted: whatever it says, no cost changes
+by more than the bounds allow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+from cattrs import BaseValidationError, transform_error
+from cattrs.gen import make_dict_structure_fn, override
+from cattrs.preconf.json import make_converter
+
+from router.config.kinds import HIGHEST_COST
+
+VERSION: Final = 1
+
+
+class BadAdvice(Exception):
+    """A file with advice cannot be used; the text says why."""
+
+
+@attrs.frozen
+class CostChange:
+    """Another cost for the connection between two routers.
+
+    `cost` is the one that the advice has found, and `target` the one that it aims at in the end.
+    Times are milliseconds that a message spends between routers on average, now and then.
+    """
+
+    routers: tuple[str, str]
+    cost: int
+    advised: int
+    target: int
+    samples: int
+    reason: str
+    now_ms: float
+    then_ms: float
+    moved_per_s: float
+
+
+@attrs.frozen
+class Advice:
+    """What a file says."""
+
+    version: int
+    made: datetime
+    expires: datetime
+    changes: tuple[CostChange, ...]
+
+
+@attrs.frozen
+class Bounds:
+    """How much is applied at once: the factor of a cost, and the samples that it rests on."""
+
+    step: float
+    least_samples: int
+
+    def objection(self, change: CostChange) -> str:
+        """Return why a change is not applied, or nothing."""
+        if not 1 <= change.advised <= HIGHEST_COST:
+            return f"a cost is from 1 to {HIGHEST_COST}"
+        if change.samples < self.least_samples:
+            return (
+                f"it rests on {change.samples} samples, fewer than {self.least_samples} "
+                "(--least-samples)"
+            )
+        # a cost of 1 has to become 2, whatever the factor
+        highest = max(change.cost + 1, int(change.cost * self.step))
+        lowest = min(change.cost - 1, -int(-change.cost // self.step))
+        if not lowest <= change.advised <= highest:
+            return f"at most a factor of {self.step:g} is applied at once (--step)"
+        return ""
+
+
+def read_advice(text: str, now: datetime) -> Advice:
+    """Read a file. Raises BadAdvice where it is none, of another version, or too old."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise BadAdvice(f"is not JSON: {error}") from None
+    if not isinstance(data, Mapping) or "changes" not in data:
+        raise BadAdvice("is not advice: `trioute-spark advise --advice FILE` writes some")
+    version = data.get("version")
+    if version != VERSION:
+        raise BadAdvice(f"is of version {version} of advice; this release reads version {VERSION}")
+    try:
+        advice = _CONVERTER.structure(data, Advice)
+    except BaseValidationError as error:
+        raise BadAdvice("; ".join(transform_error(error, path="advice"))) from None
+    if advice.expires.tzinfo is None:
+        raise BadAdvice("has a time without a time zone")
+    if advice.expires <= now:
+        raise BadAdvice(
+            f"has expired on {advice.expires.astimezone(UTC):%Y-%m-%d at %H:%M} UTC: "
+            "have costs advised again"
+        )
+    return advice
+
+
+def _names(data: Any, _: Any) -> tuple[str, str]:
+    if not isinstance(data, list) or len(data) != 2 or not all(isinstance(x, str) for x in data):
+        raise ValueError("routers are two ids")
+    return data[0], data[1]
+
+
+def _whole(data: Any, _: Any) -> int:
+    if isinstance(data, bool) or not isinstance(data, int):
+        raise ValueError(f"{data!r} is not a whole number")
+    return data
+
+
+_CONVERTER: Final = make_converter(detailed_validation=True)
+_CONVERTER.register_structure_hook(int, _whole)
+_CONVERTER.register_structure_hook(
+    CostChange,
+    make_dict_structure_fn(
+        CostChange,
+        _CONVERTER,
+        routers=override(struct_hook=_names),
+        now_ms=override(rename="nowMilliseconds"),
+        then_ms=override(rename="thenMilliseconds"),
+        moved_per_s=override(rename="movedPerSecond"),
+    ),
+)
