@@ -8,6 +8,7 @@ import click
 from router_telemetry.schema import DELIVERIES, FLOWS
 
 from router_spark import maintenance
+from router_spark.advise_command import advise_command
 from router_spark.causes_command import causes_command
 from router_spark.commands import COMMANDS
 from router_spark.errors import BadInput
@@ -91,5 +92,5 @@ def _files_before(directory: Path, period: Period) -> list[Footer]:
         return []
 
 
-for command in (*COMMANDS, causes_command, *maintenance.COMMANDS):
+for command in (*COMMANDS, causes_command, advise_command, *maintenance.COMMANDS):
     main.add_command(command)

@@ -30,7 +30,7 @@ class SessionSettings:
     memory: str = "4g"
     shuffle_partitions: int = 8
     quiet: bool = True
-    jvm_options: str = ""
+    jvm_options: str = "-XX:+UseParallelGC"
 
     @property
     def is_local(self) -> bool:
@@ -107,8 +107,11 @@ def _builder(name: str, settings: SessionSettings, jvm_options: str) -> SparkSes
         .config("spark.sql.files.ignoreCorruptFiles", "false")
     )
     if settings.is_local:
-        builder = builder.config("spark.driver.host", LOOPBACK).config(
-            "spark.driver.bindAddress", LOOPBACK
+        builder = (
+            builder.config("spark.driver.host", LOOPBACK)
+            .config("spark.driver.bindAddress", LOOPBACK)
+            # for more files than this, Spark runs a job to list them, which takes longer
+            .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "10000")
         )
     return builder
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from random import Random
 from typing import Any
 
-from router.amqp.message import Message, encode_message
+from router.amqp.message import Data, Message, encode_message
 from router.amqp.redirects import redirect_of
 from router.amqp.sections import Header, Properties
 from router.client.receiver import Received
@@ -15,13 +16,14 @@ from router.simulation.host import Host, shared_buffer
 from router.simulation.links import ReceiverPlan, SenderPlan
 from router.simulation.network import BESIDE, Network
 
-BODY = b"\x00\x53\x75\xa0\x08" + bytes(8)
-# How long one waits that takes its link back, or goes where it is sent.
+# A body begins with the time at which the message was sent.
+TIME = struct.Struct(">d")
+# Limits of the delay before a client takes its link back or follows a redirect.
 RETURN_S = (0.2, 0.5)
 
 
 class NamedContainer(Container):
-    """A container whose link has the same name each time, and which follows redirects."""
+    """Container whose link always has the same name, and which follows redirects."""
 
     def __init__(self, network: Network, name: str, router: str, key: str = "") -> None:
         chance = network.chance(key or name)
@@ -54,7 +56,7 @@ class NamedContainer(Container):
 
 
 class Talker:
-    """Sends to an address, at `rate` messages a second; with `ttl_ms` they expire."""
+    """Sender to an address, at `rate` messages per second, with `ttl_ms` as their ttl."""
 
     def __init__(
         self, network: Network, name: str, router: str, address: str, rate: float, ttl_ms: int
@@ -63,7 +65,9 @@ class Talker:
         self.agenda = network.agenda
         self.chance: Random = network.chance(f"talker/{name}")
         self.is_anonymous = False
-        self._octets = b""
+        # octets in the body after the time
+        self.more_octets = 0
+        self._head = b""
         self.set_ttl(ttl_ms)
         self._due = 0
         self.plan = SenderPlan(address, self._send, lambda _: None)
@@ -71,24 +75,25 @@ class Talker:
         self.container.add_sender(self.plan)
 
     def set_ttl(self, ttl_ms: int) -> None:
-        """Have messages expire after a while from now on, or with 0 never."""
+        """Set the ttl of messages from now on; with 0 they have none."""
         header = Header(ttl=ttl_ms) if ttl_ms else None
         to = Properties(to=self.address) if self.is_anonymous else None
-        self._octets = encode_message(Message(header=header, properties=to)) + BODY
+        self._head = encode_message(Message(header=header, properties=to))
 
     def be_anonymous(self) -> None:
-        """Say the address in each message; its router does not know what there is room for, and
-        lets messages wait.
+        """Send to the anonymous terminus; messages have the address in `to` after `set_ttl`.
+
+        A router cannot match the credit of such a link to receivers, so its messages may wait.
         """
         self.is_anonymous = True
         self.plan.address = None
 
     def begin(self) -> None:
-        """Send from now on."""
+        """Begin to send."""
         self.agenda.after(self.chance.uniform(0, 1 / self.rate), self._tick)
 
     def _tick(self) -> None:
-        # who cannot send does not save up all that it had to say
+        # a sender without credit does not accumulate an unlimited backlog
         self._due = min(self._due + 1, 20)
         self.agenda.after(self.chance.uniform(0.5, 1.5) / self.rate, self._tick)
         self._send()
@@ -97,11 +102,12 @@ class Talker:
         sender = self.plan.sender()
         while sender is not None and self._due and sender.has_room():
             self._due -= 1
-            sender.send_nowait(self._octets)
+            body = TIME.pack(self.agenda.now) + bytes(self.more_octets)
+            sender.send_nowait(self._head + encode_message(Message(body=(Data(body),))))
 
 
 class Taker:
-    """Receives from an address and accepts one message after another, each after `service_s`."""
+    """Receiver from an address, which accepts messages one by one, each after about `service_s`."""
 
     def __init__(
         self,
@@ -116,6 +122,9 @@ class Taker:
         self.name, self.router, self.address = name, router, address
         self.service_s, self.credit = service_s, credit
         self.is_stuck = False
+        # number of messages received, and the sum of their latencies
+        self.received = 0
+        self.latency_s = 0.0
         self.agenda = network.agenda
         self.chance: Random = network.chance(f"taker/{key or name}")
         self._waiting: deque[Received] = deque()
@@ -125,6 +134,10 @@ class Taker:
         self.container.add_receiver(self.plan)
 
     def _take(self, received: Received) -> None:
+        (data,) = received.message.body
+        assert isinstance(data, Data)
+        self.received += 1
+        self.latency_s += self.agenda.now - TIME.unpack_from(data.octets)[0]
         self._waiting.append(received)
         self._work()
 

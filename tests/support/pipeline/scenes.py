@@ -1,4 +1,4 @@
-"""Small simulated networks with traffic, in which something goes wrong at a time that is known."""
+"""Small simulated networks with traffic, in which a fault begins at a known time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Final
 
 import attrs
 import pyarrow as pa
-from router_telemetry.files import Writable
 from router_telemetry.schema import DATASETS
-from router_telemetry.simulated import BEGINNING, SimulatedRecords, Store
+from router_telemetry.simulated import BEGINNING, SimulatedRecords
 
 from router.config.router_settings import RouterSettings
 from router.simulation.network import Network
@@ -19,8 +18,9 @@ from router.simulation.running import Simulation
 from router.simulation.topology import LinkEntry, RouterEntry, SimulationSettings, Topology
 
 from support.pipeline.clients import Taker, Talker
+from support.pipeline.kept import KeptRows
 
-# In seconds from when the network comes to be; before the first of them clients connect.
+# In seconds since the start of the network; clients connect before the first of them.
 TRAFFIC_S: Final = 4.0
 BASELINE_S: Final = 5.0
 PLANTED_S: Final = 17.0
@@ -36,16 +36,16 @@ Tables = dict[str, pa.Table]
 
 @attrs.define(eq=False)
 class Stream:
-    """What one address carries."""
+    """Clients of one address."""
 
     talker: Talker
     takers: list[Taker]
 
 
 class Scene:
-    """A network that is drawn by chance: a ring or a tree of 3 to 6 routers, with some streams.
+    """Random network: a ring or a tree of 3 to 6 routers, with some streams.
 
-    `is_ring` decides on the form where that matters.
+    `is_ring` chooses the topology; without it, this is random too.
     """
 
     def __init__(self, seed: int, *, is_ring: bool | None = None) -> None:
@@ -71,9 +71,9 @@ class Scene:
             settings = attrs.evolve(host.configuration.router, link_stealing="any")
             assert isinstance(settings, RouterSettings)
             host.configuration = attrs.evolve(host.configuration, router=settings)
-        self._rows: dict[str, list[pa.Table]] = {dataset.name: [] for dataset in DATASETS}
-        self.records = SimulatedRecords(self.network, self._store_of, interval_s=1.0)
-        # those that messages of some stream pass in healthy times
+        self._kept = KeptRows()
+        self.records = SimulatedRecords(self.network, self._kept.store_of, interval_s=1.0)
+        # lines that messages of some stream pass before the fault
         self.used_lines: list[tuple[str, str]] = []
         self.streams = [self._stream(number) for number in range(self.chance.randint(4, 7))]
 
@@ -108,17 +108,6 @@ class Scene:
         talker = Talker(self.network, f"talker{number}", source, address, rate, ttl_ms)
         return Stream(talker, takers)
 
-    def _store_of(self, router: str, epoch: int) -> Store:
-        def store(batch: Writable) -> None:
-            schema = batch.dataset.arrow_schema()
-            table = batch.table()
-            decoded = [
-                column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)
-            ]
-            self._rows[batch.dataset.name].append(pa.Table.from_arrays(decoded, schema=schema))
-
-        return store
-
     def _used_lines(self) -> list[tuple[str, str]]:
         used = set()
         for stream in self.streams:
@@ -127,7 +116,7 @@ class Scene:
         return [line for line in self.lines if line in used]
 
     def _way(self, start: str, end: str) -> set[tuple[str, str]]:
-        """The lines between two routers, while all is well."""
+        """Return the lines of the path between two routers."""
         found, here = set(), start
         while here != end:
             path = self.network.hosts[here].reach.path(end)
@@ -138,7 +127,7 @@ class Scene:
         return found
 
     def begin(self) -> None:
-        """Let the network come to be, and its baseline pass."""
+        """Start the network, and run it until the end of its baseline."""
         self.network.start()
         self.network.run(TRAFFIC_S)
         for stream in self.streams:
@@ -147,12 +136,7 @@ class Scene:
         self.used_lines = self._used_lines()
 
     def finish(self) -> Tables:
-        """Let the time pass in which something is wrong; return all rows, by dataset."""
+        """Run the network with its faults until the end; return all rows, by dataset."""
         self.network.run(END_S - PLANTED_S)
         self.records.finish()
-        return {
-            dataset.name: pa.concat_tables(
-                [*self._rows[dataset.name], dataset.arrow_schema().empty_table()]
-            )
-            for dataset in DATASETS
-        }
+        return {dataset.name: self._kept.table(dataset) for dataset in DATASETS}

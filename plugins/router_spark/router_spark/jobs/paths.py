@@ -58,22 +58,28 @@ def _names(deliveries: DataFrame) -> DataFrame:
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return the rows with `code` and `next_code`, the numbers of the router and the next one."""
+    """Return the rows with `code` and `next_code`, the numbers of the router and the next one.
+
+    They are looked up by 64-bit hashes of the names, which is faster than by the names themselves.
+    Even with a million routers, two names with the same hash are very improbable.
+    """
     codes = names.select(sf.posexplode("names").alias("code", "name"))
-    here = codes.select(sf.col("code"), sf.col("name").alias("router"))
-    there = codes.select(sf.col("code").alias("next_code"), sf.col("name").alias("next"))
+    here = codes.select("code", sf.xxhash64("name").alias("router_hash"))
+    there = codes.select(sf.col("code").alias("next_code"), sf.xxhash64("name").alias("next_hash"))
+    next_hash = sf.when(next_router().isNotNull(), sf.xxhash64(next_router()))
     return (
         deliveries.select(
             "trace_id",
             sf.col("hop").cast("long"),
-            "router",
             "arrived",
             "out_link_number",
             "settle_ns",
-            next_router().alias("next"),
+            sf.xxhash64("router").alias("router_hash"),
+            next_hash.alias("next_hash"),
         )
-        .join(sf.broadcast(here), "router")
-        .join(sf.broadcast(there), "next", "left")
+        .join(sf.broadcast(here), "router_hash")
+        .join(sf.broadcast(there), "next_hash", "left")
+        .drop("router_hash", "next_hash")
     )
 
 

@@ -11,6 +11,8 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec, functions as sf
 from router_spark.roles import CLIENT_ROLES
 
 COUNTED = ("deliveries", "presettled", "accepted", "rejected", "released", "modified")
+SENT = ("origin_container", "address", "share")
+"""What messages that are counted together have in common where they come in."""
 
 
 def totals(flows: DataFrame) -> DataFrame:
@@ -34,7 +36,8 @@ def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFram
     error in a separate column. `octets` counts first frames only, as the samples do. A container
     that was never sampled has no row.
     """
-    fitted = _fit_to_sent(_cells(deliveries), _sent(deliveries, flows))
+    counted = _counted(deliveries)
+    fitted = _fit_to_sent(_cells(counted), _sent(_sampled(deliveries, counted), flows))
     fitted = _fit_to_both(fitted, _received(flows), rounds)
     factor = sf.try_divide("deliveries", "estimate")
     return fitted.select(
@@ -64,21 +67,69 @@ def _of_clients(rows: DataFrame, role: str) -> DataFrame:
     return rows.where(sf.col(role).isin(*CLIENT_ROLES))
 
 
-def _cells(deliveries: DataFrame) -> DataFrame:
-    """Return the estimates, from rows at the last hop: those that are sent to a client."""
+def _counted(deliveries: DataFrame) -> DataFrame:
+    """Count rows by origin, address, share and destination, in one pass.
+
+    `leaving` rows are at the last hop: those that are sent to a client, the destination. The others
+    are at the first hop, so that every group of messages that was sampled there has a row.
+    """
+    leaves = sf.col("out_role").isin(*CLIENT_ROLES)
+    enters = sf.col("in_role").isin(*CLIENT_ROLES) & (sf.col("hop") == 1)
     return (
-        _of_clients(deliveries, "out_role")
-        .groupBy("origin_container", "address", sf.col("out_container").alias("destination"))
+        deliveries.where(leaves | enters)
+        .groupBy(*SENT, sf.when(leaves, sf.col("out_container")).alias("destination"))
         .agg(
-            sf.count("*").alias("sampled"),
-            sf.sum(weight()).alias("estimate"),
-            sf.sum(sampling_variance()).alias("variance"),
-            sf.sum(sf.col("size") * weight()).alias("octets"),
+            sf.count_if(leaves).alias("leaving"),
+            sf.sum(sf.when(leaves, sf.col("size"))).alias("octets"),
         )
     )
 
 
-def _sent(deliveries: DataFrame, flows: DataFrame) -> DataFrame:
+def _cells(counted: DataFrame) -> DataFrame:
+    """Return the estimates, from rows at the last hop."""
+    return (
+        counted.where("leaving > 0")
+        .groupBy("origin_container", "address", "destination")
+        .agg(
+            sf.sum("leaving").alias("sampled"),
+            sf.sum(sf.col("leaving") * weight()).alias("estimate"),
+            sf.sum(sf.col("leaving") * sampling_variance()).alias("variance"),
+            sf.sum(sf.col("octets") * weight()).alias("octets"),
+        )
+    )
+
+
+def _sampled(deliveries: DataFrame, counted: DataFrame) -> DataFrame:
+    """Return the deliveries that each container has sent by each address, by the sample.
+
+    A message to several receivers has a row for each of them, but was sent once: so messages are
+    counted, not rows. The shuffle for this is the most expensive part of the job. Its rows are
+    narrow, with a 64-bit hash in the place of texts, and are not aggregated before it, because
+    hardly any message has several rows.
+    """
+    group = sf.xxhash64(*SENT).alias("group")
+    traces = (
+        _of_clients(deliveries, "in_role")
+        .where("hop = 1")
+        .select("trace_id", group)
+        .repartition("trace_id")
+        .groupBy("trace_id", "group")
+        .agg(sf.lit(1).alias("one"))
+        .groupBy("group")
+        .agg(sf.count("*").alias("traces"))
+    )
+    groups = counted.select(*SENT).distinct().withColumn("group", group)
+    return (
+        groups.join(traces, "group")
+        .groupBy("origin_container", "address")
+        .agg(
+            sf.sum(sf.col("traces") * weight()).alias("sent_estimate"),
+            sf.sum(sf.col("traces") * sampling_variance()).alias("sent_variance"),
+        )
+    )
+
+
+def _sent(sampled: DataFrame, flows: DataFrame) -> DataFrame:
     """Return the deliveries that each container has sent by each address: estimated and exact.
 
     A container that also has an anonymous sender is compared as a whole, with a null `margin`: flow
@@ -93,18 +144,6 @@ def _sent(deliveries: DataFrame, flows: DataFrame) -> DataFrame:
     )
     exact = incoming.groupBy(sf.col("container").alias("origin_container"), "address").agg(
         sf.sum("deliveries").alias("exact")
-    )
-    # a message to several receivers has a row for each of them, but was sent once
-    sampled = (
-        _of_clients(deliveries, "in_role")
-        .where("hop = 1")
-        .groupBy("origin_container", "address", "share")
-        .agg(sf.count_distinct("trace_id").alias("traces"))
-        .groupBy("origin_container", "address")
-        .agg(
-            sf.sum(sf.col("traces") * weight()).alias("sent_estimate"),
-            sf.sum(sf.col("traces") * sampling_variance()).alias("sent_variance"),
-        )
     )
     both = exact.join(sampled, ["origin_container", "address"], "full").join(
         anonymous, "origin_container", "left"

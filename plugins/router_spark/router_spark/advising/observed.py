@@ -1,0 +1,90 @@
+"""Lines and traffic of a network, as its telemetry shows them."""
+
+from __future__ import annotations
+
+import attrs
+
+from router_spark.advising.routes import Pair
+
+
+@attrs.frozen
+class Direction:
+    """Sampled messages that passed a line in one direction.
+
+    `per_s` is the rate of all messages, by the samples and their shares. `least_ms` is the round
+    trip that one message in ten is below, and `mean_ms` the mean. Without `is_now`, all of it was
+    measured before costs have changed last, and nothing has passed since.
+    """
+
+    samples: int
+    per_s: float
+    least_ms: float
+    mean_ms: float
+    is_now: bool = True
+
+
+@attrs.frozen
+class CostChange:
+    """A cost that a line has had since `time_us`, in microseconds since 1970."""
+
+    time_us: int
+    cost: int
+
+
+@attrs.frozen
+class Line:
+    """A line between two routers. `costs` are those that it has had, the last one is the present.
+
+    `there` is the direction from the first of its routers to the second, `back` the other one;
+    None where no message was sampled. `idle_ms` is the least round trip of control messages, None
+    if the routers have not measured it.
+    """
+
+    pair: Pair
+    costs: tuple[CostChange, ...]
+    there: Direction | None = None
+    back: Direction | None = None
+    idle_ms: float | None = None
+
+    @property
+    def cost(self) -> int:
+        """Return the present cost."""
+        return self.costs[-1].cost
+
+    @property
+    def samples(self) -> int:
+        """Return the number of samples in both directions."""
+        return sum(each.samples for each in (self.there, self.back) if each is not None)
+
+
+@attrs.frozen
+class Measured:
+    """Time that messages have spent on lines, in milliseconds: mean and standard error."""
+
+    samples: int
+    mean_ms: float
+    error_ms: float
+
+
+@attrs.frozen
+class Demand:
+    """Messages that enter the network at one router and leave it at another.
+
+    `now` was measured since costs have last changed, `before` between that change and the one
+    before it.
+    """
+
+    ingress: str
+    egress: str
+    per_s: float
+    now: Measured | None = None
+    before: Measured | None = None
+
+
+@attrs.frozen
+class Observed:
+    """A network as it was within a period. `changed` are the lines whose costs changed last."""
+
+    lines: tuple[Line, ...]
+    demands: tuple[Demand, ...]
+    changed: tuple[Pair, ...] = ()

@@ -1,0 +1,162 @@
+"""Predict how long messages take with other costs: by what lines took, and how loaded they are.
+
+A line's round trip is its least one and the time that messages wait for each other. The wait is
+that of a queue with random arrivals (M/M/1) whose service rate follows from the wait that was
+measured. Where none was, the line is trusted with twice the most that any such line carries, and
+nothing waits until then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Final
+
+import attrs
+
+from router_spark.advising.observed import Demand, Direction, Line, Observed
+from router_spark.advising.routes import Pair, Routes, line_between
+
+# What exceeds the least round trip by less is jitter, not a queue.
+WAIT_RATIO: Final = 0.5
+WAIT_MS: Final = 0.5
+TRUST: Final = 2.0
+# Nearer to its limit a queue grows without bounds; from there on it is taken to grow linearly.
+HIGHEST_LOAD: Final = 0.95
+
+
+@attrs.frozen
+class Queue:
+    """One direction of a line: its least round trip, and its service rate in messages a second.
+
+    Unless the rate `is_known`, messages do not wait below it. `background_per_s` is what the line
+    carries besides the known demands.
+    """
+
+    least_ms: float
+    service_per_s: float
+    background_per_s: float = 0.0
+    is_known: bool = False
+
+    def round_trip_ms(self, per_s: float) -> float:
+        """Return the mean round trip at a rate of messages."""
+        load = (per_s + self.background_per_s) / self.service_per_s
+        bounded = min(load, HIGHEST_LOAD if self.is_known else 1.0)
+        slope_s = 1 / (self.service_per_s * (1 - HIGHEST_LOAD) ** 2)
+        wait_s = (load - bounded) * slope_s
+        if self.is_known:
+            wait_s += bounded / (self.service_per_s * (1 - bounded))
+        return self.least_ms + 1000 * wait_s
+
+
+def is_queued(direction: Direction) -> bool:
+    """Return whether messages wait for each other on this direction."""
+    wait_ms = direction.mean_ms - direction.least_ms
+    return wait_ms > WAIT_MS and wait_ms > WAIT_RATIO * direction.least_ms
+
+
+def service_per_s(direction: Direction) -> float:
+    """Return the service rate at which the measured wait arises at the measured rate."""
+    rate, wait_s = direction.per_s, (direction.mean_ms - direction.least_ms) / 1000
+    return (rate + math.sqrt(rate * rate + 4 * rate / wait_s)) / 2
+
+
+def _queue_of(direction: Direction, trusted_per_s: float, background_per_s: float) -> Queue:
+    if is_queued(direction):
+        rate = service_per_s(direction)
+        return Queue(direction.least_ms, rate, background_per_s, is_known=True)
+    # without a queue it has more room than it needs
+    return Queue(direction.mean_ms, trusted_per_s, background_per_s)
+
+
+class Model:
+    """Predicts the mean time on lines for any costs.
+
+    A line that no sampled message has passed is taken to have the round trip of control messages,
+    or else the median of the others'. With `only_measured`, costs by which messages would take such
+    a line are not considered.
+    """
+
+    def __init__(self, observed: Observed, *, only_measured: bool = False) -> None:
+        self.lines = {line.pair: line for line in observed.lines}
+        self.demands = [each for each in observed.demands if each.ingress != each.egress]
+        self.costs: dict[Pair, int] = {pair: line.cost for pair, line in self.lines.items()}
+        self._queues = self._queues_of(observed.lines, only_measured)
+        self.total_per_s = sum(each.per_s for each in self.demands)
+        self.now = Routes(self.costs)
+        self.now_ms = self.mean_ms(self.now)
+
+    def _queues_of(self, lines: Iterable[Line], only_measured: bool) -> dict[Pair, Queue]:
+        measured = {
+            pair: each
+            for line in lines
+            for pair, each in ((line.pair, line.there), (line.pair[::-1], line.back))
+            if each is not None
+        }
+        trusted = TRUST * max(
+            (each.per_s for each in measured.values() if not is_queued(each)), default=1.0
+        )
+        assumed_ms = median([each.least_ms for each in measured.values()] or [0.0])
+        known = self._loads(Routes(self.costs), self.demands)
+        queues: dict[Pair, Queue] = {}
+        for line in lines:
+            for pair in (line.pair, line.pair[::-1]):
+                here, other = measured.get(pair), measured.get(pair[::-1])
+                if here is not None:
+                    background = here.per_s - known[pair] if here.is_now else 0.0
+                    queues[pair] = _queue_of(here, trusted, max(0.0, background))
+                elif other is not None:
+                    # a round trip takes both directions
+                    queues[pair] = Queue(other.least_ms, trusted)
+                elif not only_measured:
+                    queues[pair] = Queue(line.idle_ms or assumed_ms, trusted)
+        return queues
+
+    def _loads(self, routes: Routes, demands: Iterable[Demand]) -> Counter[Pair]:
+        loads: Counter[Pair] = Counter()
+        for demand in demands:
+            for hop in routes.path(demand.ingress, demand.egress) or ():
+                loads[hop] += demand.per_s  # type: ignore[assignment]
+        return loads
+
+    def with_cost(self, line: Pair, cost: int) -> Routes:
+        """Return the routes with another cost of one line."""
+        return Routes({**self.costs, line: cost})
+
+    def mean_ms(self, routes: Routes) -> float:
+        """Return the mean time that messages spend on lines; infinite if that is not known."""
+        loads = self._loads(routes, self.demands)
+        total = 0.0
+        for hop, per_s in loads.items():
+            queue = self._queues.get(hop)
+            if queue is None:
+                return math.inf
+            total += per_s * queue.round_trip_ms(per_s)
+        return total / self.total_per_s if self.total_per_s else 0.0
+
+    def moved(self, routes: Routes) -> list[Demand]:
+        """Return the demands that take another path than now."""
+        return [
+            each
+            for each in self.demands
+            if routes.path(each.ingress, each.egress) != self.now.path(each.ingress, each.egress)
+        ]
+
+    def is_measured(self, routes: Routes) -> bool:
+        """Return whether sampled messages have passed all lines that messages take."""
+        paths = [routes.path(each.ingress, each.egress) or () for each in self.demands]
+        return all(self.lines[line_between(*hop)].samples for path in paths for hop in path)
+
+
+def time_by_line(model: Model) -> Mapping[Pair, float]:
+    """Return how much time messages spend on each line a second, in milliseconds."""
+    return {
+        pair: sum(
+            each.per_s * each.mean_ms
+            for each in (line.there, line.back)
+            if each is not None and each.is_now
+        )
+        for pair, line in model.lines.items()
+    }

@@ -1,0 +1,212 @@
+"""Propose another cost for one line at a time, so that repeated advice comes to an end.
+
+Three rules keep a loop of measuring and advising from oscillating:
+
+- Advice needs a gain that is predicted to be worth it, and changes a cost by a bounded factor.
+- What has made messages slower is undone: the measured time decides, not the prediction.
+- A cost that was left again for the one before it is not proposed again for this line.
+
+Each cost of a line is taken up a few times at most, so that there is an end of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from router_spark.advising.observed import Line, Measured, Observed
+from router_spark.advising.prediction import Model, time_by_line
+from router_spark.advising.routes import Pair
+from router_spark.advising.thresholds import HIGHEST_COST, costs_to_try
+
+MOST_LINES: Final = 16
+"""Lines that are considered for a higher cost, and for a lower one."""
+
+LOSS: Final = 0.25
+"""A change is undone for a loss that is as large a part of the gain that it takes to make one."""
+
+CERTAIN: Final = 3.0
+"""A difference counts if it is as many standard errors."""
+
+
+@attrs.frozen
+class Bounds:
+    """Bounds of advice.
+
+    A cost is multiplied or divided by `step` at most; nothing is advised on fewer samples of the
+    messages that it would move than `least_samples`, or for less than the share `gain` of the time
+    that messages take. With `only_measured`, no message is led to a line that nothing was measured
+    on.
+    """
+
+    step: float = 2.0
+    least_samples: int = 100
+    gain: float = 0.1
+    only_measured: bool = False
+
+
+@attrs.frozen
+class Proposal:
+    """Another cost for a line.
+
+    `target` is the cost that is aimed at, in several steps if need be. Times are the mean that a
+    message spends on lines: now, and as predicted with `target`, or as measured before the line got
+    the cost that is to be undone. `samples` and `moved_per_s` are of the messages that would take
+    another path; `is_measured` says whether something was measured on all lines that they take.
+    """
+
+    line: Line
+    cost: int
+    target: int
+    reason: str
+    now_ms: float
+    then_ms: float
+    samples: int
+    moved_per_s: float = 0.0
+    is_measured: bool = True
+
+
+def propose(observed: Observed, bounds: Bounds) -> list[Proposal]:
+    """Return what to change: one line, or those that were changed last and are to be undone.
+
+    Returns nothing where no change is worth it.
+    """
+    undone = _undo(observed, bounds)
+    if undone:
+        return undone
+    best = _best(observed, bounds)
+    return [] if best is None else [best]
+
+
+# Undoing.
+
+
+def compared(observed: Observed) -> tuple[Measured, Measured] | None:
+    """Return the time on lines before the last change and since, for the demands of both times.
+
+    Demands count by how many messages they have now. Returns None if there are none to compare.
+    """
+    common = [
+        (each.per_s, each.before, each.now)
+        for each in observed.demands
+        if each.before is not None and each.now is not None and each.per_s > 0
+    ]
+    total = sum(per_s for per_s, _, _ in common)
+    if not total:
+        return None
+    before = _weighted([(per_s / total, measured) for per_s, measured, _ in common])
+    now = _weighted([(per_s / total, measured) for per_s, _, measured in common])
+    return before, now
+
+
+def _weighted(parts: list[tuple[float, Measured]]) -> Measured:
+    return Measured(
+        sum(each.samples for _, each in parts),
+        sum(weight * each.mean_ms for weight, each in parts),
+        math.sqrt(sum((weight * each.error_ms) ** 2 for weight, each in parts)),
+    )
+
+
+def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
+    """Return the lines that were changed last, with their costs from before, if that was worse."""
+    measured = compared(observed)
+    if measured is None:
+        return []
+    before, now = measured
+    if min(before.samples, now.samples) < bounds.least_samples:
+        return []
+    loss_ms = now.mean_ms - before.mean_ms
+    error_ms = math.hypot(before.error_ms, now.error_ms)
+    if loss_ms <= LOSS * bounds.gain * before.mean_ms or loss_ms <= CERTAIN * error_ms:
+        return []
+    lines = {line.pair: line for line in observed.lines}
+    return [
+        Proposal(line, before_it, before_it, reason, now.mean_ms, before.mean_ms, now.samples)
+        for line in (lines[pair] for pair in observed.changed)
+        if len(line.costs) > 1 and not _was_undone(line)
+        for before_it in [line.costs[-2].cost]
+        for reason in [f"messages have been slower since its cost became {line.cost}"]
+    ]
+
+
+def _was_undone(line: Line) -> bool:
+    """Return whether the present cost is one that the line has gone back to."""
+    costs = [each.cost for each in line.costs]
+    return len(costs) > 2 and costs[-1] == costs[-3]
+
+
+def _left_again(line: Line) -> set[int]:
+    """Return costs that the line has left for the one that it had before."""
+    costs = [each.cost for each in line.costs]
+    return {
+        middle
+        for first, middle, last in zip(costs, costs[1:], costs[2:], strict=False)
+        if first == last
+    }
+
+
+# Improving.
+
+
+def _best(observed: Observed, bounds: Bounds) -> Proposal | None:
+    model = Model(observed, only_measured=bounds.only_measured)
+    if not model.now_ms or not math.isfinite(model.now_ms):
+        return None
+    found = [
+        proposal for line in _considered(model) for proposal in _proposals(model, line, bounds)
+    ]
+    worth = [each for each in found if each.now_ms - each.then_ms >= bounds.gain * each.now_ms]
+    return min(worth, key=_order, default=None)
+
+
+def _order(proposal: Proposal) -> tuple[float, float, bool, Pair]:
+    """Sort proposals by their time, then by how soon they are there; lower costs come first."""
+    line, target = proposal.line, proposal.target
+    return proposal.then_ms, abs(math.log(target / line.cost)), target > line.cost, line.pair
+
+
+def _considered(model: Model) -> list[Line]:
+    """Return the lines that messages spend the most time on, and the least."""
+    times = time_by_line(model)
+    lines = sorted(model.lines.values(), key=lambda line: (times[line.pair], line.pair))
+    return lines if len(lines) <= 2 * MOST_LINES else [*lines[:MOST_LINES], *lines[-MOST_LINES:]]
+
+
+def _proposals(model: Model, line: Line, bounds: Bounds) -> Iterator[Proposal]:
+    avoided = _left_again(line)
+    for target in costs_to_try(model, line.pair):
+        cost = bounded(line.cost, target, bounds.step)
+        if cost in avoided or target in avoided:
+            continue
+        routes = model.with_cost(line.pair, target)
+        then_ms = model.mean_ms(routes)
+        if cost != target:
+            # on the way there nothing may get worse
+            between_ms = model.mean_ms(model.with_cost(line.pair, cost))
+            if between_ms > model.now_ms * (1 + bounds.gain / 2):
+                continue
+        moved = model.moved(routes)
+        samples = sum(each.now.samples for each in moved if each.now is not None)
+        if samples < bounds.least_samples:
+            continue
+        yield Proposal(
+            line,
+            cost,
+            target,
+            "slower than other paths" if target > line.cost else "faster than other paths",
+            model.now_ms,
+            then_ms,
+            samples,
+            sum((each.per_s for each in moved), 0.0),
+            model.is_measured(routes),
+        )
+
+
+def bounded(cost: int, target: int, step: float) -> int:
+    """Return the cost that is next on the way to a target, by a factor of `step` at most."""
+    if target > cost:
+        return min(target, max(cost + 1, int(cost * step)), HIGHEST_COST)
+    return max(target, min(cost - 1, math.ceil(cost / step)), 1)

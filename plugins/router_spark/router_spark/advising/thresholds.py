@@ -1,0 +1,58 @@
+"""Costs of a line at which routes change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from router_spark.advising.prediction import Model
+from router_spark.advising.routes import Pair, Routes
+
+HIGHEST_COST: Final = 1_000_000
+MOST_COSTS: Final = 8
+"""Costs that are tried for one line in one direction."""
+
+
+def costs_to_try(model: Model, line: Pair) -> list[int]:
+    """Return costs at which some messages leave a line, or come to it; at most so many of each."""
+    cost = model.costs[line]
+    higher = sorted(each for each in set(_leaving(model, line)) if cost < each <= HIGHEST_COST)
+    lower = sorted(each for each in set(_coming(model, line)) if 1 <= each < cost)
+    return _some(higher) + _some(lower)
+
+
+def _some(costs: list[int]) -> list[int]:
+    """Return some of many costs, the first and the last among them."""
+    if len(costs) <= MOST_COSTS:
+        return costs
+    last = len(costs) - 1
+    return [costs[round(number * last / (MOST_COSTS - 1))] for number in range(MOST_COSTS)]
+
+
+def _leaving(model: Model, line: Pair) -> Iterator[int]:
+    """Yield the least costs at which another path is cheaper."""
+    without = Routes({pair: cost for pair, cost in model.costs.items() if pair != line})
+    for demand in model.demands:
+        path = model.now.path(demand.ingress, demand.egress) or ()
+        if line in path or line[::-1] in path:
+            other = without.tree(demand.ingress).cost.get(demand.egress)
+            if other is not None:
+                rest = model.now.tree(demand.ingress).cost[demand.egress] - model.costs[line]
+                yield other - rest + 1
+
+
+def _coming(model: Model, line: Pair) -> Iterator[int]:
+    """Yield the highest costs at which a path over the line is cheaper than the present one."""
+    first, second = (model.now.tree(end).cost for end in line)
+    for demand in model.demands:
+        now = model.now.tree(demand.ingress).cost.get(demand.egress)
+        path = model.now.path(demand.ingress, demand.egress) or ()
+        if now is None or line in path or line[::-1] in path:
+            continue
+        rests = [
+            one[demand.ingress] + other[demand.egress]
+            for one, other in ((first, second), (second, first))
+            if demand.ingress in one and demand.egress in other
+        ]
+        if rests:
+            yield now - min(rests) - 1

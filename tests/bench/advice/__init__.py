@@ -1,0 +1,1 @@
+"""How well repeated advice on costs does."""
