@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -160,6 +161,8 @@ class DeliveryRows:
         self._count = 0
         # rows that were taken but are not written yet
         self.taken = 0
+        # called with each table of rows that are added
+        self.on_table: Callable[[pa.Table], None] | None = None
 
     def __len__(self) -> int:
         """Return the number of rows that wait."""
@@ -181,8 +184,10 @@ class DeliveryRows:
             self.lost += samples.count
             return
         for day, part in _by_day(samples):
-            parts = self._by_day.setdefault(day, [])
-            parts.append(_Part(self._router, self._epoch, first, part))
+            added = _Part(self._router, self._epoch, first, part)
+            self._by_day.setdefault(day, []).append(added)
+            if self.on_table is not None:
+                self.on_table(added.table())
             first += part.count
         self._count += samples.count
 

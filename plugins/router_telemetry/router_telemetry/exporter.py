@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import attrs
+import pyarrow as pa
 import trio
 
 from router import plugin
@@ -15,8 +17,9 @@ from router_telemetry.deliveries import DeliveryRows
 from router_telemetry.events import EVENTS_LOST, TYPES, row_of
 from router_telemetry.files import Files, Writable
 from router_telemetry.flows import FlowMeter
+from router_telemetry.record_stream import ALL, KINDS, RecordStream
 from router_telemetry.rows import US, Rows
-from router_telemetry.schema import EVENTS, FLOWS
+from router_telemetry.schema import DELIVERIES, EVENTS, FLOWS
 
 # Pauses after a file could not be written: the first, and the longest.
 FIRST_PAUSE_S: Final = 1.0
@@ -66,6 +69,19 @@ class Settings:
         ),
     )
 
+    record_address: str | None = attrs.field(
+        default=None,
+        metadata=plugin.setting(
+            plugin.address(),
+            "An address that records are sent to as well, each as a message with a JSON object.",
+            default="none",
+        ),
+    )
+    record_datasets: str = attrs.field(
+        default=ALL,
+        metadata=plugin.setting(plugin.choice(KINDS), "Which datasets are sent to recordAddress."),
+    )
+
 
 class Telemetry(plugin.Plugin):
     """Writes flow records, sampled deliveries and events as Parquet files."""
@@ -79,6 +95,14 @@ class Telemetry(plugin.Plugin):
     async def run(self, router: plugin.Router) -> None:
         """Export until cancelled."""
         await _Export(self._settings, router).run()
+
+
+def _put_row(stream: RecordStream, dataset: str, row: dict[str, Any]) -> None:
+    stream.put(dataset, [row])
+
+
+def _put_table(stream: RecordStream, rows: pa.Table) -> None:
+    stream.put(DELIVERIES.name, rows.to_pylist())
 
 
 class _Write:
@@ -125,6 +149,19 @@ class _Export:
         self._failures = router.counter("write_failures", "Files that could not be written.")
         self._waiting = router.gauge("waiting_rows", "Rows in memory.", ("dataset",))
         self._counted_lost: dict[str, int] = {}
+        self._stream: RecordStream | None = None
+        if settings.record_address is not None:
+            self._stream = self._stream_to(settings.record_address, settings.record_datasets)
+
+    def _stream_to(self, address: str, datasets: str) -> RecordStream:
+        """Have records sent to an address, too."""
+        stream = RecordStream(self._router, address, datasets)
+        for rows in (self._flows, self._events):
+            if stream.takes(rows.dataset.name):
+                rows.on_row = partial(_put_row, stream, rows.dataset.name)
+        if stream.takes(self._deliveries.dataset.name):
+            self._deliveries.on_table = partial(_put_table, stream)
+        return stream
 
     async def run(self) -> None:
         """Collect rows and write them, until cancelled."""
@@ -134,6 +171,8 @@ class _Export:
                 nursery.start_soon(self._measure)
                 nursery.start_soon(self._take_samples)
                 nursery.start_soon(self._write)
+                if self._stream is not None:
+                    nursery.start_soon(self._stream.run)
                 self._router.started()
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + LAST_WRITE_S):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
@@ -49,6 +50,8 @@ class Rows:
         self._columns: dict[str, list[Any]] = self._empty()
         # rows that were taken but are not written yet
         self.taken = 0
+        # called with each row that is added
+        self.on_row: Callable[[dict[str, Any]], None] | None = None
 
     def _empty(self) -> dict[str, list[Any]]:
         return {column.name: [] for column in self.dataset.columns}
@@ -69,6 +72,8 @@ class Rows:
         values["seq"] = self._seq
         for name, column in self._columns.items():
             column.append(values.get(name))
+        if self.on_row is not None:
+            self.on_row(values)
 
     def take(self) -> list[Batch]:
         """Return all rows that wait, by day, in order."""

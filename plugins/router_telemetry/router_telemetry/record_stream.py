@@ -1,0 +1,105 @@
+"""Records as messages on an AMQP address, one JSON object each."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import trio
+
+from router import plugin
+from router.client import ClientError, Data, Message, Properties
+from router_telemetry.schema import DATASETS, TIMESTAMP, VERSION
+
+ALL: Final = "all"
+KINDS: Final = (ALL, *(dataset.name for dataset in DATASETS))
+MOST_WAITING: Final = 10_000
+"""Records that wait for credit. Beyond these, the oldest are dropped."""
+RETRY_S: Final = 1.0
+"""Pause before the address is attached to again."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES: Final = {
+    dataset.name: [column.name for column in dataset.columns if column.type == TIMESTAMP]
+    for dataset in DATASETS
+}
+
+
+class RecordStream:
+    """Sends records to an address, settled, as fast as receivers give credit.
+
+    Records about messages to this address are left out: each would lead to another one.
+    """
+
+    def __init__(self, router: plugin.Router, address: str, datasets: str = ALL) -> None:
+        self._router = router
+        self._address = address
+        self._datasets = frozenset(KINDS[1:] if datasets == ALL else [datasets])
+        self._waiting: deque[tuple[str, Mapping[str, Any]]] = deque()
+        self._has_some = trio.Event()
+        self._sent = router.counter("sent_records", "Records sent to an address.", ("dataset",))
+        self._dropped = router.counter(
+            "dropped_records", "Records that were not sent to an address in time.", ("dataset",)
+        )
+
+    def takes(self, dataset: str) -> bool:
+        """Return whether records of a dataset are sent."""
+        return dataset in self._datasets
+
+    def put(self, dataset: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Send rows, by the names of their columns, as soon as there is credit.
+
+        Times are datetimes, or microseconds since 1970.
+        """
+        for row in rows:
+            if row.get("address") == self._address:
+                continue
+            if len(self._waiting) >= MOST_WAITING:
+                lost, _ = self._waiting.popleft()
+                self._dropped.labels(lost).inc()
+            self._waiting.append((dataset, row))
+        if self._waiting:
+            self._has_some.set()
+
+    async def run(self) -> None:
+        """Send records until cancelled; attach again if the link is lost or refused."""
+        while True:
+            try:
+                async with self._router.connect() as connection:
+                    sender = await connection.open_sender(self._address, presettled=True)
+                    while True:
+                        await self._has_some.wait()
+                        await sender.wait_for_room()
+                        # those that are dropped meanwhile are not sent
+                        dataset, row = self._waiting.popleft()
+                        if not self._waiting:
+                            self._has_some = trio.Event()
+                        sender.send_nowait(message_of(dataset, row))
+                        self._sent.labels(dataset).inc()
+            except ClientError as error:
+                self._router.log.warning(
+                    "records not sent", address=self._address, reason=str(error)
+                )
+            await trio.sleep(RETRY_S)
+
+
+def message_of(dataset: str, row: Mapping[str, Any]) -> Message:
+    """Return a record as a message: its subject is the dataset, its body the row as JSON."""
+    values = {name: _value(value) for name, value in row.items() if value is not None}
+    for name in _TIMES[dataset]:
+        if isinstance(values.get(name), int):
+            values[name] = _value(_EPOCH + timedelta(microseconds=values[name]))
+    return Message(
+        properties=Properties(subject=dataset, content_type="application/json"),
+        application_properties={"schema-version": VERSION},
+        body=(Data(json.dumps(values, separators=(",", ":")).encode()),),
+    )
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return value.hex() if isinstance(value, bytes) else value
