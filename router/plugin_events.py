@@ -138,6 +138,35 @@ class LinkStolen(Event):
 
 
 @attrs.frozen
+class OutcomesSettled(Event):
+    """The senders of `count` deliveries of a link were told the same outcome.
+
+    They came together and, if a receiver has decided, left by the link `out_link`; it is None if
+    the router has decided, or the receiver's link is gone. `outcome` is the name of the outcome
+    (section 3.4), and `age_s` how long ago they came, in seconds. Deliveries that were sent settled
+    have no outcome.
+    """
+
+    link: LinkInfo
+    out_link: LinkInfo | None
+    outcome: str
+    age_s: float
+    count: int
+
+
+@attrs.frozen
+class MessagesExpired(Event):
+    """The ttl of `count` messages of a link (section 3.2.1) has ended before a receiver took them.
+
+    `address` is where they waited.
+    """
+
+    link: LinkInfo
+    address: str
+    count: int
+
+
+@attrs.frozen
 class LinkSuspended(Event):
     """A link was detached or lost while its terminus is kept, with `unsettled` deliveries."""
 

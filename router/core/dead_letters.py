@@ -19,7 +19,7 @@ REJECTED = int(Descriptor.REJECTED)
 def give_up(forwarder: Any, delivery: Any) -> None:
     """A message whose ttl ended while it waited: a dead letter, or its sender learns it."""
     forwarder.note_credit(delivery.address, None)
-    delivery.address.counters.expired += 1
+    forwarder.outcomes.expired(delivery)
     if take(forwarder, delivery):
         return
     forwarder.count_out(delivery)

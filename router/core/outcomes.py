@@ -7,6 +7,8 @@ So what is alike is only counted up to the end of its run, and then added everyw
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from router.amqp import codes
 from router.core import sampling, verdicts
 from router.core.address import Address
@@ -14,6 +16,25 @@ from router.core.sampling import Sampler
 from router.engine.delivery import Delivery
 from router.engine.link import IncomingLink, OutgoingLink
 from router.engine.outbox import Turn
+
+
+class OutcomeObserver(Protocol):
+    """Somebody who wants to know of outcomes, a run of deliveries at a time."""
+
+    def settled(
+        self,
+        incoming: IncomingLink,
+        outgoing: OutgoingLink | None,
+        code: int,
+        age_s: float,
+        count: int,
+    ) -> None:
+        """The senders of deliveries of one link are told the same outcome. Without `outgoing`, no
+        receiver has decided it.
+        """
+
+    def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
+        """The ttl of deliveries has ended before a receiver took them."""
 
 
 class Outcomes:
@@ -29,6 +50,12 @@ class Outcomes:
         self.count = 0
         # chooses deliveries and records them, while a plugin asks for that; None as a rule
         self.sampler: Sampler | None = None
+        # is told of outcomes, while a plugin asks for that; None as a rule
+        self.observer: OutcomeObserver | None = None
+        # deliveries of one link and address that have expired, which it has not been told of
+        self.expired_in: IncomingLink | None = None
+        self.expired_at: Address | None = None
+        self.expired_count = 0
 
     def settled(self, delivery: Delivery, code: int) -> None:
         """Its receiver has settled a delivery with this outcome, and its sender is told at once."""
@@ -55,6 +82,8 @@ class Outcomes:
 
     def end_run(self) -> None:
         """Add what has been counted."""
+        if self.expired_count:
+            self._end_expired()
         count = self.count
         if count:
             self.count = 0
@@ -71,6 +100,8 @@ class Outcomes:
             counters.count_delay(age_s, count)
             outgoing.count_delay(age_s, count)
             incoming.count_delay(age_s, count)
+            if self.observer is not None:
+                self.observer.settled(incoming, outgoing, self.code, age_s, count)
             # what is over is not kept alive; no delivery has come by no link
             self.incoming = None
             self.outgoing = None
@@ -98,12 +129,37 @@ class Outcomes:
             age_s = self.turn.now - delivery.arrived
             link = delivery.incoming
             link.count_outcome(code, 1)
+            if self.observer is not None:
+                self.observer.settled(link, delivery.outgoing, code, age_s, 1)
             if delivery.address is not None:
                 address = delivery.address
                 counters = address.counters
                 counters.count_told(code, age_s, 1)
                 counters.count_delay(age_s, 1)
                 link.count_delay(age_s, 1)
+
+    def expired(self, delivery: Delivery) -> None:
+        """The ttl of a delivery has ended before a receiver took it."""
+        address = delivery.address
+        counters = address.counters
+        counters.expired += 1
+        if self.observer is not None and delivery.incoming is not None:
+            if self.expired_at is not address or self.expired_in is not delivery.incoming:
+                self._end_expired()
+            self.expired_in = delivery.incoming
+            self.expired_at = address
+            self.expired_count += 1
+
+    def _end_expired(self) -> None:
+        """Tell the observer of the deliveries that have expired."""
+        link, address, count = self.expired_in, self.expired_at, self.expired_count
+        self.expired_in = None
+        self.expired_at = None
+        self.expired_count = 0
+        if count and self.observer is not None:
+            assert link is not None
+            assert address is not None
+            self.observer.expired(link, address.name, count)
 
     # Sampled deliveries.
 

@@ -229,7 +229,7 @@ def _send(forwarder: Any, consumer: Consumer, delivery: Any, step: Step) -> None
             delivery.tag = None
             left = _revised(forwarder, delivery)
             if left is None:
-                delivery.address.counters.expired += 1
+                forwarder.outcomes.expired(delivery)
                 forwarder.settle(delivery, REJECTED, verdicts.EXPIRED)
                 return
             octets = left

@@ -53,7 +53,7 @@ def _is_of_transaction(delivery: Any) -> bool:
 def _give_up(forwarder: Any, delivery: Any) -> None:
     """Reject an expired delivery. Its receiver is told of an abort, because it used up credit."""
     link = delivery.incoming
-    delivery.address.counters.expired += 1
+    forwarder.outcomes.expired(delivery)
     forwarder.backlog.drop(delivery)
     delivery.discarded = True
     forwarder.outcomes.sender_told(delivery, REJECTED)

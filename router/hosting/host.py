@@ -124,7 +124,7 @@ class PluginHost:
         self._exchange = exchange
         self._router_id = router_id
         self._registry = registry
-        self._observers = Observers(exchange, network)
+        self._observers = Observers(exchange, network, outcomes=exchange.forwarder.outcomes)
         self._wanted: dict[str, PluginSettings] = {}
         # the latest plugin of each name, which may still be ending after its section was removed
         self._last: dict[str, HostedPlugin] = {}

@@ -8,15 +8,25 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 import trio
 
 from router.core.network.news import News
+from router.core.outcomes import OutcomeObserver
 from router.engine.connection import Connection
-from router.hosting.translation import OF_CONNECTIONS, of_network
-from router.plugin_events import Event
+from router.engine.link import IncomingLink, OutgoingLink
+from router.hosting.translation import (
+    OF_CONNECTIONS,
+    link_info,
+    of_network,
+    outcomes_settled,
+)
+from router.plugin_events import Event, MessagesExpired, OutcomesSettled
+
+OF_OUTCOMES: Final = frozenset({OutcomesSettled, MessagesExpired})
+"""Events that are made of outcomes."""
 
 log = structlog.get_logger("router.plugin")
 
@@ -31,6 +41,12 @@ class WatchedNetwork(Protocol):
     """Source of the events of the network."""
 
     watchers: list[Callable[[News], None]]
+
+
+class WatchedOutcomes(Protocol):
+    """Source of outcomes of deliveries."""
+
+    observer: OutcomeObserver | None
 
 
 class EventQueue:
@@ -74,9 +90,11 @@ class Observers:
         connections: Watched,
         network: WatchedNetwork | None = None,
         wall_clock: Callable[[], float] = time.time,
+        outcomes: WatchedOutcomes | None = None,
     ) -> None:
         self._connections = connections
         self._network = network
+        self._outcomes = outcomes
         self._wall_clock = wall_clock
         self._queues: list[EventQueue] = []
         # types that any queue has subscribed to
@@ -104,6 +122,35 @@ class Observers:
 
     def _look_at_types(self) -> None:
         self._wanted = frozenset().union(*(queue.types for queue in self._queues))
+        if self._outcomes is not None:
+            # nothing is called for outcomes unless somebody wants them
+            is_wanted = bool(self._wanted & OF_OUTCOMES)
+            self._outcomes.observer = self if is_wanted else None
+
+    def settled(
+        self,
+        incoming: IncomingLink,
+        outgoing: OutgoingLink | None,
+        code: int,
+        age_s: float,
+        count: int,
+    ) -> None:
+        """Pass on that deliveries were settled (`router.core.outcomes.OutcomeObserver`)."""
+        if OutcomesSettled in self._wanted:
+            self._translate(
+                incoming, lambda now: outcomes_settled(now, incoming, outgoing, code, age_s, count)
+            )
+
+    def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
+        """Pass on that messages have expired (`router.core.outcomes.OutcomeObserver`)."""
+        if MessagesExpired in self._wanted:
+            self._translate(
+                incoming, lambda now: MessagesExpired(now, link_info(incoming), address, count)
+            )
+
+    def _translate(self, link: IncomingLink, make: Callable[[float], Event | None]) -> None:
+        if not link.session.connection.settings.is_own:
+            self._pass_on(make)
 
     def _connection_event(self, connection: Connection, event: object) -> None:
         found = OF_CONNECTIONS.get(type(event))
@@ -112,11 +159,14 @@ class Observers:
         types, translate = found
         if not types & self._wanted:
             return
+        self._pass_on(lambda now: translate(now, connection, event))
+
+    def _pass_on(self, make: Callable[[float], Event | None]) -> None:
         try:
-            self._put(translate(self._wall_clock(), connection, event))
+            self._put(make(self._wall_clock()))
         except Exception:
             # a bug in the translation for plugins must not end anything else
-            log.exception("event not passed on to plugins", event_type=type(event).__name__)
+            log.exception("event not passed on to plugins")
 
     def _network_event(self, event: News) -> None:
         self._put(of_network(self._wall_clock(), event))

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from router import plugin_events as told
+from router.amqp.constants import Descriptor
 from router.amqp.performatives import Error
 from router.amqp.redirects import read_redirect
 from router.core.network import news
 from router.engine import events
 from router.engine.connection import Connection
-from router.engine.link import IncomingLink, Link
+from router.engine.link import IncomingLink, Link, OutgoingLink
 from router.engine.naming import link_address, link_identity
 from router.errors import AmqpError
 
@@ -61,6 +62,28 @@ def link_totals(link: Link) -> told.LinkTotals:
         link.modified,
         link.unsettled,
     )
+
+
+OUTCOMES: Final = {
+    int(Descriptor.ACCEPTED): "accepted",
+    int(Descriptor.REJECTED): "rejected",
+    int(Descriptor.RELEASED): "released",
+    int(Descriptor.MODIFIED): "modified",
+}
+
+
+def outcomes_settled(
+    time: float,
+    incoming: IncomingLink,
+    outgoing: OutgoingLink | None,
+    code: int,
+    age_s: float,
+    count: int,
+) -> told.Event:
+    """Return the event for deliveries whose senders were told the same outcome."""
+    out_link = None if outgoing is None else link_info(outgoing)
+    outcome = OUTCOMES.get(code, "unknown")
+    return told.OutcomesSettled(time, link_info(incoming), out_link, outcome, age_s, count)
 
 
 def _reason(error: Error | AmqpError | None) -> tuple[str, str]:

@@ -63,7 +63,8 @@ class Observation:
         self._next = count(1)
         seed = chance.getrandbits(WORD_BITS), chance.getrandbits(WORD_BITS)
         self._sampling = Sampling(self._exchange, share, MOST_SAMPLES, seed, wall_clock)
-        observers = Observers(self._exchange, host.control.network, wall_clock)
+        outcomes = self._exchange.forwarder.outcomes
+        observers = Observers(self._exchange, host.control.network, wall_clock, outcomes)
         observers.add(_Direct(types, self._heard))
 
     @property

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import trio
 
+from router.client import (
+    AmqpValue,
+    ClientConnection,
+    Header,
+    Message,
+    Properties,
+    connect,
+)
+from router.config.model import AddressSettings, Configuration, ListenerSettings
 from router.core.network.news import NeighbourFound as Found, NeighbourLost as Lost, News
 from router.engine import events
 from router.hosting.observers import EventQueue, Observers
-from router.plugin_events import ConnectionClosed, NeighbourFound, NeighbourLost
+from router.plugin_events import (
+    ConnectionClosed,
+    LinkInfo,
+    MessagesExpired,
+    NeighbourFound,
+    NeighbourLost,
+    OutcomesSettled,
+)
+
+from support.loopback import Running, running_node
 
 
 class Sources:
@@ -106,3 +126,81 @@ async def test_a_mistake_in_translation_ends_nothing() -> None:
     with trio.move_on_after(0):
         await anext(queue)
         raise AssertionError("nothing could be told")
+
+
+async def exchange(connection: ClientConnection, count: int) -> None:
+    """Send so many messages at once, and accept what comes of them."""
+    receiver = await connection.open_receiver("orders", credit=count)
+    sender = await connection.open_sender("orders")
+    sendings = [sender.send_nowait(Message(body=(AmqpValue(1),))) for _ in range(count)]
+    for _ in range(count):
+        (await receiver.receive()).accept()
+    for sending in sendings:
+        await sending.wait()
+
+
+def observer_of(router: Running) -> object:
+    """Return who is told of outcomes."""
+    return router.node.exchange.forwarder.outcomes.observer
+
+
+async def test_outcomes_are_told_by_the_run() -> None:
+    async with running_node() as router:
+        assert observer_of(router) is None
+        queue = EventQueue([OutcomesSettled], 100)
+        observers = router.node.plugins._observers
+        observers.add(queue)
+        assert observer_of(router) is observers
+        host, port = router.address
+        async with connect(f"amqp://{host}:{port}", container_id="c") as connection:
+            await exchange(connection, 50)
+        events: list[OutcomesSettled] = []
+        while sum(event.count for event in events) < 50:
+            event = await anext(queue)
+            assert isinstance(event, OutcomesSettled)
+            events.append(event)
+        for event in events:
+            assert (event.outcome, event.link.direction) == ("accepted", "in")
+            assert event.out_link is not None
+            assert (event.out_link.direction, event.out_link.address) == ("out", "orders")
+            assert event.age_s >= 0
+        # many at a time
+        assert len(events) < 50
+        observers.remove(queue)
+        assert observer_of(router) is None
+
+
+async def test_what_expires_is_told_by_link_and_address() -> None:
+    configuration = Configuration(
+        listeners=(ListenerSettings(port=0),),
+        addresses=(
+            AddressSettings(prefix="orders", dead_letter_address="dead"),
+            AddressSettings(prefix="plain"),
+        ),
+    )
+    async with running_node(configuration) as router:
+        queue = EventQueue([MessagesExpired, OutcomesSettled], 100)
+        router.node.plugins._observers.add(queue)
+        host, port = router.address
+        message = Message(header=Header(ttl=1), body=(AmqpValue(1),))
+        async with connect(f"amqp://{host}:{port}", container_id="c") as connection:
+            # they wait for credit: a dead letter goes to its receiver, the others to nobody
+            await connection.open_receiver("dead", credit=10)
+            for address in ("orders", "plain"):
+                await connection.open_receiver(address, credit=0)
+            sender = await connection.open_sender(None)
+            for address in ("orders", "orders", "plain"):
+                to = attrs.evolve(message, properties=Properties(to=address))
+                sender.send_nowait(to)
+            expired: Counter[str] = Counter()
+            outcomes: list[tuple[str, LinkInfo | None, int]] = []
+            while expired.total() < 3 or not outcomes:
+                event = await anext(queue)
+                if isinstance(event, MessagesExpired):
+                    assert event.link.address is None
+                    expired[event.address] += event.count
+                else:
+                    assert isinstance(event, OutcomesSettled)
+                    outcomes.append((event.outcome, event.out_link, event.count))
+    assert expired == {"orders": 2, "plain": 1}
+    assert outcomes == [("rejected", None, 1)]

@@ -8,7 +8,7 @@ from router.client import LinkLost, connect
 from router.config.model import Configuration, ListenerSettings
 from router.config.redirects import RedirectSettings
 from router.core.network import news
-from router.hosting.observers import EventQueue
+from router.hosting.observers import OF_OUTCOMES, EventQueue
 from router.hosting.translation import OF_CONNECTIONS, of_network
 from router.plugin_events import (
     ConnectionClosed,
@@ -105,7 +105,7 @@ def test_what_happens_in_the_network() -> None:
 
 def test_each_event_that_plugins_can_subscribe_to_comes_from_somewhere() -> None:
     made = frozenset().union(*(types for types, _ in OF_CONNECTIONS.values()))
-    made |= {NeighbourFound, NeighbourCostChanged, NeighbourMeasured}
+    made |= {NeighbourFound, NeighbourCostChanged, NeighbourMeasured, *OF_OUTCOMES}
     made |= {NeighbourLost, RoutersChanged}
     assert made == set(Event.__subclasses__())
 

@@ -18,6 +18,7 @@ TYPES: Final = (
     plugin.LinkRefused,
     plugin.LinkDetached,
     plugin.LinkStolen,
+    plugin.MessagesExpired,
     plugin.LinkSuspended,
     plugin.LinkResumed,
     plugin.Redirected,
@@ -27,7 +28,7 @@ TYPES: Final = (
     plugin.NeighbourLost,
     plugin.RoutersChanged,
 )
-"""Types of the events that are exported."""
+"""Event types that are exported. Outcomes are left out: flow records have their totals."""
 
 EVENTS_LOST: Final = "events-lost"
 
@@ -73,6 +74,8 @@ def row_of(event: plugin.Event) -> dict[str, Any]:
             values["round_trip_us"] = round(event.round_trip_s * US)
         case plugin.RoutersChanged():
             values |= {"routers_found": list(event.found), "routers_lost": list(event.lost)}
+        case plugin.MessagesExpired():
+            values |= {"address": event.address, "count": event.count}
     if "unsettled" in given:
         values["count"] = given["unsettled"]
     return values

@@ -207,7 +207,9 @@ EVENTS: Final = Dataset(
         Column("routers_found", pa.list_(pa.string()), "Routers that can be reached now."),
         Column("routers_lost", pa.list_(pa.string()), "Routers that cannot be reached any more."),
         Column("target", pa.string(), "Where a peer was redirected to, as host:port/address."),
-        Column("count", pa.int64(), "How many: unsettled deliveries, or lost events."),
+        Column(
+            "count", pa.int64(), "How many: unsettled deliveries, expired messages, or lost events."
+        ),
     ),
 )
 
