@@ -23,7 +23,8 @@ from router.amqp.constants import Condition, ReceiverSettleMode, Role, SenderSet
 from router.amqp.performatives import Attach, Error, Source, Target
 from router.amqp.reading import TransferFrame
 from router.amqp.reading_disposition import DispositionFrame
-from router.client.failures import ClientError, ConnectFailed, ConnectionLost, told
+from router.amqp.types import Described, Symbol
+from router.client.failures import ClientError, ConnectFailed, ConnectionLost, LinkLost, told
 from router.client.link import ClientLink
 from router.client.receiver import Receiver
 from router.client.sender import Sender
@@ -41,6 +42,8 @@ from router.net.pump import Pump
 CONNECT_TIMEOUT_S = 10.0
 # How long the peer has to answer our close.
 CLOSE_TIMEOUT_S = 2.0
+# The filter for selectors as JMS has them, which brokers know by this name.
+SELECTOR = Symbol("apache.org:selector-filter:string")
 # What a server may send ahead on a session, 16 MiB at most, while nobody takes it.
 MAX_FRAME_SIZE = 16384
 WINDOW_FRAMES = 1024
@@ -205,14 +208,17 @@ class ClientConnection:
         drain: bool = False,
         name: str | None = None,
         max_message_size: int | None = None,
+        selector: str | None = None,
     ) -> Receiver:
         """Attach a receiver to an address, or with None to a node that the peer makes for it (its
         name is `Receiver.address`). Messages come from here on (see `Receiver`), none of them of
-        more octets than `max_message_size`.
+        more octets than `max_message_size`, and with a `selector` only those that it selects.
 
-        Raises LinkLost where the peer refuses, and ConnectionLost.
+        Raises LinkLost where the peer refuses, or would not apply the selector, and ConnectionLost.
         """
+        chosen = None if selector is None else {SELECTOR: Described(SELECTOR, selector)}
         receiver = Receiver(self, self._session, credit=credit, count=count, drain=drain)
+        receiver.filter = None if selector is None else SELECTOR
         mode = SenderSettleMode.SETTLED if presettled else SenderSettleMode.MIXED
         await receiver.attach(
             Attach(
@@ -221,11 +227,14 @@ class ClientConnection:
                 role=Role.RECEIVER,
                 snd_settle_mode=mode,
                 rcv_settle_mode=ReceiverSettleMode.FIRST,
-                source=Source(address=address, dynamic=address is None),
+                source=Source(address=address, dynamic=address is None, filter=chosen),
                 target=Target(address=self.container_id),
                 max_message_size=max_message_size,
             )
         )
+        if receiver.lacks_filter:
+            receiver.close()
+            raise LinkLost(Condition.NOT_IMPLEMENTED, "the peer does not apply selectors")
         return receiver
 
     def _link_name(self) -> str:

@@ -97,6 +97,9 @@ class Receiver(ClientLink):
         self, client: Any, session: Any, *, credit: int, count: int | None, drain: bool
     ) -> None:
         super().__init__(client, session)
+        # the name of the filter that was asked for, and whether the peer does without it
+        self.filter: Symbol | None = None
+        self.lacks_filter = False
         self.window = credit
         self.count = count
         self.drain = drain
@@ -201,9 +204,16 @@ class Receiver(ClientLink):
     # What the engine tells, by way of the connection.
 
     def attached(self) -> None:
-        """From here on there is credit."""
+        """From here on there is credit, unless the peer leaves out a filter that was asked for: it
+        does not know it then (section 3.5.3).
+        """
+        source = self.link.remote_attach.source
+        applied = None if source is None else source.filter
+        self.lacks_filter = self.filter is not None and (
+            applied is None or applied.get(self.filter) is None
+        )
         super().attached()
-        if self._answered.is_set():
+        if self._answered.is_set() and not self.lacks_filter:
             self._top_up()
 
     def transfer_received(self, delivery: Delivery, frame: TransferFrame) -> None:

@@ -23,6 +23,7 @@ from router.amqp.performatives import (
     Modified,
     Rejected,
     Released,
+    Source,
     Transfer,
 )
 from router.client import LinkLost, Received, Receiver, connect
@@ -350,3 +351,35 @@ async def test_nothing_waits() -> None:
         assert receiver.waiting == 0
         with pytest.raises(trio.WouldBlock):
             receiver.receive_nowait()
+
+
+async def test_a_selector_is_asked_for_and_applied() -> None:
+    asked: list[Any] = []
+
+    async def script(peer: ServerPeer) -> None:
+        attach, _ = await attached(peer)
+        asked.append(attach.source.filter if attach.source else None)
+        await peer.hear_until(Close)
+        await peer.say(Close())
+
+    async with receiving(script, selector="colour = 'red'") as receiver:
+        assert not receiver.lacks_filter
+    (filters,) = asked
+    described = filters.get("apache.org:selector-filter:string")
+    assert described.descriptor == "apache.org:selector-filter:string"
+    assert described.value == "colour = 'red'"
+
+
+async def test_a_selector_that_the_peer_does_not_apply_is_a_failure_and_gets_no_credit() -> None:
+    async def script(peer: ServerPeer) -> None:
+        await peer.open()
+        await peer.attached(initial_delivery_count=0, source=Source(address="q"))
+        # nothing in between
+        await peer.hear(Detach)
+        await peer.say(Detach(handle=0, closed=True))
+        await peer.hear(Close)
+        await peer.say(Close())
+
+    async with serving(script) as url, connect(url) as connection:
+        with pytest.raises(LinkLost, match="the peer does not apply selectors"):
+            await connection.open_receiver("q", selector="colour = 'red'")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from router_spark_amqp.intake import Intake
 from router_spark_amqp.options import Options
 from router_spark_amqp.packing import read_batch, wire
 from router_spark_amqp.rows import RowReader
+from router_spark_amqp.selectors import selector_of
 
 
 class AmqpBatchReader(DataSourceReader):
@@ -54,3 +55,16 @@ class AmqpBatchReader(DataSourceReader):
             intake.commit(len(rows))
         finally:
             intake.stop()
+
+
+class AmqpFilteringReader(AmqpBatchReader):
+    """Batch reader that has the peer select messages by the filters of a query (`pushFilters`).
+
+    What the peer does not select stays with it. Spark applies all filters again, so that a peer
+    without selectors makes no difference to the rows.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Make a selector of as many filters as can be said in one; return all of them."""
+        self._options = attrs.evolve(self._options, pushed_selector=selector_of(filters))
+        return filters

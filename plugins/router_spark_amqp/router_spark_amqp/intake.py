@@ -14,10 +14,11 @@ from collections.abc import Iterable
 
 import trio
 
-from router.client import ClientError, Receiver, connect
+from router.client import ClientConnection, ClientError, LinkLost, Receiver, connect
 from router_spark_amqp.attaching import in_time
 from router_spark_amqp.ledger import Batch, Ledger, Row
 from router_spark_amqp.options import Options, need_address
+from router_spark_amqp.selectors import both
 
 LOG = logging.getLogger("router_spark_amqp")
 
@@ -196,10 +197,7 @@ class Intake:
         """Connect, attach, and receive until the link is lost. Raises ClientError."""
         options = self._options
         async with connect(options.url, timeout_s=options.connect_timeout_s) as connection:
-            opening = connection.open_receiver(
-                self._address, credit=options.stream_credit, drain=self._must_drain
-            )
-            receiver = await in_time(opening, options.connect_timeout_s)
+            receiver = await self._attach(connection)
             self._attached_at = trio.current_time()
             with self._changed:
                 self._has_attached = True
@@ -212,6 +210,29 @@ class Intake:
             except trio.Cancelled:
                 self._give_back()
                 raise
+
+    async def _attach(self, connection: ClientConnection) -> Receiver:
+        """Attach, with a selector if there is one. Raises ClientError.
+
+        A selector that was only made of the query's filters is left out if the peer refuses it.
+        """
+        options = self._options
+        selectors = [both(options.selector, options.pushed_selector)]
+        if options.pushed_selector is not None:
+            selectors.append(options.selector)
+        while True:
+            opening = connection.open_receiver(
+                self._address,
+                credit=options.stream_credit,
+                drain=self._must_drain,
+                selector=selectors.pop(0),
+            )
+            try:
+                return await in_time(opening, options.connect_timeout_s)
+            except LinkLost as error:
+                if not selectors:
+                    raise
+                LOG.warning("filters are not pushed down to %s: %s", self._address, error)
 
     async def _take_all(self, receiver: Receiver) -> None:
         while True:

@@ -68,6 +68,10 @@ class Options:
     in_flight: int = 10_000
     outcome_timeout_s: float = 60.0
     durable: bool = False
+    selector: str | None = None
+    push_filters: bool = False
+    # made of filters that Spark has pushed down; it applies them again
+    pushed_selector: str | None = None
 
     @property
     def rows_per_batch(self) -> int:
@@ -107,6 +111,8 @@ OPTIONS: Mapping[str, tuple[str, Read]] = MappingProxyType(
         "inFlight": ("in_flight", whole(1, 1_000_000)),
         "outcomeTimeoutSeconds": ("outcome_timeout_s", read_seconds),
         "durable": ("durable", read_flag),
+        "selector": ("selector", read_text),
+        "pushFilters": ("push_filters", read_flag),
     }
 )
 # Options that make up the URL.

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from router_spark_amqp.batch import AmqpBatchReader
+from router_spark_amqp.batch import AmqpBatchReader, AmqpFilteringReader
 from router_spark_amqp.messages import MessageWriter
 from router_spark_amqp.options import Body, Delivery, Options, need_address, parse_options
 from router_spark_amqp.readers import OptionError
@@ -54,7 +54,10 @@ class AmqpDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch. Raises OptionError."""
-        return AmqpBatchReader(self._checked(schema), schema)
+        options = self._checked(schema)
+        # a reader that takes filters is refused where Spark's own setting is off
+        reader = AmqpFilteringReader if options.push_filters else AmqpBatchReader
+        return reader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch.

@@ -115,9 +115,11 @@ class Spool:
         return end
 
     def between(self, begin: int, end: int) -> list[Segment]:
-        """Return the segments of a range. Raises SpoolLost if the last of them is missing."""
+        """Return the segments of a range. Raises SpoolLost if one of them is missing."""
         found = [each for each in self._segments if begin <= each.begin and each.end <= end]
-        if not found or found[-1].end != end:
+        begins = [each.begin for each in found]
+        ends = [each.end for each in found]
+        if [*begins, end] != [begin, *ends]:
             raise SpoolLost(f"rows {begin} to {end} are not in {self._folder}: was it emptied?")
         return found
 

@@ -49,14 +49,15 @@ class Files:
     def write(self, batch: Writable) -> Path:
         """Write a batch, and return the path of its file.
 
-        Raises OSError. There is no file then, unless only the sync of its folder has failed.
+        Raises OSError. There is no file then, unless only the sync of its folder has failed: when
+        the batch is written again, that file is replaced.
         """
-        self._number += 1
+        number = self._number + 1
         day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=batch.day)
         name = batch.dataset.name
         folder = self._directory / name / f"dt={day:%Y-%m-%d}" / f"router_id={self._router}"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{name}-{self._router}-{self._epoch}-{self._number}.parquet"
+        path = folder / f"{name}-{self._router}-{self._epoch}-{number}.parquet"
         partial = path.with_name(f".{path.name}.part")
         try:
             with partial.open("wb") as file:
@@ -76,6 +77,7 @@ class Files:
         except OSError:
             partial.unlink(missing_ok=True)
             raise
+        self._number = number
         return path
 
 

@@ -71,6 +71,20 @@ def test_what_is_committed_is_removed(tmp_path: Path) -> None:
     spool.close()
 
 
+@pytest.mark.parametrize("lost", [0, 2, 4])
+def test_a_batch_with_a_missing_segment_is_lost(tmp_path: Path, lost: int) -> None:
+    spool = Spool(tmp_path)
+    for begin in (0, 2, 4):
+        segment = spool.write(begin, rows(b"a", b"b"))
+        if begin == lost:
+            segment.path.unlink()
+    spool.close()
+    again = Spool(tmp_path)
+    with pytest.raises(SpoolLost, match="rows 0 to 6 are not in"):
+        again.between(0, 6)
+    again.close()
+
+
 def test_a_file_that_was_not_finished_is_removed(tmp_path: Path) -> None:
     unfinished = tmp_path / f".{0:020d}-{2:020d}.arrow"
     unfinished.write_bytes(b"half")

@@ -55,6 +55,27 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
     assert files.write(batch()).is_file()
 
 
+def test_a_file_whose_folder_was_not_synced_is_replaced_when_it_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(tmp_path, "r", 7)
+    left = [1]
+    sync = os.fsync
+
+    def once(number: int) -> None:
+        if not left:
+            raise OSError(5, "Input/output error")
+        left.pop()
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", once)
+    with pytest.raises(OSError, match="Input/output"):
+        files.write(batch())
+    monkeypatch.undo()
+    files.write(batch())
+    assert len(pq.read_table(tmp_path / "events")) == 3
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):

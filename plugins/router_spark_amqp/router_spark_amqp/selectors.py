@@ -1,0 +1,113 @@
+"""Selectors: filters of Spark in the language that brokers know from JMS.
+
+A selector can name the fields of the header and properties that JMS has, and no others: what cannot
+be said is left to Spark alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+
+# By column; those of format raw, and of the struct `_amqp` of other formats.
+IDENTIFIERS: Final = {"subject": "JMSType", "priority": "JMSPriority"}
+STRUCT: Final = "_amqp"
+ESCAPE: Final = "\\"
+
+_COMPARED: Final = {
+    EqualTo: "=",
+    GreaterThan: ">",
+    GreaterThanOrEqual: ">=",
+    LessThan: "<",
+    LessThanOrEqual: "<=",
+}
+
+
+def selector_of(filters: Iterable[Filter]) -> str | None:
+    """Return a selector for as many of the filters as can be said; None if that is none of them.
+
+    A message that it does not select is one that the filters do not keep, either.
+    """
+    said = [text for text in map(_said, filters) if text is not None]
+    return " AND ".join(said) or None
+
+
+def both(one: str | None, other: str | None) -> str | None:
+    """Return the selector of messages that two of them select; None stands for all messages."""
+    if one is None or other is None:
+        return one or other
+    return f"({one}) AND ({other})"
+
+
+def _said(given: Filter) -> str | None:
+    match given:
+        case Not():
+            inner = _said(given.child)
+            # what is unknown is not kept either way, in SQL as in a selector
+            return None if inner is None else f"NOT ({inner})"
+        case IsNull() | IsNotNull():
+            name = _identifier(given.attribute)
+            # a message without a priority has 4, so that it is never null
+            if name != IDENTIFIERS["subject"]:
+                return None
+            return f"{name} IS NULL" if isinstance(given, IsNull) else f"{name} IS NOT NULL"
+        case In():
+            name, values = _identifier(given.attribute), [_literal(each) for each in given.value]
+            known = [each for each in values if each is not None]
+            if name is None or not known or len(known) < len(values):
+                return None
+            return "(" + " OR ".join(f"{name} = {each}" for each in known) + ")"
+        case StringStartsWith():
+            return _like(given.attribute, "", given.value, "%")
+        case StringEndsWith():
+            return _like(given.attribute, "%", given.value, "")
+        case StringContains():
+            return _like(given.attribute, "%", given.value, "%")
+    operator = _COMPARED.get(type(given))
+    if operator is None:
+        return None
+    name, value = _identifier(given.attribute), _literal(given.value)  # type: ignore[attr-defined]
+    if name is None or value is None:
+        return None
+    if value.startswith("'") and operator != "=":
+        # strings are compared for equality alone
+        return None
+    return f"{name} {operator} {value}"
+
+
+def _identifier(attribute: tuple[str, ...]) -> str | None:
+    path = attribute[1:] if attribute[:1] == (STRUCT,) else attribute
+    return IDENTIFIERS.get(path[0]) if len(path) == 1 else None
+
+
+def _literal(value: object) -> str | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return str(value)
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else None
+
+
+def _like(attribute: tuple[str, ...], before: str, value: str, after: str) -> str | None:
+    name = _identifier(attribute)
+    if name is None:
+        return None
+    escaped = "".join(ESCAPE + each if each in "%_\\" else each for each in value)
+    literal = _literal(before + escaped + after)
+    return f"{name} LIKE {literal} ESCAPE '{ESCAPE}'"
