@@ -27,7 +27,7 @@ BOUNDARIES = frozenset(
         "router/hosting/host.py:_last_lines",
         "router/hosting/host.py:_run_one",
         # Nor does a mistake of ours in what only plugins see end anything else.
-        "router/hosting/observers.py:_connection_event",
+        "router/hosting/observers.py:_pass_on",
         "router/hosting/metrics.py:collect",
         "router/management/entities/plugins.py:entities",
     }
