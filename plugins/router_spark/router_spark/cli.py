@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
+from pyspark.sql import SparkSession, functions as sf
 from router_telemetry.schema import DELIVERIES, FLOWS
 
 from router_spark import maintenance
@@ -16,10 +18,13 @@ from router_spark.footers import Footer
 from router_spark.periods import Period
 from router_spark.reading import checked_files, read_files, within_period
 from router_spark.reporting import previous_period, report_page, write_page
-from router_spark.running import Run, run_options, say, with_session
+from router_spark.running import Run, Tables, run_options, say, with_session
 from router_spark.session import spark_session
 from router_spark.validating import all_sequences, check_files, move_away, torn_files
 from router_spark.writing import check_out
+
+FAULTS: Final = {"lost": "lost rows", "duplicates": "rows that came twice"}
+"""Faults that `validate` reports, by the column with their number."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,7 +44,10 @@ def main() -> None:
 )
 @run_options
 def validate(run: Run, quarantine: Path | None) -> None:
-    """Find torn files, lost rows and duplicates."""
+    """Find torn files, lost rows and duplicates.
+
+    Exits with 1 if there are any, apart from files that were moved away.
+    """
     check_out(run.out, overwrite=run.overwrite)
     if quarantine is not None and quarantine.resolve().is_relative_to(run.directory.resolve()):
         raise BadInput(f"--quarantine {quarantine}: is within {run.directory}, where jobs read")
@@ -48,11 +56,21 @@ def validate(run: Run, quarantine: Path | None) -> None:
         say(f"{each.dataset.name}: {len(each.whole):,} files are whole, {len(each.torn):,} are not")
         for torn in each.torn if quarantine is not None else ():
             say(f"moved {move_away(torn, run.directory, Path(str(quarantine)))}")
-    with_session(
-        run,
-        "validate",
-        lambda spark: {"files": torn_files(spark, checked), "rows": all_sequences(spark, checked)},
-    )
+    faults: list[str] = []
+    if quarantine is None and any(each.torn for each in checked):
+        faults.append("torn files")
+
+    def compute(spark: SparkSession) -> Tables:
+        rows = all_sequences(spark, checked).persist()
+        counted = rows.agg(sf.sum("lost").alias("lost"), sf.sum("duplicates").alias("duplicates"))
+        (found,) = counted.collect()
+        faults.extend(f"{found[name]:,} {what}" for name, what in FAULTS.items() if found[name])
+        return {"files": torn_files(spark, checked), "rows": rows}
+
+    with_session(run, "validate", compute)
+    if faults:
+        say(f"found {', '.join(faults)}")
+        raise SystemExit(1)
 
 
 @main.command()
