@@ -61,10 +61,12 @@ def slower(*costs: int) -> Observed:
 
 
 def test_what_has_made_messages_slower_is_undone() -> None:
-    (undone,) = propose(slower(9, 1), Bounds())
-    assert shown([undone]) == [("a-c", 9, 9)]
+    (undone,) = propose(slower(2, 1), Bounds())
+    assert shown([undone]) == [("a-c", 2, 2)]
     assert (undone.now_ms, undone.then_ms, undone.samples) == (60.0, 10.0, 1000)
     assert undone.reason == "messages have been slower since its cost became 1"
+    # step by step, as everything else
+    assert shown(propose(slower(1, 20), Bounds())) == [("a-c", 10, 1)]
 
 
 def test_what_was_undone_is_not_done_again() -> None:

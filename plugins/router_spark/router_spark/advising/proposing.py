@@ -122,14 +122,26 @@ def _undo(observed: Observed, bounds: Bounds) -> list[Proposal]:
     error_ms = math.hypot(before.error_ms, now.error_ms)
     if loss_ms <= LOSS * bounds.gain * before.mean_ms or loss_ms <= CERTAIN * error_ms:
         return []
-    lines = {line.pair: line for line in observed.lines}
-    return [
-        Proposal(line, before_it, before_it, reason, now.mean_ms, before.mean_ms, now.samples)
-        for line in (lines[pair] for pair in observed.changed)
-        if len(line.costs) > 1 and not _was_undone(line)
-        for before_it in [line.costs[-2].cost]
-        for reason in [f"messages have been slower since its cost became {line.cost}"]
-    ]
+    model = Model(observed)
+    found = []
+    for line in (model.lines[pair] for pair in observed.changed):
+        if len(line.costs) < 2 or _was_undone(line):
+            continue
+        target = line.costs[-2].cost
+        moved = model.moved(model.with_cost(line.pair, target))
+        found.append(
+            Proposal(
+                line,
+                bounded(line.cost, target, bounds.step),
+                target,
+                f"messages have been slower since its cost became {line.cost}",
+                now.mean_ms,
+                before.mean_ms,
+                now.samples,
+                sum((each.per_s for each in moved), 0.0),
+            )
+        )
+    return found
 
 
 def _was_undone(line: Line) -> bool:
