@@ -1,7 +1,8 @@
-"""A driver of its own, to be killed: `driver.py URL FOLDER` streams to Parquet until then."""
+"""Driver of its own, to be killed: `driver.py URL FOLDER MASTER` streams to Parquet until then."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from router_spark_amqp import AmqpDataSource
 ROWS = 200
 
 
-def main(url: str, folder: Path) -> None:
+def main(url: str, folder: Path, master: str) -> None:
     """Stream until somebody ends it."""
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
+        .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -36,4 +39,4 @@ def main(url: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from proton import Message
 
+from support.artemis import Artemis
 from support.ports import free_port
 from support.proton_peers import ProtonPeers
 from support.routers import RouterProcess, running_router
@@ -27,10 +29,15 @@ HERE = Path(__file__).resolve().parent
 PLUGIN = HERE.parents[2] / "plugins/router_spark_amqp"
 ROWS = 200
 COUNT = 6 * ROWS
+EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+# two executors, each a JVM of its own
+CLUSTER = "local-cluster[2,1,1024]"
 
 
 @contextmanager
-def driver(url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def driver(url: str, folder: Path, master: str = "local[2]") -> Iterator[subprocess.Popen[bytes]]:
     """A driver, its JVM and its workers, all killed at the end of the block."""
     environment = {
         **os.environ,
@@ -39,7 +46,7 @@ def driver(url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         "PYTHONPATH": os.pathsep.join(filter(None, (str(PLUGIN), os.environ.get("PYTHONPATH")))),
     }
     process = subprocess.Popen(
-        [sys.executable, HERE / "driver.py", url, folder],
+        [sys.executable, HERE / "driver.py", url, folder, master],
         env=environment,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
@@ -96,6 +103,11 @@ def command_of(pid: int) -> str:
         return ""
 
 
+def read(query: Any) -> int:
+    """How many rows were in the batches that are over."""
+    return sum(each.numInputRows for each in query.recentProgress)
+
+
 def counted(spark: Any, folder: Path) -> Counter[str]:
     """How often each id was written."""
     return Counter(row.message_id for row in spark.read.parquet(str(folder)).collect())
@@ -120,6 +132,35 @@ def test_a_driver(
     assert set(rows) == sent.accepted
     # what was in a batch, or on its way to one, when the driver died
     assert rows.total() - COUNT <= sent.repeated <= 2 * ROWS
+
+
+def test_an_executor(
+    request: pytest.FixtureRequest,
+    spark_router: RouterProcess,
+    proton: ProtonPeers,
+    address: str,
+    ids: Any,
+    tmp_path: Path,
+) -> None:
+    """Its tasks run again on the other one, and on the one that takes its place."""
+    url = spark_router.url(address)
+    sent = ids(url, COUNT)
+
+    def executors(pid: int) -> list[int]:
+        return [each for each in descendants(pid) if EXECUTOR in command_of(each)]
+
+    with driver(url, tmp_path, CLUSTER) as process:
+        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+        assert len(sent.accepted) < COUNT
+        first, *others = executors(process.pid)
+        assert others
+        kill(first)
+        proton.until(sent.all_accepted, "all is accepted")
+        assert process.poll() is None
+    rows = counted(request.getfixturevalue("spark"), tmp_path / "rows")
+    # the process with the connection lives on, and nothing comes twice
+    assert rows == Counter(sent.accepted)
+    assert sent.repeated == 0
 
 
 @pytest.mark.parametrize(
@@ -201,3 +242,38 @@ def test_a_router(
     assert set(rows) == sent.accepted
     # what was settled as accepted and had not reached the sender is sent again as well
     assert rows.total() - COUNT <= sent.repeated
+
+
+@pytest.mark.interop
+def test_a_broker(spark: Any, proton: ProtonPeers, stream: Any, write: Any, tmp_path: Path) -> None:
+    """What it has stored comes again after a kill, and some of it twice."""
+    broker = Artemis(tmp_path / "broker")
+    try:
+        broker.start()
+        address = broker.make_queue(proton, "orders")
+        sender = proton.connect(broker.url()).sender(address)
+        names = {str(number) for number in range(COUNT)}
+        sent = [
+            sender.send(Message(id=name, body=name, durable=True), wait=False)
+            for name in sorted(names)
+        ]
+        for each in sent:
+            sender.settled(each)
+        assert {each.outcome for each in sent} == {"accepted"}
+        query = write(
+            stream(broker.url(), address=address, maxRowsPerBatch=ROWS).select("message_id")
+        )
+        proton.until(lambda: read(query) >= ROWS, "some are written")
+        broker.kill()
+        assert read(query) < COUNT
+        broker.start()
+        proton.until(lambda: read(query) >= COUNT, "all is written")
+        query.processAllAvailable()
+        assert query.isActive
+        query.stop()
+    finally:
+        broker.stop()
+    rows = counted(spark, tmp_path / "rows")
+    assert set(rows) == names
+    # what was in a batch, or on its way to one, when the broker died
+    assert rows.total() - COUNT <= 2 * ROWS
