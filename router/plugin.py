@@ -185,6 +185,9 @@ class Subscription(Protocol):
     async def __anext__(self) -> Event:
         """Wait for the next event, and return it."""
 
+    def close(self) -> None:
+        """End the subscription: those that wait still come, and then the iteration ends."""
+
 
 ManagedValue = str | int | float | bool | None | list["ManagedValue"] | dict[str, "ManagedValue"]
 """A value that management clients can read."""
@@ -310,7 +313,8 @@ class Router(Protocol):
         """Add a counter to the router's /metrics page, as `plugin_NAME_name_total`.
 
         NAME is the plugin's name, with `_` for each character that is neither a letter nor a digit.
-        A plugin with more than 10,000 series in all is stopped.
+        A plugin with more than 10,000 series in all is stopped. Raises ValueError if the name is
+        none, or is another plugin's.
         """
 
     def gauge(self, name: str, description: str, labels: Sequence[str] = ()) -> Gauge:

@@ -97,6 +97,7 @@ class Handle:
         if capacity < 1:
             raise ValueError(f"capacity must be at least 1, not {capacity}")
         queue = EventQueue(types, capacity)
+        queue.on_close = self._observers.remove
         self.queues.append(queue)
         self._observers.add(queue)
         return queue

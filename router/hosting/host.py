@@ -126,6 +126,7 @@ class PluginHost:
         self._registry = registry
         self._observers = Observers(exchange, network, outcomes=exchange.forwarder.outcomes)
         self._wanted: dict[str, PluginSettings] = {}
+        self._metric_owners: dict[str, PluginMetrics] = {}
         # the latest plugin of each name, which may still be ending after its section was removed
         self._last: dict[str, HostedPlugin] = {}
         self._nursery: trio.Nursery | None = None
@@ -216,7 +217,9 @@ class PluginHost:
             nursery.start_soon(self._see_it_start, hosted)
             plugin = await trio.to_thread.run_sync(_made, hosted.section, abandon_on_cancel=True)
             await trio.lowlevel.checkpoint()
-            metrics = PluginMetrics(hosted.name, partial(self._metrics_failed, hosted))
+            metrics = PluginMetrics(
+                hosted.name, partial(self._metrics_failed, hosted), self._metric_owners
+            )
             folder = code_folder(type(plugin).__module__)
             handle = Handle(
                 hosted.name,
@@ -239,6 +242,7 @@ class PluginHost:
             finally:
                 self._watchdog.forget(folder)
                 self._registry.unregister(metrics)
+                metrics.close()
                 handle.close()
             nursery.cancel_scope.cancel()
 

@@ -17,28 +17,55 @@ MOST_SERIES: Final = 10_000
 class PluginMetrics:
     """Collector of the Prometheus client library for the metrics of a plugin.
 
-    `fail` is called, to stop the plugin, if it has too many series or they cannot be read.
+    `fail` is called, to stop the plugin, if it has too many series or they cannot be read. `owners`
+    has the metrics of all running plugins, by their names.
     """
 
-    def __init__(self, plugin: str, fail: Callable[[str, BaseException | None], None]) -> None:
+    def __init__(
+        self,
+        plugin: str,
+        fail: Callable[[str, BaseException | None], None],
+        owners: dict[str, PluginMetrics] | None = None,
+    ) -> None:
         self.prefix = f"plugin_{metric_part(plugin)}_"
+        self._plugin = plugin
         self._registry = CollectorRegistry()
         self._fail = fail
+        self._owners = {} if owners is None else owners
+
+    def _full_name(self, name: str) -> str:
+        """Return a metric's name on the page.
+
+        Raises ValueError if another plugin has it: `x` of `a_b` and `b_x` of `a` are the same.
+        """
+        full = self.prefix + name
+        owner = self._owners.get(full, self)
+        if owner._plugin != self._plugin:
+            raise ValueError(
+                f"the metric {full} is one of the plugin {owner._plugin}; choose another name"
+            )
+        self._owners[full] = self
+        return full
+
+    def close(self) -> None:
+        """Give the names up for other plugins."""
+        for name in [name for name, owner in self._owners.items() if owner is self]:
+            del self._owners[name]
 
     def counter(self, name: str, description: str, labels: Sequence[str]) -> Counter:
         """Add a counter."""
-        return Counter(self.prefix + name, description, labels, registry=self._registry)
+        return Counter(self._full_name(name), description, labels, registry=self._registry)
 
     def gauge(self, name: str, description: str, labels: Sequence[str]) -> Gauge:
         """Add a gauge."""
-        return Gauge(self.prefix + name, description, labels, registry=self._registry)
+        return Gauge(self._full_name(name), description, labels, registry=self._registry)
 
     def histogram(
         self, name: str, description: str, labels: Sequence[str], buckets: Sequence[float]
     ) -> Histogram:
         """Add a histogram."""
         return Histogram(
-            self.prefix + name, description, labels, registry=self._registry, buckets=buckets
+            self._full_name(name), description, labels, registry=self._registry, buckets=buckets
         )
 
     def collect(self) -> Iterator[Metric]:
@@ -59,5 +86,5 @@ class PluginMetrics:
         yield from families
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: because of the prefix there are no duplicate names to detect."""
+        """Return nothing: duplicate names are refused when a metric is added."""
         return ()

@@ -58,6 +58,15 @@ class EventQueue:
         self._capacity = capacity
         self._events: deque[Event] = deque()
         self._has_some = trio.Event()
+        self._is_closed = False
+        # called when it is closed
+        self.on_close: Callable[[EventQueue], None] = lambda _: None
+
+    def close(self) -> None:
+        """Take no more events; the iteration ends after those that wait."""
+        self._is_closed = True
+        self._has_some.set()
+        self.on_close(self)
 
     def put(self, event: Event) -> None:
         """Add an event, or count it as lost if too many wait already."""
@@ -76,6 +85,8 @@ class EventQueue:
         # a plugin that reads very many events must let other tasks run in between
         await trio.lowlevel.checkpoint()
         while not self._events:
+            if self._is_closed:
+                raise StopAsyncIteration
             if self._has_some.is_set():
                 self._has_some = trio.Event()
             await self._has_some.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
@@ -14,6 +15,17 @@ def test_names_begin_with_the_plugins() -> None:
     registry = CollectorRegistry()
     registry.register(metrics)
     assert b"plugin_my_own_plugin_things_total 1.0" in generate_latest(registry)
+
+
+def test_two_plugins_cannot_have_one_name() -> None:
+    owners: dict[str, PluginMetrics] = {}
+    one, other = (PluginMetrics(name, lambda *_: None, owners) for name in ("a", "a_b"))
+    one.counter("b_x", "Things.", ())
+    with pytest.raises(ValueError, match="plugin_a_b_x is one of the plugin a; choose another"):
+        other.gauge("x", "Things.", ())
+    one.close()
+    other.gauge("x", "Things.", ())
+    assert owners == {"plugin_a_b_x": other}
 
 
 def test_one_with_too_many_series_is_stopped() -> None:

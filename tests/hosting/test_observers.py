@@ -95,6 +95,32 @@ async def test_what_is_not_taken_in_time_is_lost_and_counted() -> None:
     assert queue.lost == 2
 
 
+async def test_one_that_is_closed_ends_after_what_waits(nursery: trio.Nursery) -> None:
+    sources = Sources()
+    observers = Observers(sources, sources)
+    queue = EventQueue([NeighbourLost], 2)
+    queue.on_close = observers.remove
+    observers.add(queue)
+    sources.tell(Lost("a"))
+    came: list[object] = []
+    has_one = trio.Event()
+
+    async def take() -> None:
+        async for event in queue:
+            came.append(event)
+            has_one.set()
+
+    nursery.start_soon(take)
+    await has_one.wait()
+    await trio.testing.wait_all_tasks_blocked()
+    sources.tell(Lost("b"))
+    queue.close()
+    assert sources.watchers == []
+    await trio.testing.wait_all_tasks_blocked()
+    assert [event.router for event in came if isinstance(event, NeighbourLost)] == ["a", "b"]
+    assert not nursery.child_tasks
+
+
 async def test_who_waits_is_woken(nursery: trio.Nursery) -> None:
     sources = Sources()
     observers = Observers(sources, None)
