@@ -25,6 +25,7 @@ from router_spark.footers import day_of, finished_files
 ROW_GROUP: Final = 131_072
 NEW: Final = ".new-"
 OLD: Final = ".old-"
+COMPACTED: Final = "-compacted.parquet"
 
 
 @attrs.frozen
@@ -54,6 +55,11 @@ def compact(directory: Path, datasets: tuple[Dataset, ...], before: date) -> Ite
                         yield merged
 
 
+def is_compacted(path: Path) -> bool:
+    """Return whether a file was merged from others, which may have had rows in common."""
+    return path.name.endswith(COMPACTED)
+
+
 def _finish(day: Path) -> None:
     """Complete an interrupted merge, or undo it if the new folder is not in place."""
     for old in day.glob(f"{OLD}*"):
@@ -73,7 +79,7 @@ def _compact_folder(folder: Path, dataset: Dataset) -> Compacted | None:
     router = folder.name.removeprefix("router_id=")
     new = folder.with_name(f"{NEW}{folder.name}")
     new.mkdir()
-    merged = new / f"{dataset.name}-{router}-compacted.parquet"
+    merged = new / f"{dataset.name}-{router}{COMPACTED}"
     try:
         rows = _merge(paths, merged, dataset.arrow_schema())
     except (OSError, ValueError, pa.ArrowException) as error:

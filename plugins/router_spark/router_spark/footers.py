@@ -17,12 +17,25 @@ from router_spark.errors import BadInput
 from router_spark.periods import Period
 
 THREADS = 8
-Value = TypeVar("Value", int, datetime)
+Value = TypeVar("Value", int, str, datetime)
+
+
+@attrs.frozen
+class Numbers:
+    """Range of the sequence numbers in a file, all of one run of a router."""
+
+    router: str
+    router_epoch: int
+    first: int
+    last: int
 
 
 @attrs.frozen
 class Footer:
-    """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column."""
+    """Metadata of a file. `earliest` and `latest` are the limits of the dataset's time column.
+
+    `numbers` is None if the file has rows of several runs, or no statistics.
+    """
 
     path: Path
     rows: int
@@ -30,6 +43,7 @@ class Footer:
     earliest: datetime | None
     latest: datetime | None
     schema: pa.Schema
+    numbers: Numbers | None = None
 
 
 @attrs.frozen
@@ -107,7 +121,18 @@ def _read_footer(path: Path, dataset: Dataset) -> Footer | TornFile:
         min(times, default=None),
         max(times, default=None),
         schema,
+        _numbers(metadata),
     )
+
+
+def _numbers(metadata: pq.FileMetaData) -> Numbers | None:
+    routers = _limits(metadata, "router", str)
+    epochs = _limits(metadata, "router_epoch", int)
+    numbers = _limits(metadata, "seq", int)
+    has_all = len(routers) == len(epochs) == len(numbers) == 2 * metadata.num_row_groups > 0
+    if not has_all or len(set(routers)) > 1 or len(set(epochs)) > 1:
+        return None
+    return Numbers(routers[0], epochs[0], min(numbers), max(numbers))
 
 
 def _limits(metadata: pq.FileMetaData, column: str, kind: type[Value]) -> list[Value]:

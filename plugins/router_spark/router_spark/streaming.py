@@ -10,7 +10,7 @@ bound the state of a stream, and drop rows that are later than they allow; here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -20,8 +20,10 @@ from pyspark.sql import DataFrame, SparkSession, functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from router_telemetry.schema import Dataset
 
-from router_spark.footers import dataset_folder
-from router_spark.reading import spark_schema
+from router_spark.duplicates import sort_files
+from router_spark.footers import Footer, dataset_folder, find_files, read_footers
+from router_spark.periods import Period
+from router_spark.reading import spark_schema, within_period
 
 IDENTITY: Final = ("router", "router_epoch", "seq")
 """Columns that identify a row."""
@@ -95,13 +97,28 @@ def compute_hour(stream: Stream, spark: SparkSession, hour: datetime) -> None:
 
 def hour_rows(stream: Stream, spark: SparkSession, hour: datetime) -> DataFrame:
     """Return the rows of an hour, without duplicates."""
-    time = sf.col(stream.dataset.time_column)
-    day = stream.folder / f"dt={hour:%Y-%m-%d}"
-    rows = (
-        spark.read.schema(spark_schema(stream.dataset))
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.parquet")
-        .parquet(str(day))
+    period = Period(hour, hour + timedelta(hours=1))
+    footers, torn = read_footers(
+        find_files(stream.directory, stream.dataset, period), stream.dataset
     )
-    within = (time >= sf.lit(hour)) & (time < sf.lit(hour + timedelta(hours=1)))
-    return rows.where(within).dropDuplicates(list(IDENTITY))
+    files = sort_files([each for each in footers if _may_have_rows(each, period)])
+    rows = _read(spark, stream, [each.path for each in files.distinct])
+    # reading a torn file ends the stream with an error that names it
+    others = [each.path for each in files.doubtful] + [each.path for each in torn]
+    if others:
+        doubtful = within_period(_read(spark, stream, others), stream.dataset, period)
+        rows = rows.unionByName(doubtful.dropDuplicates(list(IDENTITY)))
+    return within_period(rows, stream.dataset, period)
+
+
+def _may_have_rows(footer: Footer, period: Period) -> bool:
+    if footer.earliest is None or footer.latest is None:
+        return footer.rows > 0
+    return period.overlaps(footer.earliest, footer.latest)
+
+
+def _read(spark: SparkSession, stream: Stream, paths: Sequence[Path]) -> DataFrame:
+    schema = spark_schema(stream.dataset)
+    if not paths:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*map(str, paths))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession, functions as sf
@@ -100,6 +102,17 @@ def test_late_rows_and_files_that_come_twice(spark: SparkSession, lake: Lake) ->
     # more than a day late
     lake.write(0.1, 4)
     assert streamed(spark, lake) == {hour(0): (2, 5), hour(30): (1, 2)}
+
+
+def test_files_that_have_only_some_rows_in_common(spark: SparkSession, lake: Lake) -> None:
+    first = lake.write(0, 1, 2)
+    second = lake.write(0.1, 4)
+    lake.write(0.2, 8)
+    both = pa.concat_tables([pq.read_table(each, partitioning=None) for each in (first, second)])
+    pq.write_table(both, first.with_name("both.parquet"))
+    assert streamed(spark, lake) == {hour(0): (4, 15)}
+    rows = hour_rows(Stream(lake.directory, lake.directory, FLOWS, counts), spark, START)
+    assert sorted(row["seq"] for row in rows.collect()) == [1, 2, 3, 4]
 
 
 def test_files_that_are_not_finished_are_not_read(spark: SparkSession, lake: Lake) -> None:

@@ -1,0 +1,49 @@
+"""Which files have rows that others have, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from router_spark.duplicates import sort_files
+from router_spark.footers import Footer, Numbers
+
+
+def file(name: str, first: int, last: int, *, router: str = "r", rows: int = 0) -> Footer:
+    """A file with these numbers; by default none is missing."""
+    numbers = Numbers(router, 1, first, last)
+    count = rows or last - first + 1
+    return Footer(Path(f"{name}.parquet"), count, 1, None, None, pa.schema([]), numbers)
+
+
+def several(name: str) -> Footer:
+    """A file with rows of several runs."""
+    return Footer(Path(f"{name}.parquet"), 9, 1, None, None, pa.schema([]))
+
+
+@pytest.mark.parametrize(
+    ("files", "distinct", "doubtful"),
+    [
+        ([], "", ""),
+        ([file("b", 11, 20), file("a", 1, 10), file("c", 30, 40)], "abc", ""),
+        ([file("a", 1, 10), file("b", 1, 10, router="q")], "ab", ""),
+        # a copy
+        ([file("a", 1, 10), file("b", 1, 10), file("c", 1, 10)], "a", ""),
+        # not a copy
+        ([file("a", 1, 10), file("b", 1, 10, rows=9), file("c", 11, 12)], "c", "ab"),
+        ([file("a", 1, 10), file("b", 10, 20), file("c", 20, 30), file("d", 31, 32)], "d", "abc"),
+        # one within another, and a copy of the outer one
+        ([file("a", 1, 30), file("b", 5, 6), file("c", 7, 8), file("d", 1, 30)], "", "abc"),
+        # a copy may have been merged into it
+        ([file("a-compacted", 1, 10), file("b", 11, 20)], "b", "a"),
+        ([file("a-compacted", 1, 10), file("b-compacted", 1, 10)], "", "ab"),
+        ([file("a", 1, 10), several("b")], "", "ab"),
+    ],
+)
+def test_files_are_sorted_by_their_numbers(
+    files: list[Footer], distinct: str, doubtful: str
+) -> None:
+    found = sort_files(files)
+    assert "".join(sorted(each.path.name[0] for each in found.distinct)) == distinct
+    assert "".join(sorted(each.path.name[0] for each in found.doubtful)) == doubtful
