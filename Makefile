@@ -13,7 +13,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run demo-network test test-compiled test-interpreted test-pythons test-oldest lint format coverage \
-        bench bench-telemetry costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
+        bench bench-telemetry bench-pipeline costs simulate-large dispatch-suite fuzz fuzz-atheris hoard sanitize model docs clean env fe2o3 env-test env-dev env-pipeline demo-pipeline spark env-asan env-fuzz interop prometheus brokers jms
 
 # Passed on: `make run ARGS="--config my.toml"`, `make test PYTEST_ARGS="-k credit"`.
 ARGS ?=
@@ -150,6 +150,9 @@ bench: env-test env-dev ## what forwarding costs, on both builds; ARGS are passe
 
 bench-telemetry: env-test ## what exporting telemetry costs a router; ARGS are passed on
 	@.venv-test/bin/python -P tests/bench/telemetry.py $(ARGS)
+
+bench-pipeline: env-test spark ## what the data pipeline manages, and whether its answers are right; ARGS are passed on
+	@.venv-test/bin/python -P tests/bench/pipeline/__main__.py $(ARGS)
 
 costs: env-test ## what rare operations cost, and their longest turn, up to 100,000 of everything; ARGS are passed on
 	@.venv-test/bin/python -P tests/bench/costs/__main__.py $(ARGS)

@@ -1,8 +1,9 @@
-"""A made-up network: its routers and their clocks, its lines, and who sends what to whom."""
+"""Synthetic network: its routers and their clocks, its lines and its traffic."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ START = datetime(2026, 11, 25, 8, tzinfo=UTC)
 
 @attrs.frozen
 class Line:
-    """What joins two routers, with the least delay in each direction."""
+    """Line between two routers, with the least delay in each direction."""
 
     a: str
     b: str
@@ -23,10 +24,13 @@ class Line:
 
 @attrs.frozen
 class Stream:
-    """What one container sends to another by an address.
+    """Deliveries from one container to another by an address.
 
-    The first `rejected` deliveries are rejected by the receiver, and the `lost` after them vanish
-    on the way out of the router `lost_at`. `way` names the routers, if not the shortest way.
+    Of the `deliveries`, a random choice is `rejected` or `released` by the receiver, `aborted`, or
+    sent settled (`presettled`). `lost` ones vanish when they have left the router `lost_at`;
+    `dropped` ones, which were sent settled, do not leave it. `expired` ones end at the last router.
+    `way` names the routers, if it is not the shortest path. The load grows linearly, to `growth`
+    times the initial one.
     """
 
     origin: str
@@ -38,11 +42,47 @@ class Stream:
     lost_at: str = ""
     way: tuple[str, ...] = ()
     size: int = 100
+    released: int = 0
+    expired: int = 0
+    aborted: int = 0
+    presettled: int = 0
+    dropped: int = 0
+    growth: float = 1.0
+
+
+@attrs.frozen
+class SlowLine:
+    """Fault of a line between two routers: more delay in both directions, from `from_hour` on."""
+
+    a: str
+    b: str
+    from_hour: float
+    more_us: int
+
+
+@attrs.frozen
+class Burst:
+    """Events of one kind at one router: `count`, from `from_hour` on, `every_s` seconds apart.
+
+    `columns` are common to all of them; the column `named` has each of `names` in turn.
+    """
+
+    kind: str
+    router: str
+    from_hour: float
+    count: int
+    every_s: float = 1.0
+    columns: Mapping[str, object] = attrs.field(factory=dict)
+    named: str = ""
+    names: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class World:
-    """A network and its traffic within `hours` from START, spread evenly."""
+    """Network and its traffic in the `hours` from START.
+
+    Each message is sampled with the probability `share`. A flow record covers `interval_s` seconds.
+    """
 
     lines: tuple[Line, ...]
     clients: dict[str, str]
@@ -51,10 +91,13 @@ class World:
     share: float = 1.0
     hours: float = 1.0
     seed: int = 1
+    interval_s: int = 600
+    fault: SlowLine | None = None
+    bursts: tuple[Burst, ...] = ()
 
     @property
     def routers(self) -> tuple[str, ...]:
-        """The routers, in order."""
+        """Return the names of the routers, sorted."""
         joined = {name for line in self.lines for name in (line.a, line.b)}
         return tuple(sorted(joined | set(self.clients.values())))
 
@@ -68,7 +111,7 @@ class World:
         raise KeyError((sender, receiver))
 
     def way(self, stream: Stream) -> tuple[str, ...]:
-        """Return the routers that a stream passes: the shortest way, unless it names another."""
+        """Return the routers that a stream passes: the shortest path, unless it names another."""
         if stream.way:
             return stream.way
         first, last = self.clients[stream.origin], self.clients[stream.destination]

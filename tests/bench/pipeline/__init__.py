@@ -1,0 +1,1 @@
+"""What the data pipeline manages on two cores, and whether its answers are right."""
