@@ -103,7 +103,7 @@ test: ## the whole suite on both builds, one after the other
 	$(MAKE) --no-print-directory test-interpreted || status=1; \
 	exit $$status
 
-# Those with Spark share one process, which starts it once. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
+# Those with Spark share one process, which starts it once, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
 	@status=0; export TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled; \
 	.venv-test/bin/pytest -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
@@ -112,7 +112,7 @@ test-compiled: env-test interop prometheus brokers spark ## the suite on the com
 
 # The benchmark's own tests and those of Spark are the same on either build, and long: they run once, above.
 test-interpreted: env-dev interop prometheus brokers ## the suite on the interpreted build only
-	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench -m "not spark" $(PYTEST_ARGS)
+	@TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=interpreted .venv-dev/bin/pytest -n $(JOBS) --ignore=tests/bench -m "not spark and not spark_process" $(PYTEST_ARGS)
 
 test-pythons: interop prometheus brokers ## the suite, compiled, on every Python in PYTHONS that this machine has
 	@status=0; for version in $(PYTHONS); do \

@@ -12,7 +12,7 @@ import pytest
 
 from support.plugins import write_metadata
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.spark_process
 
 ROOT = Path(__file__).parents[2]
 DEMONSTRATION = ROOT / "deploy" / "demo" / "pipeline.py"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as sf
 from router_spark.jobs.causes import causes
 from router_spark.periods import Period
-from router_telemetry.schema import DATASETS, DELIVERIES, EVENTS, FLOWS
+from router_telemetry.schema import DATASETS, DELIVERIES, EVENTS, FLOWS, Dataset
 
 from support.pipeline.planting import KINDS, Planted, plant
 from support.pipeline.rows import at, frame
@@ -126,40 +126,89 @@ class Traffic:
                 }
             )
 
-    def found(self, spark: SparkSession) -> list[tuple[str, str | None]]:
-        """The kinds and subjects that are named."""
-        return [(kind, subject) for kind, subject, _, _ in self.answers(spark)]
 
-    def answers(self, spark: SparkSession) -> list[tuple[Any, ...]]:
-        """The whole answer."""
-        rows = causes(
-            frame(spark, FLOWS, self.flows),
-            frame(spark, DELIVERIES, self.deliveries),
-            frame(spark, EVENTS, self.events),
-            BEFORE,
-            AFTER,
-        ).collect()
-        return [tuple(row) for row in rows]
+def event(seconds: float, kind: str, **columns: object) -> Row:
+    """One event at the router a, unless it says otherwise."""
+    return {"time": at(seconds), "kind": kind, "router": "a", **columns}
 
 
-def test_without_a_change_there_is_no_cause(spark: SparkSession) -> None:
+SCENES: dict[str, Traffic] = {}
+
+
+def scene(make: Callable[[], Traffic]) -> Callable[[], Traffic]:
+    """Have the job look at what a function makes, under its name."""
+    SCENES[make.__name__] = make()
+    return make
+
+
+Answer: TypeAlias = list[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def answers(spark: SparkSession) -> dict[str, Answer]:
+    """What the job says of each scene; it sees all of them at once."""
+    names = list(SCENES)
+
+    def rows(dataset: Dataset) -> DataFrame:
+        every = [
+            {"router_epoch": number, **row}
+            for number, name in enumerate(names)
+            for row in getattr(SCENES[name], dataset.name)
+        ]
+        return frame(spark, dataset, every).withColumn("case", sf.col("router_epoch"))
+
+    flows, deliveries, events = (rows(each) for each in (FLOWS, DELIVERIES, EVENTS))
+    found: dict[str, Answer] = {name: [] for name in names}
+    job = causes(flows, deliveries, events, BEFORE, AFTER, groups=["case"])
+    for case, *answer in job.collect():
+        found[names[case]].append(tuple(answer))
+    return found
+
+
+@pytest.fixture
+def answer(request: pytest.FixtureRequest, answers: dict[str, Answer]) -> Answer:
+    """What it says of the scene that is called as the test."""
+    return answers[request.node.name.removeprefix("test_")]
+
+
+def named(answer: Answer) -> list[tuple[str, str | None]]:
+    """The kinds and subjects that are named."""
+    return sorted(((kind, subject) for kind, subject, _, _ in answer), key=str)
+
+
+@scene
+def without_a_change_there_is_no_cause() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc")
+    return traffic
+
+
+def test_without_a_change_there_is_no_cause(answer: Answer) -> None:
     numbers = {"addresses_with_a_drop": 0.0, "addresses_with_a_rise": 0.0}
-    assert traffic.answers(spark) == [("none", None, 0.0, numbers)]
+    assert answer == [("none", None, 0.0, numbers)]
 
 
-def test_a_line_whose_floor_has_risen_is_slow(spark: SparkSession) -> None:
+@scene
+def a_line_whose_floor_has_risen_is_slow() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", lines_ms={"b-c": (10, 40)})
+    return traffic
+
+
+def test_a_line_whose_floor_has_risen_is_slow(answer: Answer) -> None:
     evidence = {"before_ms": 10.0, "after_ms": 40.0, "messages": 20.0}
-    assert traffic.answers(spark) == [("slow-line", "b-c", 0.6, evidence)]
+    assert answer == [("slow-line", "b-c", 0.6, evidence)]
 
 
-def test_a_router_is_slow_where_all_its_lines_are_now_and_then(spark: SparkSession) -> None:
+@scene
+def a_router_is_slow_where_all_its_lines_are_now_and_then() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", lines_ms={"a-b": (10, 50, 10), "b-c": (10, 50, 10)})
-    ((kind, subject, _, evidence),) = traffic.answers(spark)
+    return traffic
+
+
+def test_a_router_is_slow_where_all_its_lines_are_now_and_then(answer: Answer) -> None:
+    ((kind, subject, _, evidence),) = answer
     assert (kind, subject) == ("slow-router", "b")
     assert evidence == {
         "least_rise_ms": 32.0,
@@ -169,92 +218,138 @@ def test_a_router_is_slow_where_all_its_lines_are_now_and_then(spark: SparkSessi
     }
 
 
-def test_a_line_and_the_one_router_behind_it_are_not_told_apart(spark: SparkSession) -> None:
+@scene
+def a_line_and_the_one_router_behind_it_are_not_told_apart() -> Traffic:
     traffic = Traffic()
     traffic.messages("ab", lines_ms={"a-b": (10, 50, 10)})
-    assert traffic.found(spark) == [("unknown", None)]
+    return traffic
 
 
-def test_a_line_is_slow_where_another_one_at_each_end_is_not(spark: SparkSession) -> None:
+def test_a_line_and_the_one_router_behind_it_are_not_told_apart(answer: Answer) -> None:
+    assert named(answer) == [("unknown", None)]
+
+
+@scene
+def a_line_is_slow_where_another_one_at_each_end_is_not() -> Traffic:
     traffic = Traffic()
     for way in ("abcd", "dcba"):
         traffic.messages(way, lines_ms={"b-c": (10, 50, 10)})
-    assert traffic.found(spark) == [("slow-line", "b-c")]
+    return traffic
 
 
-def test_what_a_router_sends_does_not_say_that_it_is_quick(spark: SparkSession) -> None:
+def test_a_line_is_slow_where_another_one_at_each_end_is_not(answer: Answer) -> None:
+    assert named(answer) == [("slow-line", "b-c")]
+
+
+@scene
+def what_a_router_sends_does_not_say_that_it_is_quick() -> Traffic:
     traffic = Traffic()
     traffic.messages("abcd", lines_ms={"b-c": (10, 50, 10)})
-    assert traffic.found(spark) == [("unknown", None)]
+    return traffic
+
+
+def test_what_a_router_sends_does_not_say_that_it_is_quick(answer: Answer) -> None:
+    assert named(answer) == [("unknown", None)]
+
+
+@scene
+def neither_line_nor_router_is_named_where_a_receiver_behind_both_is_late() -> Traffic:
+    traffic = Traffic()
+    traffic.messages("abc", lines_ms={"b-c": (10, 60)}, taken_ms=(5, 50, 5))
+    return traffic
 
 
 def test_neither_line_nor_router_is_named_where_a_receiver_behind_both_is_late(
-    spark: SparkSession,
+    answer: Answer,
 ) -> None:
-    traffic = Traffic()
-    traffic.messages("abc", lines_ms={"b-c": (10, 60)}, taken_ms=(5, 50, 5))
-    assert traffic.found(spark) == [("unknown", None)]
+    assert named(answer) == [("unknown", None)]
 
 
-def test_a_receiver_is_slow_and_not_its_router(spark: SparkSession) -> None:
+@scene
+def a_receiver_is_slow_and_not_its_router() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", taken_ms=(5, 60))
     traffic.taker("to-abc", "q-abc", (20, 20), 0)
-    assert traffic.found(spark) == [("slow-receiver", "to-abc")]
+    return traffic
 
 
-def test_an_address_is_hot_and_not_its_receiver_slow(spark: SparkSession) -> None:
+def test_a_receiver_is_slow_and_not_its_router(answer: Answer) -> None:
+    assert named(answer) == [("slow-receiver", "to-abc")]
+
+
+@scene
+def an_address_is_hot_and_not_its_receiver_slow() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", taken_ms=(5, 60), count=(20, 100))
     traffic.taker("to-abc", "q-abc", (20, 100), 0)
-    assert traffic.found(spark) == [("hot-address", "q-abc")]
+    return traffic
 
 
-def test_a_wall_clock_is_not_blamed_for_latency(spark: SparkSession) -> None:
+def test_an_address_is_hot_and_not_its_receiver_slow(answer: Answer) -> None:
+    assert named(answer) == [("hot-address", "q-abc")]
+
+
+@scene
+def a_wall_clock_is_not_blamed_for_latency() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", ahead_ms={"b": 500})
+    return traffic
+
+
+def test_a_wall_clock_is_not_blamed_for_latency(answer: Answer) -> None:
     evidence = {"ahead_ms": 500.0, "lines": 2.0}
     none = {"addresses_with_a_drop": 0.0, "addresses_with_a_rise": 0.0}
-    assert traffic.answers(spark) == [
+    assert answer == [
         ("clock-skew", "b", 0.667, evidence),
         ("none", None, 0.0, none),
     ]
 
 
-def test_a_receiver_is_stuck_that_keeps_what_it_has(spark: SparkSession) -> None:
+@scene
+def a_receiver_is_stuck_that_keeps_what_it_has() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", count=(20, 0))
     traffic.taker("to-abc", "q-abc", (20, 0), 8)
     traffic.taker("idle", "q-else", (20, 0), 0)
+    return traffic
+
+
+def test_a_receiver_is_stuck_that_keeps_what_it_has(answer: Answer) -> None:
     evidence = {
         "settled_a_second_before": 0.2,
         "settled_a_second_after": 0.0,
         "unsettled": 8.0,
     }
-    assert traffic.answers(spark) == [("stuck-receiver", "to-abc", 0.889, evidence)]
+    assert answer == [("stuck-receiver", "to-abc", 0.889, evidence)]
 
 
-def test_a_stuck_receiver_is_to_blame_for_what_expires(spark: SparkSession) -> None:
+@scene
+def a_stuck_receiver_is_to_blame_for_what_expires() -> Traffic:
     traffic = Traffic()
     expired = {"outcome": "rejected", "decided_by": "router", "reason": "trioute:expired"}
     traffic.messages("c", outcome={**expired, "out_role": None, "out_container": None})
     traffic.taker("to-c", "q-c", (20, 0), 8)
-    assert traffic.found(spark) == [("expiring", "to-c")]
+    return traffic
 
 
-def test_a_drop_without_evidence_is_unknown(spark: SparkSession) -> None:
+def test_a_stuck_receiver_is_to_blame_for_what_expires(answer: Answer) -> None:
+    assert named(answer) == [("expiring", "to-c")]
+
+
+@scene
+def a_drop_without_evidence_is_unknown() -> Traffic:
     traffic = Traffic()
     traffic.messages("abc", outcome={"outcome": "rejected"})
+    return traffic
+
+
+def test_a_drop_without_evidence_is_unknown(answer: Answer) -> None:
     numbers = {"addresses_with_a_drop": 1.0, "addresses_with_a_rise": 0.0}
-    assert traffic.answers(spark) == [("unknown", None, 0.0, numbers)]
+    assert answer == [("unknown", None, 0.0, numbers)]
 
 
-def event(seconds: float, kind: str, **columns: object) -> Row:
-    """One event at the router a, unless it says otherwise."""
-    return {"time": at(seconds), "kind": kind, "router": "a", **columns}
-
-
-def test_events_name_wars_loops_and_lines_that_flap(spark: SparkSession) -> None:
+@scene
+def events_name_wars_loops_and_lines_that_flap() -> Traffic:
     traffic = Traffic()
     traffic.messages("ab")
     stolen = {"container": "x", "link_name": "x-1"}
@@ -269,14 +364,19 @@ def test_events_name_wars_loops_and_lines_that_flap(spark: SparkSession) -> None
         *(event(140 + number, "redirected", **to_a) for number in range(2)),
         event(150, "redirected", container="z", address="other", target="b"),
     ]
-    assert sorted(traffic.found(spark), key=str) == [
+    return traffic
+
+
+def test_events_name_wars_loops_and_lines_that_flap(answer: Answer) -> None:
+    assert named(answer) == [
         ("flapping-line", "a-b"),
         ("redirect-loop", "q"),
         ("steal-war", "x-1"),
     ]
 
 
-def test_a_line_that_is_avoided_since_it_costs_more_is_named(spark: SparkSession) -> None:
+@scene
+def a_line_that_is_avoided_since_it_costs_more_is_named() -> Traffic:
     traffic = Traffic()
     traffic.messages("ab", count=(20, 0))
     traffic.messages("acb", count=(0, 20))
@@ -286,7 +386,11 @@ def test_a_line_that_is_avoided_since_it_costs_more_is_named(spark: SparkSession
         event(-50, "neighbour-found", other_router="c", cost=1),
         event(105, "neighbour-found", other_router="c", cost=5),
     ]
-    ((kind, subject, confidence, evidence),) = traffic.answers(spark)
+    return traffic
+
+
+def test_a_line_that_is_avoided_since_it_costs_more_is_named(answer: Answer) -> None:
+    ((kind, subject, confidence, evidence),) = answer
     assert (kind, subject, confidence) == ("wrong-cost", "a-b", 0.98)
     assert evidence == {
         "cost_before": 1.0,
@@ -294,6 +398,18 @@ def test_a_line_that_is_avoided_since_it_costs_more_is_named(spark: SparkSession
         "messages_before": 20.0,
         "messages_after": 0.0,
     }
+
+
+def test_without_groups_the_answer_is_the_same(
+    spark: SparkSession, answers: dict[str, Answer]
+) -> None:
+    name = "a_line_whose_floor_has_risen_is_slow"
+    flows, deliveries, events = (
+        frame(spark, dataset, getattr(SCENES[name], dataset.name))
+        for dataset in (FLOWS, DELIVERIES, EVENTS)
+    )
+    found = causes(flows, deliveries, events, BEFORE, AFTER).collect()
+    assert [tuple(row) for row in found] == answers[name]
 
 
 @pytest.mark.parametrize("open_end", [Period(at(0), None), Period(None, at(100))])

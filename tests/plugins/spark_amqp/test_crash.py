@@ -1,17 +1,10 @@
-"""Whatever is killed in the middle of a stream, no message is lost, and what came twice is counted.
-
-The first test has a driver of its own, and is over before the shared session is started.
-"""
+"""Whatever is killed in the middle of a stream, no message is lost, and few come twice."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,87 +13,14 @@ from proton import Message
 
 from support.artemis import Artemis
 from support.ports import free_port
+from support.process_trees import command_of, descendants, has_child, kill
 from support.proton_peers import ProtonPeers
 from support.routers import RouterProcess, running_router
 
 pytestmark = pytest.mark.spark
 
-HERE = Path(__file__).resolve().parent
-PLUGIN = HERE.parents[2] / "plugins/router_spark_amqp"
 ROWS = 200
 COUNT = 6 * ROWS
-EXECUTOR = "CoarseGrainedExecutorBackend"
-
-
-# two executors, each a JVM of its own
-CLUSTER = "local-cluster[2,1,1024]"
-
-
-@contextmanager
-def driver(url: str, folder: Path, master: str = "local[2]") -> Iterator[subprocess.Popen[bytes]]:
-    """A driver, its JVM and its workers, all killed at the end of the block."""
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(PLUGIN), os.environ.get("PYTHONPATH")))),
-    }
-    process = subprocess.Popen(
-        [sys.executable, HERE / "driver.py", url, folder, master],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        for each in (*descendants(process.pid), process.pid):
-            kill(each)
-        process.wait()
-
-
-def kill(pid: int) -> None:
-    """End a process at once, if it is there."""
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def children() -> dict[int, list[int]]:
-    """The processes of this machine, by their parents."""
-    found: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(
-                stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1]
-            )
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        found.setdefault(parent, []).append(int(stat.parent.name))
-    return found
-
-
-def descendants(pid: int) -> list[int]:
-    """A process's descendants, whatever process groups they have made for themselves."""
-    by_parent = children()
-    found = list(by_parent.get(pid, []))
-    for each in found:
-        found += by_parent.get(each, [])
-    return found
-
-
-def has_child(pid: int, among: Iterable[int]) -> bool:
-    """Whether one of these is a child of a process."""
-    return not set(children().get(pid, [])).isdisjoint(among)
-
-
-def command_of(pid: int) -> str:
-    """A process's command line; nothing where it is gone."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
 
 
 def read(query: Any) -> int:
@@ -111,56 +31,6 @@ def read(query: Any) -> int:
 def counted(spark: Any, folder: Path) -> Counter[str]:
     """How often each id was written."""
     return Counter(row.message_id for row in spark.read.parquet(str(folder)).collect())
-
-
-def test_a_driver(
-    request: pytest.FixtureRequest,
-    spark_router: RouterProcess,
-    proton: ProtonPeers,
-    address: str,
-    ids: Any,
-    tmp_path: Path,
-) -> None:
-    url = spark_router.url(address)
-    sent = ids(url, COUNT)
-    with driver(url, tmp_path):
-        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
-    assert len(sent.accepted) < COUNT
-    with driver(url, tmp_path):
-        proton.until(sent.all_accepted, "all is accepted")
-    rows = counted(request.getfixturevalue("spark"), tmp_path / "rows")
-    assert set(rows) == sent.accepted
-    # what was in a batch, or on its way to one, when the driver died
-    assert rows.total() - COUNT <= sent.repeated <= 2 * ROWS
-
-
-def test_an_executor(
-    request: pytest.FixtureRequest,
-    spark_router: RouterProcess,
-    proton: ProtonPeers,
-    address: str,
-    ids: Any,
-    tmp_path: Path,
-) -> None:
-    """Its tasks run again on the other one, and on the one that takes its place."""
-    url = spark_router.url(address)
-    sent = ids(url, COUNT)
-
-    def executors(pid: int) -> list[int]:
-        return [each for each in descendants(pid) if EXECUTOR in command_of(each)]
-
-    with driver(url, tmp_path, CLUSTER) as process:
-        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
-        assert len(sent.accepted) < COUNT
-        first, *others = executors(process.pid)
-        assert others
-        kill(first)
-        proton.until(sent.all_accepted, "all is accepted")
-        assert process.poll() is None
-    rows = counted(request.getfixturevalue("spark"), tmp_path / "rows")
-    # the process with the connection lives on, and nothing comes twice
-    assert rows == Counter(sent.accepted)
-    assert sent.repeated == 0
 
 
 @pytest.mark.parametrize(
