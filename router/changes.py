@@ -9,7 +9,7 @@ taken up does not grow with it (docs/decisions/0038-changes-under-traffic.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from router.config.reload import Difference
 from router.control.auto_links import Wanted
 from router.control.control import Control
 from router.control.link_routes import RouteChange
+from router.control.network.endpoint_costs import Endpoint
 from router.core.auto_links import Plan
 from router.core.bindings import Change as ExchangeChange, FewChanges as FewExchanges
 from router.core.redirects import Redirects
@@ -80,6 +81,7 @@ class Changes:
     link_routes: RouteChange | None = None
     # with the names of those that have changed; or these alone, with what takes their places
     auto_links: tuple[Wanted, list[str]] | dict[str, Plan | None] | None = None
+    costs: Mapping[Endpoint, int | None] | None = None
 
 
 def prepare(
@@ -123,7 +125,23 @@ def prepare(
             plans: dict[str, Plan | None] = {each.name: None for each in gone}
             plans.update((plan.name, plan) for plan in configured_auto_links(come))
             changes["auto_links"] = plans
+    if ("listener", "cost") in fields or ("connector", "cost") in fields:
+        changes["costs"] = _costs(wanted, differences)
     return Changes(wanted, differences, fields, **changes)
+
+
+def _costs(wanted: Configuration, differences: Iterable[Difference]) -> dict[Endpoint, int | None]:
+    """Return the costs of the listeners and connectors that change; None if one is removed."""
+    costs: dict[Endpoint, int | None] = {
+        (each.entity == "connector", each.key): None
+        for each in differences
+        if each.entity in ("listener", "connector")
+    }
+    for is_connector, endpoints in ((False, wanted.listeners), (True, wanted.connectors)):
+        for endpoint in endpoints:
+            if (is_connector, endpoint.name) in costs:
+                costs[is_connector, endpoint.name] = endpoint.cost
+    return costs
 
 
 def _rules(old: Configuration, wanted: Configuration, edits: Edits | None) -> Rules | RuleChange:

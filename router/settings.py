@@ -61,8 +61,8 @@ def take_up(running: Running, changes: Changes) -> None:
     entities = {entity for entity, _ in changes.fields}
     if entities & {"router", "connector"}:
         running.control.configure_uplinks(wanted)
-    if entities & {"listener", "connector"}:
-        _set_costs(running, changes)
+    if changes.costs is not None and running.control.network is not None:
+        running.control.network.change_costs(changes.costs)
     if "plugin" in entities:
         running.plugins.change(wanted.plugins)
     if "log" in entities:
@@ -138,23 +138,6 @@ def _set_network(running: Running, router: RouterSettings) -> None:
     if network is not None:
         network.set_timing(timing_of(router))
         network.set_limits(limits_of(router))
-
-
-def _set_costs(running: Running, changes: Changes) -> None:
-    network = running.control.network
-    if network is None:
-        return
-    costs: dict[tuple[bool, str], int | None] = {
-        (each.entity == "connector", each.key): None
-        for each in changes.differences
-        if each.entity in ("listener", "connector")
-    }
-    wanted = changes.wanted
-    for is_connector, endpoints in ((False, wanted.listeners), (True, wanted.connectors)):
-        for endpoint in endpoints:
-            if (is_connector, endpoint.name) in costs:
-                costs[is_connector, endpoint.name] = endpoint.cost
-    network.change_costs(costs)
 
 
 def _set_metrics(running: Running, metrics: MetricsSettings) -> None:
