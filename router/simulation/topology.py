@@ -42,6 +42,22 @@ _COST: Final = kinds.whole_number(1, 1_000_000, "units")
 _SECONDS: Final = kinds.number(0, LONGEST_S, "seconds")
 _PERIOD: Final = kinds.number(0.05, 3600, "seconds")
 
+# What links and shapes have in common: attrs makes an attribute of each class from it.
+_DELAY_MILLISECONDS: Final[float] = attrs.field(
+    default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
+)
+_JITTER_MILLISECONDS: Final[float] = attrs.field(
+    default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
+)
+_BANDWIDTH_MEGABITS: Final[float | None] = attrs.field(
+    default=None,
+    metadata=setting(
+        _BANDWIDTH,
+        "How many megabits a second get through, each way; what is more waits for its turn.",
+        default="as much as there is",
+    ),
+)
+
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class SimulationSettings:
@@ -145,20 +161,9 @@ class ShapeEntry:
             default="what cost is",
         ),
     )
-    delay_milliseconds: float = attrs.field(
-        default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
-    )
-    jitter_milliseconds: float = attrs.field(
-        default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
-    )
-    bandwidth_megabits: float | None = attrs.field(
-        default=None,
-        metadata=setting(
-            _BANDWIDTH,
-            "How many megabits a second get through, each way; what is more waits for its turn.",
-            default="as much as there is",
-        ),
-    )
+    delay_milliseconds: float = _DELAY_MILLISECONDS
+    jitter_milliseconds: float = _JITTER_MILLISECONDS
+    bandwidth_megabits: float | None = _BANDWIDTH_MEGABITS
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
@@ -176,20 +181,9 @@ class LinkEntry:
         ),
     )
     cost: int = attrs.field(default=1, metadata=setting(_COST, "What the way over it costs."))
-    delay_milliseconds: float = attrs.field(
-        default=1.0, metadata=setting(_DELAY, "How long octets are under way, each way.")
-    )
-    jitter_milliseconds: float = attrs.field(
-        default=0.0, metadata=setting(_DELAY, "How much longer they may be, by chance.")
-    )
-    bandwidth_megabits: float | None = attrs.field(
-        default=None,
-        metadata=setting(
-            _BANDWIDTH,
-            "How many megabits a second get through, each way; what is more waits for its turn.",
-            default="as much as there is",
-        ),
-    )
+    delay_milliseconds: float = _DELAY_MILLISECONDS
+    jitter_milliseconds: float = _JITTER_MILLISECONDS
+    bandwidth_megabits: float | None = _BANDWIDTH_MEGABITS
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)
