@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import attrs
-from pyspark.sql import DataFrame, Window, functions as sf
+from pyspark.sql import DataFrame, Row, Window, functions as sf
 
 from router_spark.advising.observed import (
     CostChange,
@@ -72,8 +72,9 @@ def observe(
     passed = _in_phases(passages(deliveries, keys, ["inter-router"]), epochs, keys, settle_us)
     passed = passed.persist()
     try:
-        seconds = _seconds(passed, keys)
-        directions = _directions(passed, keys, seconds)
+        rows = _by_direction(passed, keys)
+        seconds = _seconds(rows, keys)
+        directions = _directions(rows, keys, seconds)
         demands = _demands(passed, keys, seconds)
     finally:
         passed.unpersist()
@@ -185,12 +186,11 @@ def _in_phases(
     return joined.withColumn("phase", phase).drop("last_us", "before_us")
 
 
-def _directions(
-    passed: DataFrame, keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
-) -> dict[Case, dict[Pair, Direction]]:
-    """Return each direction of each line in the newest phase in which messages passed it."""
+def _by_direction(passed: DataFrame, keys: Sequence[str]) -> list[Row]:
+    """Return what passed each direction of each line in each phase, and when; oldest first."""
     round_trip_ms = sf.col("round_trip_ns") / NS_A_MS
-    rows = (
+    arrived_us = sf.unix_micros("arrived")
+    return (
         passed.where("phase IS NOT NULL")
         .groupBy(*keys, "phase", "sender", "receiver")
         .agg(
@@ -198,29 +198,35 @@ def _directions(
             sf.sum(1 / sf.col("share")).alias("messages"),
             sf.percentile_approx(round_trip_ms, LEAST_RANK, ACCURACY).alias("least_ms"),
             sf.avg(round_trip_ms).alias("mean_ms"),
+            sf.min(arrived_us).alias("first_us"),
+            sf.max(arrived_us).alias("last_us"),
         )
+        .orderBy("phase")
         .collect()
     )
+
+
+def _seconds(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Case, int], float]:
+    """Return the length of each phase, from the first message in it to the last."""
+    times: dict[tuple[Case, int], list[int]] = {}
+    for row in rows:
+        phase = times.setdefault((_case(row, keys), row["phase"]), [])
+        phase += row["first_us"], row["last_us"]
+    return {phase: max(1, max(each) - min(each)) / US_A_S for phase, each in times.items()}
+
+
+def _directions(
+    rows: Iterable[Row], keys: Sequence[str], seconds: Mapping[tuple[Case, int], float]
+) -> dict[Case, dict[Pair, Direction]]:
+    """Return each direction of each line in the newest phase in which messages passed it."""
     found: dict[Case, dict[Pair, Direction]] = {}
-    for row in sorted(rows, key=lambda each: each["phase"]):
+    for row in rows:
         case, pair = _case(row, keys), (row["sender"], row["receiver"])
         rate = row["messages"] / seconds[case, row["phase"]]
         found.setdefault(case, {})[pair] = Direction(
             row["samples"], rate, row["least_ms"], row["mean_ms"], is_now=row["phase"] == 1
         )
     return found
-
-
-def _seconds(passed: DataFrame, keys: Sequence[str]) -> dict[tuple[Case, int], float]:
-    """Return how long each phase was, by the first and the last message in it."""
-    arrived_us = sf.unix_micros("arrived")
-    rows = (
-        passed.where("phase IS NOT NULL")
-        .groupBy(*keys, "phase")
-        .agg((sf.max(arrived_us) - sf.min(arrived_us)).alias("us"))
-        .collect()
-    )
-    return {(_case(row, keys), row["phase"]): max(1.0, row["us"]) / US_A_S for row in rows}
 
 
 def _demands(
@@ -266,7 +272,7 @@ def _demands(
     return found
 
 
-def _measured(row: Any, phase: int) -> Measured | None:
+def _measured(row: Row, phase: int) -> Measured | None:
     samples = row[f"{phase}_samples"]
     if not samples:
         return None
@@ -274,5 +280,5 @@ def _measured(row: Any, phase: int) -> Measured | None:
     return Measured(samples, row[f"{phase}_mean_ms"], error_ms)
 
 
-def _case(row: Any, keys: Iterable[str]) -> Case:
+def _case(row: Row, keys: Iterable[str]) -> Case:
     return tuple(row[key] for key in keys)
