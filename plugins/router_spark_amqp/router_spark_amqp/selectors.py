@@ -30,7 +30,7 @@ IDENTIFIERS: Final = {"subject": "JMSType", "priority": "JMSPriority"}
 STRUCT: Final = "_amqp"
 ESCAPE: Final = "\\"
 
-_COMPARED: Final = {
+_COMPARED: Final[dict[type[Filter], str]] = {
     EqualTo: "=",
     GreaterThan: ">",
     GreaterThanOrEqual: ">=",
@@ -79,16 +79,19 @@ def _said(given: Filter) -> str | None:
             return _like(given.attribute, "%", given.value, "")
         case StringContains():
             return _like(given.attribute, "%", given.value, "%")
-    operator = _COMPARED.get(type(given))
-    if operator is None:
+        case EqualTo() | GreaterThan() | GreaterThanOrEqual() | LessThan() | LessThanOrEqual():
+            return _comparison(given.attribute, _COMPARED[type(given)], given.value)
+    return None
+
+
+def _comparison(attribute: tuple[str, ...], operator: str, value: object) -> str | None:
+    name, literal = _identifier(attribute), _literal(value)
+    if name is None or literal is None:
         return None
-    name, value = _identifier(given.attribute), _literal(given.value)  # type: ignore[attr-defined]
-    if name is None or value is None:
-        return None
-    if value.startswith("'") and operator != "=":
+    if isinstance(value, str) and operator != "=":
         # strings are compared for equality alone
         return None
-    return f"{name} {operator} {value}"
+    return f"{name} {operator} {literal}"
 
 
 def _identifier(attribute: tuple[str, ...]) -> str | None:

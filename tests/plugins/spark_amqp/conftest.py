@@ -93,6 +93,12 @@ class Ids:
         self._sent = open_still
         return len(self.accepted) == self.count
 
+    def until_accepted(self, count: int) -> None:
+        """Send until so many are accepted."""
+        self._proton.until(
+            lambda: self.all_accepted() or len(self.accepted) >= count, f"{count} are accepted"
+        )
+
     def _repeat(self, one: str) -> None:
         self.repeated += 1
         self._due.append(one)

@@ -59,7 +59,7 @@ def test_a_python_process(
     spool = {"spoolDirectory": tmp_path / "spool"} if delivery == "spool" else {}
     frame = stream(url, maxRowsPerBatch=ROWS, delivery=delivery, **spool).select("message_id")
     query = write(frame)
-    proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+    sent.until_accepted(ROWS)
     machine = spark._jvm.java.lang.ProcessHandle.current().pid()
     victims = [pid for pid in descendants(machine) if program in command_of(pid)]
     # without the daemon itself, which forks those that run the tasks, no task would run again
@@ -102,11 +102,11 @@ def test_a_router(
         router = stack.enter_context(running_router(tmp_path / "first", configuration))
         sent = ids(url, COUNT)
         query = write(stream(url, maxRowsPerBatch=ROWS).select("message_id"))
-        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+        sent.until_accepted(ROWS)
         router.stop(signal.SIGKILL)
         assert len(sent.accepted) < COUNT
         stack.enter_context(running_router(tmp_path / "second", configuration))
-        proton.until(sent.all_accepted, "all is accepted")
+        sent.until_accepted(COUNT)
         query.stop()
     rows = counted(spark, tmp_path / "rows")
     assert set(rows) == sent.accepted

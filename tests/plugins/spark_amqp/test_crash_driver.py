@@ -80,10 +80,10 @@ def test_a_driver(
     url = spark_router.url(address)
     sent = ids(url, COUNT)
     with driver(url, tmp_path):
-        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+        sent.until_accepted(ROWS)
     assert len(sent.accepted) < COUNT
     with driver(url, tmp_path):
-        proton.until(sent.all_accepted, "all is accepted")
+        sent.until_accepted(COUNT)
     rows = counted(tmp_path / "rows")
     assert set(rows) == sent.accepted
     # what was in a batch, or on its way to one, when the driver died
@@ -105,12 +105,12 @@ def test_an_executor(
         return [each for each in descendants(pid) if EXECUTOR in command_of(each)]
 
     with driver(url, tmp_path, CLUSTER) as process:
-        proton.until(lambda: sent.all_accepted() or len(sent.accepted) >= ROWS, "some are in")
+        sent.until_accepted(ROWS)
         assert len(sent.accepted) < COUNT
         first, *others = executors(process.pid)
         assert others
         kill(first)
-        proton.until(sent.all_accepted, "all is accepted")
+        sent.until_accepted(COUNT)
         assert process.poll() is None
     rows = counted(tmp_path / "rows")
     # the process with the connection lives on, and nothing comes twice

@@ -9,7 +9,7 @@ nothing waits until then.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Final
@@ -114,11 +114,11 @@ class Model:
                     queues[pair] = Queue(line.idle_ms or assumed_ms, trusted)
         return queues
 
-    def _loads(self, routes: Routes, demands: Iterable[Demand]) -> Counter[Pair]:
-        loads: Counter[Pair] = Counter()
+    def _loads(self, routes: Routes, demands: Iterable[Demand]) -> defaultdict[Pair, float]:
+        loads: defaultdict[Pair, float] = defaultdict(float)
         for demand in demands:
             for hop in routes.path(demand.ingress, demand.egress) or ():
-                loads[hop] += demand.per_s  # type: ignore[assignment]
+                loads[hop] += demand.per_s
         return loads
 
     def with_cost(self, line: Pair, cost: int) -> Routes:
