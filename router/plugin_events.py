@@ -141,10 +141,10 @@ class LinkStolen(Event):
 class OutcomesSettled(Event):
     """The senders of `count` deliveries of a link were told the same outcome.
 
-    They came together and, if a receiver has decided, left by the link `out_link`; it is None if
-    the router has decided, or the receiver's link is gone. `outcome` is the name of the outcome
-    (section 3.4), and `age_s` how long ago they came, in seconds. Deliveries that were sent settled
-    have no outcome.
+    They came together and left by the link `out_link`; it is None if they have not left, or were
+    copied to several receivers. `outcome` is the name of the outcome (section 3.4), of a receiver
+    or of the router, and `age_s` how long ago they came, in seconds. Deliveries that were sent
+    settled have no outcome.
     """
 
     link: LinkInfo

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import attrs
 from cattrs import BaseValidationError, transform_error
@@ -27,10 +27,10 @@ class BadAdvice(Exception):
 
 @attrs.frozen
 class CostChange:
-    """Another cost for the connection between two routers.
+    """Change of the cost of the connection between two routers, from `cost` to `advised`.
 
-    `cost` is the one that the advice has found, and `target` the one that it aims at in the end.
-    Times are milliseconds that a message spends between routers on average, now and then.
+    `target` is the cost that the advice aims at, in several steps if need be. `now_ms` and
+    `then_ms` are the mean time that a message spends between routers, now and as predicted.
     """
 
     routers: tuple[str, str]
@@ -46,7 +46,7 @@ class CostChange:
 
 @attrs.frozen
 class Advice:
-    """What a file says."""
+    """Content of a file with advice."""
 
     version: int
     made: datetime
@@ -56,7 +56,7 @@ class Advice:
 
 @attrs.frozen
 class Bounds:
-    """How much is applied at once: the factor of a cost, and the samples that it rests on."""
+    """Bounds of what is applied at once: the factor of a cost, and its least number of samples."""
 
     step: float
     least_samples: int
@@ -103,13 +103,13 @@ def read_advice(text: str, now: datetime) -> Advice:
     return advice
 
 
-def _names(data: Any, _: Any) -> tuple[str, str]:
+def _names(data: object, _: object) -> tuple[str, str]:
     if not isinstance(data, list) or len(data) != 2 or not all(isinstance(x, str) for x in data):
         raise ValueError("routers are two ids")
     return data[0], data[1]
 
 
-def _whole(data: Any, _: Any) -> int:
+def _whole(data: object, _: object) -> int:
     if isinstance(data, bool) or not isinstance(data, int):
         raise ValueError(f"{data!r} is not a whole number")
     return data

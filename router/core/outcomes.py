@@ -19,7 +19,7 @@ from router.engine.outbox import Turn
 
 
 class OutcomeObserver(Protocol):
-    """Somebody who wants to know of outcomes, a run of deliveries at a time."""
+    """Observer of outcomes, called once for a run of deliveries."""
 
     def settled(
         self,
@@ -29,12 +29,13 @@ class OutcomeObserver(Protocol):
         age_s: float,
         count: int,
     ) -> None:
-        """The senders of deliveries of one link are told the same outcome. Without `outgoing`, no
-        receiver has decided it.
+        """Note that the senders of `count` deliveries of a link were told the same outcome.
+
+        `outgoing` is the link that they left by; None if they have not left, or were copied.
         """
 
     def expired(self, incoming: IncomingLink, address: str, count: int) -> None:
-        """The ttl of deliveries has ended before a receiver took them."""
+        """Note that the ttl of `count` deliveries has ended before a receiver took them."""
 
 
 class Outcomes:
@@ -50,9 +51,9 @@ class Outcomes:
         self.count = 0
         # chooses deliveries and records them, while a plugin asks for that; None as a rule
         self.sampler: Sampler | None = None
-        # is told of outcomes, while a plugin asks for that; None as a rule
+        # called for each run of outcomes while a plugin has subscribed; usually None
         self.observer: OutcomeObserver | None = None
-        # deliveries of one link and address that have expired, which it has not been told of
+        # link, address and number of expired deliveries that are not reported to it yet
         self.expired_in: IncomingLink | None = None
         self.expired_at: Address | None = None
         self.expired_count = 0
@@ -139,7 +140,7 @@ class Outcomes:
                 link.count_delay(age_s, 1)
 
     def expired(self, delivery: Delivery) -> None:
-        """The ttl of a delivery has ended before a receiver took it."""
+        """Count a delivery whose ttl has ended before a receiver took it."""
         address = delivery.address
         counters = address.counters
         counters.expired += 1
@@ -151,7 +152,7 @@ class Outcomes:
             self.expired_count += 1
 
     def _end_expired(self) -> None:
-        """Tell the observer of the deliveries that have expired."""
+        """Report to the observer the deliveries that have expired."""
         link, address, count = self.expired_in, self.expired_at, self.expired_count
         self.expired_in = None
         self.expired_at = None

@@ -27,7 +27,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def planted() -> Answers:
-    """What is to be found in it."""
+    """Answers that were planted in it."""
     return answers(crowd(ROWS))
 
 

@@ -154,7 +154,7 @@ class _Export:
             self._stream = self._stream_to(settings.record_address, settings.record_datasets)
 
     def _stream_to(self, address: str, datasets: str) -> RecordStream:
-        """Have records sent to an address, too."""
+        """Return a stream of records to an address, and pass all new rows to it."""
         stream = RecordStream(self._router, address, datasets)
         for rows in (self._flows, self._events):
             if stream.takes(rows.dataset.name):

@@ -143,7 +143,7 @@ class Adjacency:
             self.protocol.set_limits(limits)
 
     def change_costs(self, costs: Mapping[Endpoint, int | None]) -> None:
-        """Have connections cost what their endpoints say now; None is for one that is removed."""
+        """Change the costs of connections by their endpoints; None is for one that is removed."""
         self._costs.change(costs)
         if self.protocol is not None:
             for peering in self.peerings.values():

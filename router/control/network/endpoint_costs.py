@@ -10,7 +10,7 @@ Endpoint = tuple[bool, str]
 
 
 class ConnectionSettings(Protocol):
-    """What a connection was told of its listener or connector when it began."""
+    """Settings of a connection, from its listener or connector when it began."""
 
     @property
     def endpoint(self) -> str:
@@ -18,7 +18,7 @@ class ConnectionSettings(Protocol):
 
     @property
     def cost(self) -> int:
-        """Return what it costs by that."""
+        """Return the cost that the listener or connector had then."""
 
 
 class Connection(Protocol):
@@ -30,7 +30,7 @@ class Connection(Protocol):
 
     @property
     def settings(self) -> ConnectionSettings:
-        """Return what it was told when it began."""
+        """Return its settings."""
 
 
 class EndpointCosts:
@@ -48,6 +48,6 @@ class EndpointCosts:
                 self._changed[endpoint] = cost
 
     def of(self, connection: Connection) -> int:
-        """Return what a connection costs now, also if it began before the last change."""
+        """Return the present cost of a connection, also if it began before the last change."""
         settings = connection.settings
         return self._changed.get((connection.is_client, settings.endpoint), settings.cost)

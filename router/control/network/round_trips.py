@@ -12,11 +12,11 @@ from typing import Final
 
 US: Final = 1_000_000
 CYCLE_US: Final = 2**32
-"""Times are microseconds modulo this: they fit in a uint."""
+"""Modulus of times in microseconds, so that they fit in a uint."""
 LONGEST_S: Final = 60.0
-"""What takes longer is no round trip."""
+"""Longest time that is taken for a round trip, in seconds."""
 KEPT: Final = 8
-"""Of so many HELLOs the shortest round trip counts."""
+"""Number of the last round trips of which the shortest counts."""
 
 
 class RoundTrips:

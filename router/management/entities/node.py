@@ -111,7 +111,7 @@ def _changed_at(network: Adjacency, now: float) -> int | None:
     return None if last is None else round(time.time() - (now - last))
 
 
-def _round_trip_us(node: Any) -> int | None:
+def _round_trip_us(node: Node) -> int | None:
     if node.neighbour is None or node.neighbour.round_trip_s is None:
         return None
     return int(node.neighbour.round_trip_s * 1_000_000)

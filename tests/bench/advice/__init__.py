@@ -1,1 +1,1 @@
-"""How well repeated advice on costs does."""
+"""Benchmark of repeated advice on costs."""

@@ -1,4 +1,4 @@
-"""Have costs advised and applied in networks drawn by chance, until nothing is advised any more.
+"""Advise and apply costs in random networks, until nothing is advised any more.
 
     .venv-test/bin/python -P tests/bench/advice/__main__.py --count 100 --seed 1
 

@@ -25,7 +25,7 @@ SETTLED: Final = 2
 
 @attrs.define
 class Course:
-    """What has become of one network: mean latency (ms) and the costs of each round.
+    """Course of one network: mean latency (ms) and costs of each round.
 
     `left_alone_ms` is the latency of the last round where nothing was changed.
     """
@@ -39,21 +39,21 @@ class Course:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing was advised for some rounds."""
+        """Return whether nothing was advised for some rounds."""
         return len(self.advised) >= SETTLED and not any(self.advised[-SETTLED:])
 
     @property
     def rounds(self) -> int:
-        """How many rounds there was advice in."""
+        """Return the number of rounds with advice."""
         return sum(1 for each in self.advised if each)
 
     @property
     def gain(self) -> float:
-        """How much less the latency of the last round is than if nothing had been changed."""
+        """Return the share by which latency is lower in the last round than without any change."""
         return 1 - self.latencies_ms[-1] / self.left_alone_ms
 
     def most_returns(self) -> int:
-        """How often any line came back to a cost that it had left."""
+        """Return the highest number of returns of a line to a cost that it had left."""
         most = 0
         for pair in self.loop.costs:
             costs = [each[pair] for each in self.costs]

@@ -1,1 +1,1 @@
-"""What the data pipeline manages on two cores, and whether its answers are right."""
+"""Benchmark of the data pipeline on two cores, with checks of its answers."""

@@ -71,7 +71,7 @@ def workplace(folder: Path | None) -> Iterator[Path]:
 
 @attrs.frozen
 class Sizes:
-    """How much there is to do."""
+    """Size of a run."""
 
     rows: int
     stream_rows: int

@@ -1,4 +1,4 @@
-"""How many messages a second the AMQP source and sink manage with a router of this tree."""
+"""Rates of the AMQP source and sink, with a router of this tree."""
 
 from __future__ import annotations
 

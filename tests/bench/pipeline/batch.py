@@ -27,7 +27,7 @@ class WrongAnswer(Exception):
 
 @attrs.frozen
 class Bench:
-    """What all measurements need: Spark, the lake and its answers, and room for tables."""
+    """Context of all measurements: Spark, the lake and its answers, and a folder for tables."""
 
     spark: SparkSession
     lake: Path

@@ -1,4 +1,4 @@
-"""What DuckDB and Polars take to count, on the same files, what `traffic` counts.
+"""Time that DuckDB and Polars need to count what `traffic` counts, on the same files.
 
 That is all that reads rows: deliveries by origin, address and destination, messages by origin and
 address, and the sums of flow records. The fitting that follows, of some hundred cells, is left out.

@@ -1,4 +1,4 @@
-"""What each component is to manage, and what the prototype managed: the table of the page."""
+"""Targets of the components and figures of the prototype: the table of the page."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ BATCHES: Final = 10
 
 @attrs.frozen
 class Streamed:
-    """How much came: rows of files that came again count, since they are read like others."""
+    """Size of the input. Rows of files that came again count, since they are read like others."""
 
     rows: int
     files: int

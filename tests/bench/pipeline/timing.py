@@ -30,7 +30,7 @@ def watch() -> Iterator[Watch]:
 
 @attrs.frozen
 class Measured:
-    """What a component has managed: so many rows or messages in each run, and how long it took.
+    """Measurement of a component: rows or messages of each run, and its duration.
 
     The first run is `cold`: what is loaded and compiled once is in it. `load` is the machine's load
     average over a minute, after the last run.

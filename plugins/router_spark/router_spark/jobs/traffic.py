@@ -12,7 +12,7 @@ from router_spark.roles import CLIENT_ROLES
 
 COUNTED = ("deliveries", "presettled", "accepted", "rejected", "released", "modified")
 SENT = ("origin_container", "address", "share")
-"""What messages that are counted together have in common where they come in."""
+"""Columns by which sampled messages are grouped where they enter the network."""
 
 
 def totals(flows: DataFrame) -> DataFrame:
