@@ -124,7 +124,7 @@ def keep(out: Path, found: Mapping[str, Measured]) -> None:
 @click.option("--rows", default=10_000_000, show_default=True, type=click.IntRange(20_000))
 @click.option("--stream-rows", default=1_000_000, show_default=True, type=click.IntRange(20_000))
 @click.option("--messages", default=600_000, show_default=True, type=click.IntRange(1000))
-@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1))
+@click.option("--repeats", default=7, show_default=True, type=click.IntRange(1))
 @click.option("--only", multiple=True, type=click.Choice(list(goals.COMPONENTS)))
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the records are kept.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write what was measured as JSON.")

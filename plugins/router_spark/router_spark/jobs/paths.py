@@ -13,7 +13,11 @@ from pyspark.sql import Column, DataFrame, functions as sf
 from router_spark.roles import ROUTER_ROLES
 
 MOST_HOPS = 16
-HOP_SHIFT = 32
+
+CODE_BITS = 22
+"""Enough for four million routers, so that two codes, a hop and a flag fit into 64 bits."""
+HOP_SHIFT = 2 * CODE_BITS + 1
+CODE_SHIFT = CODE_BITS + 1
 
 
 def paths(deliveries: DataFrame, most_hops: int = MOST_HOPS) -> DataFrame:
@@ -58,41 +62,50 @@ def _names(deliveries: DataFrame) -> DataFrame:
 
 
 def _coded(deliveries: DataFrame, names: DataFrame) -> DataFrame:
-    """Return the rows with `code` and `next_code`, the numbers of the router and the next one.
+    """Return narrow rows: a `passage` for each row, with what is known at the first router only.
 
-    They are looked up by 64-bit hashes of the names, which is faster than by the names themselves.
+    A passage has the hop in its high bits, so that the greatest one is that of the last hop; then
+    the code of the router, that of the next router plus 1 (0 if there is none), and whether the
+    message was sent to a client.
+
+    Codes are looked up by 64-bit hashes of the names, which is faster than by the names themselves.
     Even with a million routers, two names with the same hash are very improbable.
     """
     codes = names.select(sf.posexplode("names").alias("code", "name"))
     here = codes.select("code", sf.xxhash64("name").alias("router_hash"))
     there = codes.select(sf.col("code").alias("next_code"), sf.xxhash64("name").alias("next_hash"))
     next_hash = sf.when(next_router().isNotNull(), sf.xxhash64(next_router()))
+    is_first = sf.col("hop") == 1
+    has_next = sf.col("next_code").isNotNull()
+    leaves = sf.col("out_link_number").isNotNull() & ~has_next
+    passage = (
+        sf.shiftleft(sf.col("hop").cast("long"), HOP_SHIFT)
+        .bitwiseOR(sf.shiftleft(sf.col("code").cast("long"), CODE_SHIFT))
+        .bitwiseOR(sf.when(has_next, sf.shiftleft(sf.col("next_code") + 1, 1)).otherwise(0))
+        .bitwiseOR(leaves.cast("long"))
+    )
     return (
-        deliveries.select(
-            "trace_id",
-            sf.col("hop").cast("long"),
-            "arrived",
-            "out_link_number",
-            "settle_ns",
-            sf.xxhash64("router").alias("router_hash"),
-            next_hash.alias("next_hash"),
+        deliveries.withColumns(
+            {"router_hash": sf.xxhash64("router"), "next_hash": next_hash},
         )
         .join(sf.broadcast(here), "router_hash")
         .join(sf.broadcast(there), "next_hash", "left")
-        .drop("router_hash", "next_hash")
+        .select(
+            "trace_id",
+            passage.alias("passage"),
+            sf.when(is_first, sf.col("arrived")).alias("arrived"),
+            sf.when(is_first, sf.col("settle_ns")).alias("settle_ns"),
+        )
     )
 
 
 def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
     """Aggregate the rows of each trace to numbers."""
-    hop, is_first = sf.col("hop"), sf.col("hop") == 1
-    # the hop in the high bits, so that the greatest number is that of the last hop
-    position = sf.shiftleft(hop, HOP_SHIFT)
-    passed_on = position.bitwiseOR(sf.col("next_code"))
-    leaves = sf.col("out_link_number").isNotNull() & sf.col("next_code").isNull()
+    passage = sf.col("passage")
+    passed_on = _next_of(passage) > 0
     codes = [
-        sf.max(sf.when(hop == number, sf.col("code"))).alias(f"code_{number}")
-        for number in range(1, most_hops + 1)
+        sf.max(sf.when(_hop_of(passage) == hop, _code_of(passage))).alias(f"code_{hop}")
+        for hop in range(1, most_hops + 1)
     ]
     # The rows of a trace are in the files of different routers, so partial aggregation before the
     # shuffle saves nothing, and turns narrow rows into wide ones.
@@ -100,12 +113,11 @@ def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
         rows.repartition("trace_id")
         .groupBy("trace_id")
         .agg(
-            sf.max("hop").alias("hops"),
-            sf.min(sf.when(is_first, sf.col("arrived"))).alias("arrived"),
-            sf.max(sf.when(is_first, sf.col("settle_ns"))).alias("settle_ns"),
-            sf.sum(leaves.cast("long")).alias("copies"),
-            sf.max(position.bitwiseOR(sf.col("code"))).alias("last"),
-            sf.max(passed_on).alias("last_passed_on"),
+            sf.max("arrived").alias("arrived"),
+            sf.max("settle_ns").alias("settle_ns"),
+            sf.sum(passage.bitwiseAND(sf.lit(1))).alias("copies"),
+            sf.max(passage).alias("last"),
+            sf.max(sf.when(passed_on, passage)).alias("last_passed_on"),
             *codes,
         )
     )
@@ -113,33 +125,55 @@ def _traces(rows: DataFrame, most_hops: int) -> DataFrame:
 
 def _described(traces: DataFrame, names: DataFrame, most_hops: int) -> DataFrame:
     """Replace numbers by names, and add the state of each trace."""
-    codes = sf.array_compact(sf.array(*(f"code_{hop}" for hop in range(1, most_hops + 1))))
+    all_codes = [sf.col(f"code_{hop}") for hop in range(1, most_hops + 1)]
     known = sf.least(sf.col("hops"), sf.lit(most_hops))
-    is_lost = _hop_of("last_passed_on") == sf.col("hops")
-    state = sf.when(sf.size("codes") < known, "gap").when(is_lost, "lost").otherwise("complete")
-    lost = sf.col("state") == "lost"
+    is_lost = _hop_of(sf.col("last_passed_on")) == sf.col("hops")
+    state = sf.when(sf.col("recorded") < known, "gap").when(is_lost, "lost").otherwise("complete")
+    is_gap, is_lost = sf.col("state") == "gap", sf.col("state") == "lost"
+    routers = sf.array(*(sf.get("names", code) for code in all_codes))
+    codes = sf.array_compact(sf.array(*all_codes))
+    repeats = sf.size(sf.array_distinct(codes)) < sf.col("recorded")
     return (
-        traces.withColumn("codes", codes)
+        traces.withColumn("hops", _hop_of(sf.col("last")))
+        .withColumn(
+            "recorded", sum((code.isNotNull().cast("int") for code in all_codes), sf.lit(0))
+        )
         .withColumn("state", state)
         .crossJoin(sf.broadcast(names))
         .select(
             "trace_id",
             "arrived",
             sf.col("hops").cast("int").alias("hops"),
-            sf.transform("codes", lambda code: sf.get("names", code)).alias("routers"),
+            # what follows a gap has to be moved, which is slower
+            sf.when(is_gap, sf.array_compact(routers))
+            .otherwise(sf.slice(routers, 1, sf.col("recorded")))
+            .alias("routers"),
             sf.col("copies").cast("int").alias("copies"),
             "state",
-            sf.when(lost, sf.get("names", _code_of("last"))).alias("lost_at"),
-            sf.when(lost, sf.get("names", _code_of("last_passed_on"))).alias("lost_to"),
-            (sf.size(sf.array_distinct("codes")) < sf.size("codes")).alias("has_loop"),
+            sf.when(is_lost, _name(_code_of(sf.col("last_passed_on")))).alias("lost_at"),
+            sf.when(is_lost, _name(_next_of(sf.col("last_passed_on")) - 1)).alias("lost_to"),
+            (sf.when(sf.col("recorded") > 1, repeats).otherwise(sf.lit(False))).alias("has_loop"),
             "settle_ns",
         )
     )
 
 
-def _hop_of(column: str) -> Column:
-    return sf.shiftright(sf.col(column), HOP_SHIFT)
+def _hop_of(passage: Column) -> Column:
+    return sf.shiftright(passage, HOP_SHIFT)
 
 
-def _code_of(column: str) -> Column:
-    return sf.col(column).bitwiseAND(sf.lit(2**HOP_SHIFT - 1)).cast("int")
+def _code_of(passage: Column) -> Column:
+    return _bits(sf.shiftright(passage, CODE_SHIFT))
+
+
+def _next_of(passage: Column) -> Column:
+    """Return the code of the next router plus 1, or 0."""
+    return _bits(sf.shiftright(passage, 1))
+
+
+def _bits(number: Column) -> Column:
+    return number.bitwiseAND(sf.lit(2**CODE_BITS - 1)).cast("int")
+
+
+def _name(code: Column) -> Column:
+    return sf.get("names", code)

@@ -36,9 +36,8 @@ def matrix(deliveries: DataFrame, flows: DataFrame, rounds: int = 2) -> DataFram
     error in a separate column. `octets` counts first frames only, as the samples do. A container
     that was never sampled has no row.
     """
-    counted = _counted(deliveries)
-    fitted = _fit_to_sent(_cells(counted), _sent(_sampled(deliveries, counted), flows))
-    fitted = _fit_to_both(fitted, _received(flows), rounds)
+    cells = _fit_to_sent(_cells(_counted(deliveries), _traces(deliveries)), _sent(flows))
+    fitted = _fit_to_both(cells, _received(flows), rounds)
     factor = sf.try_divide("deliveries", "estimate")
     return fitted.select(
         "origin_container",
@@ -85,76 +84,58 @@ def _counted(deliveries: DataFrame) -> DataFrame:
     )
 
 
-def _cells(counted: DataFrame) -> DataFrame:
-    """Return the estimates, from rows at the last hop."""
+def _traces(deliveries: DataFrame) -> DataFrame:
+    """Return the number of sampled messages that were sent, by the hash of their SENT columns.
+
+    A message to several receivers has a row for each of them, but was sent once: so messages are
+    counted, not rows. The shuffle for this is the most expensive part of the job. Its rows are two
+    64-bit hashes, and are not aggregated before it, because hardly any message has several rows.
+    (Of ten million messages, one is missed by chance with a probability of three in a million.)
+    """
     return (
-        counted.where("leaving > 0")
+        _of_clients(deliveries, "in_role")
+        .where("hop = 1")
+        .select(sf.xxhash64("trace_id").alias("trace"), sf.xxhash64(*SENT).alias("group"))
+        .repartition("trace")
+        .distinct()
+        .groupBy("group")
+        .agg(sf.count("*").alias("traces"))
+    )
+
+
+def _cells(counted: DataFrame, traces: DataFrame) -> DataFrame:
+    """Return the estimates, by origin, address and destination.
+
+    `sent_estimate` and `sent_variance` are those of all messages from an origin to an address: one
+    of its rows has each of their parts, which may be a row with no `sampled` deliveries.
+    """
+    group = Window.partitionBy(*SENT).orderBy("destination")
+    is_first = sf.row_number().over(group) == 1
+    return (
+        counted.withColumn("group", sf.xxhash64(*SENT))
+        .join(sf.broadcast(traces), "group", "left")
+        # see _fit_to_sent
+        .repartition(1)
+        .withColumn("traces", sf.when(is_first, sf.col("traces")))
         .groupBy("origin_container", "address", "destination")
         .agg(
             sf.sum("leaving").alias("sampled"),
             sf.sum(sf.col("leaving") * weight()).alias("estimate"),
             sf.sum(sf.col("leaving") * sampling_variance()).alias("variance"),
             sf.sum(sf.col("octets") * weight()).alias("octets"),
-        )
-    )
-
-
-def _sampled(deliveries: DataFrame, counted: DataFrame) -> DataFrame:
-    """Return the deliveries that each container has sent by each address, by the sample.
-
-    A message to several receivers has a row for each of them, but was sent once: so messages are
-    counted, not rows. The shuffle for this is the most expensive part of the job. Its rows are
-    narrow, with a 64-bit hash in the place of texts, and are not aggregated before it, because
-    hardly any message has several rows.
-    """
-    group = sf.xxhash64(*SENT).alias("group")
-    traces = (
-        _of_clients(deliveries, "in_role")
-        .where("hop = 1")
-        .select("trace_id", group)
-        .repartition("trace_id")
-        .groupBy("trace_id", "group")
-        .agg(sf.lit(1).alias("one"))
-        .groupBy("group")
-        .agg(sf.count("*").alias("traces"))
-    )
-    groups = counted.select(*SENT).distinct().withColumn("group", group)
-    return (
-        groups.join(traces, "group")
-        .groupBy("origin_container", "address")
-        .agg(
             sf.sum(sf.col("traces") * weight()).alias("sent_estimate"),
             sf.sum(sf.col("traces") * sampling_variance()).alias("sent_variance"),
         )
     )
 
 
-def _sent(sampled: DataFrame, flows: DataFrame) -> DataFrame:
-    """Return the deliveries that each container has sent by each address: estimated and exact.
-
-    A container that also has an anonymous sender is compared as a whole, with a null `margin`: flow
-    records do not tell the addresses that it has used this link for.
-    """
-    incoming = _of_clients(flows, "role").where("direction = 'in'")
-    anonymous = (
-        incoming.where("address IS NULL")
-        .select(sf.col("container").alias("origin_container"))
-        .distinct()
-        .withColumn("is_anonymous", sf.lit(True))
-    )
-    exact = incoming.groupBy(sf.col("container").alias("origin_container"), "address").agg(
-        sf.sum("deliveries").alias("exact")
-    )
-    both = exact.join(sampled, ["origin_container", "address"], "full").join(
-        anonymous, "origin_container", "left"
-    )
-    margin = sf.when(sf.col("is_anonymous").isNull(), sf.col("address"))
-    by_container = Window.partitionBy("origin_container", "margin")
-    summed = both.withColumn("margin", margin)
-    for name in ("exact", "sent_estimate", "sent_variance"):
-        summed = summed.withColumn(name, sf.sum(name).over(by_container))
-    return summed.where("address IS NOT NULL").select(
-        "origin_container", "address", "margin", "exact", "sent_estimate", "sent_variance"
+def _sent(flows: DataFrame) -> DataFrame:
+    """Return the exact number of deliveries that each container has sent by each address."""
+    return (
+        _of_clients(flows, "role")
+        .where("direction = 'in'")
+        .groupBy(sf.col("container").alias("origin_container"), "address")
+        .agg(sf.sum("deliveries").alias("exact"))
     )
 
 
@@ -163,18 +144,31 @@ def _fit_to_sent(cells: DataFrame, sent: DataFrame) -> DataFrame:
 
     The sample then only determines how this number is divided, so a container with one receiver has
     no error at all. The error is that of a ratio, linearised.
+
+    A container that also has an anonymous sender is compared as a whole, with a null `margin`: flow
+    records do not tell the addresses that it has used this link for.
     """
+    by_container = Window.partitionBy("origin_container")
+    by_margin = Window.partitionBy("origin_container", "margin")
+    is_anonymous = sf.col("exact").isNotNull() & sf.col("address").isNull()
+    # Cells are few, however many messages there were. In one partition, neither these sums nor those
+    # by receiver need another shuffle.
+    both = (
+        cells.unionByName(sent, allowMissingColumns=True)
+        .repartition(1)
+        .withColumn("margin", sf.when(~sf.max(is_anonymous).over(by_container), sf.col("address")))
+    )
+    summed = both.withColumns(
+        {name: sf.sum(name).over(by_margin) for name in ("exact", "sent_estimate", "sent_variance")}
+    )
     known = sf.col("exact").isNotNull() & (sf.col("sent_estimate") > 0)
     factor = sf.when(known, sf.col("exact") / sf.col("sent_estimate")).otherwise(1.0)
     part = sf.least(sf.lit(1.0), sf.try_divide("estimate", "sent_estimate"))
     others = sf.greatest(sf.lit(0.0), sf.col("sent_variance") - sf.col("variance"))
     variance = sf.col("variance") * (1 - part) * (1 - part) + others * part * part
-    return (
-        cells.join(sent, ["origin_container", "address"], "left")
-        .withColumn("to_sent", sf.col("estimate") * factor)
-        .withColumn(
-            "error", sf.when(known, factor * sf.sqrt(variance)).otherwise(sf.sqrt("variance"))
-        )
+    error = sf.when(known, factor * sf.sqrt(variance)).otherwise(sf.sqrt("variance"))
+    return summed.where("sampled > 0").withColumns(
+        {"to_sent": sf.col("estimate") * factor, "error": error}
     )
 
 
@@ -196,13 +190,14 @@ def _fit_to_both(cells: DataFrame, received: DataFrame, rounds: int) -> DataFram
     receivers = Window.partitionBy("destination", "address")
     senders = Window.partitionBy("origin_container", "margin")
     spread = sf.col("error") * sf.col("error")
-    fitted = (
-        cells.join(received, ["destination", "address"], "left")
-        .withColumn("deliveries", sf.col("to_sent"))
-        # deliveries lost on the way are not in the cells, so the goal is not all that was sent
-        .withColumn("goal", sf.sum("to_sent").over(senders))
-        .withColumn("sent_part", _part(spread, senders))
-        .withColumn("received_part", _part(spread, receivers))
+    fitted = cells.join(sf.broadcast(received), ["destination", "address"], "left").withColumns(
+        {
+            "deliveries": sf.col("to_sent"),
+            # deliveries lost on the way are not in the cells, so this is not all that was sent
+            "goal": sf.sum("to_sent").over(senders),
+            "sent_part": _part(spread, senders),
+            "received_part": _part(spread, receivers),
+        }
     )
     for number in range(rounds):
         if number > 0:
