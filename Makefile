@@ -103,10 +103,10 @@ test: ## the whole suite on both builds, one after the other
 	$(MAKE) --no-print-directory test-interpreted || status=1; \
 	exit $$status
 
-# Those with Spark share one process, which starts it once, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
+# Those with Spark share a session in each of two processes, unless they start one themselves. Where PYTEST_ARGS leave nothing to run, pytest ends with 5.
 test-compiled: env-test interop prometheus brokers spark ## the suite on the compiled build only
 	@status=0; export TRIOUTE_REQUIRE_INTEROP=1 TRIOUTE_EXPECT_BUILD=compiled; \
-	.venv-test/bin/pytest -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
+	.venv-test/bin/pytest -n 2 --dist loadfile -m spark $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	.venv-test/bin/pytest -n $(JOBS) -m "not spark" $(PYTEST_ARGS) || test $$? = 5 || status=1; \
 	exit $$status
 

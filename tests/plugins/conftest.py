@@ -1,4 +1,4 @@
-"""One Spark for all tests of plugins."""
+"""One Spark session for all tests of plugins that run in a process."""
 
 from __future__ import annotations
 

@@ -103,6 +103,9 @@ def _builder(name: str, settings: SessionSettings, jvm_options: str) -> SparkSes
         .config("spark.sql.adaptive.enabled", "true")
         .config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        # the line of source behind each column would be noted for errors, of which a user sees one
+        # line; without it, a job is put together a quarter faster
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         # a torn file is an error: without its rows the result would be wrong
         .config("spark.sql.files.ignoreCorruptFiles", "false")
     )

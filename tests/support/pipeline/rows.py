@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from router_spark.reading import spark_schema
 from router_telemetry.schema import VERSION, Dataset
@@ -25,8 +26,10 @@ def frame(spark: SparkSession, dataset: Dataset, rows: Sequence[Mapping[str, obj
     for number, row in enumerate(rows, 1):
         known = {**common, "seq": number, dataset.time_column: START, **row}
         assert set(known) <= set(names)
-        complete.append(tuple(known.get(name) for name in names))
-    return spark.createDataFrame(complete, spark_schema(dataset))
+        complete.append({name: known.get(name) for name in names})
+    # of lists of rows, Spark makes a table in Python processes, which take a second to start
+    table = pa.Table.from_pylist(complete, dataset.arrow_schema())
+    return spark.createDataFrame(table, spark_schema(dataset))
 
 
 def tuples(found: DataFrame, *columns: str) -> list[tuple[object, ...]]:
