@@ -151,8 +151,8 @@ def _fit_to_sent(cells: DataFrame, sent: DataFrame) -> DataFrame:
     by_container = Window.partitionBy("origin_container")
     by_margin = Window.partitionBy("origin_container", "margin")
     is_anonymous = sf.col("exact").isNotNull() & sf.col("address").isNull()
-    # Cells are few, however many messages there were. In one partition, neither these sums nor those
-    # by receiver need another shuffle.
+    # Cells are few, however many messages there were. In one partition, no sum by sender or by
+    # receiver needs another shuffle.
     both = (
         cells.unionByName(sent, allowMissingColumns=True)
         .repartition(1)
